@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Skua hardware interface: the command queue and its commands.
+ * Manual: Documentation/manual/commands.rst
+ *
+ * A command is a struct skua_cmd in the command ring; its completion, a struct
+ * skua_cmd_cpl, comes in the completion ring of the same size, in any order. Fields
+ * named rsvd are zero; the device refuses a command in which one is not.
+ */
+#ifndef SKUA_CMD_H
+#define SKUA_CMD_H
+
+#include "pagelist.h"
+#include "types.h"
+
+enum skua_cmd_opcode {
+	SKUA_CMD_NOP		= 0x0001,
+	SKUA_CMD_QUERY_DEVICE	= 0x0002,	/* out: struct skua_device_caps */
+	SKUA_CMD_QUERY_PORT	= 0x0003,	/* out: struct skua_port_attr */
+	SKUA_CMD_SET_PORT	= 0x0004,
+	SKUA_CMD_QUERY_STATS	= 0x0005,	/* out: struct skua_stats */
+	SKUA_CMD_SET_GID	= 0x0006,
+	SKUA_CMD_CREATE_EQ	= 0x0010,
+	SKUA_CMD_DESTROY_EQ	= 0x0011,
+	SKUA_CMD_CREATE_PD	= 0x0020,
+	SKUA_CMD_DESTROY_PD	= 0x0021,
+	SKUA_CMD_CREATE_CQ	= 0x0030,
+	SKUA_CMD_DESTROY_CQ	= 0x0031,
+	SKUA_CMD_CREATE_QP	= 0x0040,
+	SKUA_CMD_MODIFY_QP	= 0x0041,
+	SKUA_CMD_QUERY_QP	= 0x0042,	/* out: struct skua_qp_attr */
+	SKUA_CMD_DESTROY_QP	= 0x0043,
+	SKUA_CMD_CREATE_MR	= 0x0050,
+	SKUA_CMD_DESTROY_MR	= 0x0051,
+};
+
+enum skua_cmd_status {
+	SKUA_CMD_OK		= 0,
+	SKUA_CMD_BAD_OPCODE	= 1,	/* unknown, or of a feature not accepted */
+	SKUA_CMD_BAD_PARAM	= 2,	/* a field out of range, or a reserved one set */
+	SKUA_CMD_BAD_OBJECT	= 3,	/* no such object */
+	SKUA_CMD_BUSY		= 4,	/* the object is in use */
+	SKUA_CMD_NO_RESOURCE	= 5,	/* a limit or the quota is reached */
+	SKUA_CMD_BAD_STATE	= 6,	/* not in this state */
+	SKUA_CMD_BAD_ADDRESS	= 7,	/* host memory that cannot be reached */
+	SKUA_CMD_INTERNAL	= 8,	/* the device's own fault */
+};
+
+#define SKUA_CMD_EVENT		0x0001	/* raise vector 0 when completed */
+
+struct skua_cmd_hdr {
+	__le16 opcode;		/* enum skua_cmd_opcode */
+	__le16 flags;		/* SKUA_CMD_EVENT */
+	__le32 id;		/* of the host's choosing, returned */
+	__le16 function;	/* 0 */
+	__u8 port;		/* 1, or 0 where no port is meant */
+	__u8 rsvd0;
+	__le32 out_len;		/* bytes of the output buffer */
+	__le64 out_addr;	/* DMA address of the output buffer, 0: none */
+	__le64 rsvd1;
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_hdr, 32);
+SKUA_ASSERT_OFFSET(struct skua_cmd_hdr, out_addr, 16);
+
+/* CREATE_*: the completion's number. DESTROY_* and QUERY_QP take it here. */
+struct skua_cmd_object {
+	__le32 number;
+	__u8 rsvd[220];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_object, 224);
+
+/* SET_PORT: what the mask names is set. */
+#define SKUA_PORT_SET_FLAGS	0x1
+#define SKUA_PORT_SET_MTU	0x2
+#define SKUA_PORT_SET_MAC	0x4
+#define SKUA_PORT_SET_RX_QP	0x8
+#define SKUA_PORT_SET_MASK	0xf
+
+#define SKUA_PORT_F_ENABLE	0x1	/* frames go in and out */
+#define SKUA_PORT_F_PROMISC	0x2	/* all frames to the ETH queue pair */
+#define SKUA_PORT_F_ALLMULTI	0x4	/* all multicast frames, too */
+#define SKUA_PORT_F_ROCE	0x8	/* UDP port 4791 to a programmed GID: RDMA's */
+#define SKUA_PORT_F_MASK	0xf
+
+struct skua_cmd_set_port {
+	__le32 mask;		/* SKUA_PORT_SET_* */
+	__le32 flags;		/* SKUA_PORT_F_* */
+	__le32 mtu;		/* the netdev's, bytes */
+	__le32 rx_qpn;		/* ETH queue pair that receives; 0: none */
+	__u8 mac[6];
+	__u8 rsvd[202];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_set_port, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_set_port, mac, 16);
+
+#define SKUA_VLAN_NONE		0xffff
+
+struct skua_cmd_set_gid {
+	__u8 gid[16];		/* network order; zero: clear the entry */
+	__u8 mac[6];		/* source MAC of frames that use it */
+	__le16 vlan;		/* 802.1Q id, or SKUA_VLAN_NONE */
+	__le16 index;
+	__u8 rsvd[198];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_set_gid, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_set_gid, index, 24);
+
+enum skua_eq_type {
+	SKUA_EQ_COMP	= 0,	/* struct skua_comp_eqe */
+	SKUA_EQ_ASYNC	= 1,	/* struct skua_async_eqe; one at most */
+};
+
+struct skua_cmd_create_eq {
+	__u8 type;		/* enum skua_eq_type */
+	__u8 log_size;		/* entries, log2 */
+	__le16 vector;		/* MSI-X vector */
+	__le32 rsvd0;
+	__le64 dbr_addr;	/* struct skua_eq_dbr */
+	__u8 rsvd1[48];
+	struct skua_pagelist ring;
+	__u8 rsvd2[96];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_create_eq, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_eq, ring, 64);
+
+struct skua_cmd_create_cq {
+	__le32 eqn;		/* completion EQ that its events go to */
+	__u8 log_size;		/* CQEs, log2 */
+	__u8 rsvd0[3];
+	__le32 db_page;		/* doorbell page that may arm it */
+	__le32 rsvd1;
+	__le64 cq_handle;	/* returned in asynchronous events */
+	__le64 dbr_addr;	/* struct skua_cq_dbr */
+	__u8 rsvd2[32];
+	struct skua_pagelist ring;
+	__u8 rsvd3[96];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_create_cq, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_cq, cq_handle, 16);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_cq, ring, 64);
+
+enum skua_qp_type {
+	SKUA_QPT_RC	= 1,
+	SKUA_QPT_ETH	= 8,	/* Ethernet frames of the host's network stack; privileged */
+};
+
+#define SKUA_QP_PRIVILEGED	0x1	/* may use the reserved lkey */
+#define SKUA_QP_FLAGS		0x1
+
+struct skua_cmd_create_qp {
+	__le32 pdn;
+	__u8 type;		/* enum skua_qp_type */
+	__u8 log_sq_blocks;	/* SQ: 64-byte blocks, log2 */
+	__u8 log_rq_size;	/* RQ: entries, log2 */
+	__u8 log_rq_stride;	/* RQ: bytes of an entry, log2 */
+	__le32 send_cqn;
+	__le32 recv_cqn;
+	__le32 flags;		/* SKUA_QP_* */
+	__le32 db_page;		/* doorbell page that may ring it */
+	__le64 qp_handle;	/* returned in CQEs and asynchronous events */
+	__le64 sq_dbr_addr;	/* struct skua_dbr */
+	__le64 rq_dbr_addr;	/* struct skua_dbr */
+	__u8 rsvd0[16];
+	struct skua_pagelist sq;	/* npages 0: there is no SQ */
+	struct skua_pagelist rq;	/* npages 0: there is no RQ */
+	__u8 rsvd1[32];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_create_qp, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_qp, qp_handle, 24);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_qp, sq, 64);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_qp, rq, 128);
+
+/* Address vector. */
+struct skua_av {
+	__u8 dgid[16];		/* network order */
+	__u8 dmac[6];
+	__u8 sgid_index;
+	__u8 hop_limit;
+	__u8 traffic_class;
+	__u8 sl;
+	__le16 rsvd0;
+	__le32 flow_label;
+	__u8 rsvd1[32];
+};
+
+SKUA_ASSERT_SIZE(struct skua_av, 64);
+SKUA_ASSERT_OFFSET(struct skua_av, flow_label, 28);
+
+/* The numbers of IBTA's and Linux's QP states. */
+enum skua_qp_state {
+	SKUA_QPS_RESET	= 0,
+	SKUA_QPS_INIT	= 1,
+	SKUA_QPS_RTR	= 2,
+	SKUA_QPS_RTS	= 3,
+	SKUA_QPS_SQD	= 4,
+	SKUA_QPS_SQE	= 5,
+	SKUA_QPS_ERR	= 6,
+};
+
+/* Access rights of MRs and of QPs (remote ones), with verbs' numbers. */
+#define SKUA_ACCESS_LOCAL_WRITE		0x1
+#define SKUA_ACCESS_REMOTE_WRITE	0x2
+#define SKUA_ACCESS_REMOTE_READ		0x4
+#define SKUA_ACCESS_MASK		0x7
+
+/* MODIFY_QP: fields of struct skua_qp_attr that are given. */
+#define SKUA_QP_ATTR_STATE		0x00001
+#define SKUA_QP_ATTR_CUR_STATE		0x00002
+#define SKUA_QP_ATTR_ACCESS		0x00004
+#define SKUA_QP_ATTR_AV			0x00008
+#define SKUA_QP_ATTR_PATH_MTU		0x00010
+#define SKUA_QP_ATTR_TIMEOUT		0x00020
+#define SKUA_QP_ATTR_RETRY_CNT		0x00040
+#define SKUA_QP_ATTR_RNR_RETRY		0x00080
+#define SKUA_QP_ATTR_RQ_PSN		0x00100
+#define SKUA_QP_ATTR_SQ_PSN		0x00200
+#define SKUA_QP_ATTR_MAX_RD_ATOMIC	0x00400	/* as initiator */
+#define SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC	0x00800	/* as responder */
+#define SKUA_QP_ATTR_MIN_RNR_TIMER	0x01000
+#define SKUA_QP_ATTR_DEST_QPN		0x02000
+#define SKUA_QP_ATTR_PKEY_INDEX		0x04000
+#define SKUA_QP_ATTR_MASK		0x07fff
+
+struct skua_qp_attr {
+	__u8 state;		/* enum skua_qp_state */
+	__u8 cur_state;
+	__u8 path_mtu;		/* 1 to 5: 256 to 4096 bytes */
+	__u8 timeout;		/* 4.096 us << timeout; 0: none */
+	__u8 retry_cnt;		/* 0 to 7 */
+	__u8 rnr_retry;		/* 0 to 7; 7: for ever */
+	__u8 min_rnr_timer;	/* IBTA's code, 0 to 31 */
+	__u8 sq_draining;	/* query only */
+	__le32 access;		/* SKUA_ACCESS_REMOTE_* */
+	__le32 dest_qpn;
+	__le32 rq_psn;
+	__le32 sq_psn;
+	__le16 max_rd_atomic;
+	__le16 max_dest_rd_atomic;
+	__le16 pkey_index;	/* 0 */
+	__u8 rsvd[34];
+	struct skua_av av;
+};
+
+SKUA_ASSERT_SIZE(struct skua_qp_attr, 128);
+SKUA_ASSERT_OFFSET(struct skua_qp_attr, access, 8);
+SKUA_ASSERT_OFFSET(struct skua_qp_attr, max_rd_atomic, 24);
+SKUA_ASSERT_OFFSET(struct skua_qp_attr, av, 64);
+
+struct skua_cmd_modify_qp {
+	__le32 qpn;
+	__le32 mask;		/* SKUA_QP_ATTR_* */
+	__u8 rsvd0[24];
+	struct skua_qp_attr attr;
+	__u8 rsvd1[64];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_modify_qp, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_modify_qp, attr, 32);
+
+enum skua_mr_type {
+	SKUA_MR_REGULAR	= 0,	/* pages, valid until destroyed */
+	SKUA_MR_PHYS	= 1,	/* all DMA addresses; only for privileged QPs */
+	SKUA_MR_FAST	= 2,	/* pages; may be invalidated by work requests */
+};
+
+struct skua_cmd_create_mr {
+	__le32 pdn;
+	__le32 access;		/* SKUA_ACCESS_* */
+	__u8 type;		/* enum skua_mr_type */
+	__u8 rsvd0[7];
+	__le64 iova;		/* address of the first byte, as WQEs give it */
+	__le64 length;		/* bytes */
+	__u8 rsvd1[32];
+	struct skua_pagelist pages;
+	__u8 rsvd2[96];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_create_mr, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, iova, 16);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, pages, 64);
+
+struct skua_cmd {
+	struct skua_cmd_hdr hdr;
+	union {
+		struct skua_cmd_object object;
+		struct skua_cmd_set_port set_port;
+		struct skua_cmd_set_gid set_gid;
+		struct skua_cmd_create_eq create_eq;
+		struct skua_cmd_create_cq create_cq;
+		struct skua_cmd_create_qp create_qp;
+		struct skua_cmd_modify_qp modify_qp;
+		struct skua_cmd_create_mr create_mr;
+		__u8 body[224];
+	};
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd, 256);
+
+#define SKUA_CMD_CPL_PHASE	0x01	/* toggles with every pass; 1 in the first */
+
+/* The last 8 bytes are stored last, in one piece. */
+struct skua_cmd_cpl {
+	__le32 id;		/* of the command */
+	__le32 number;		/* CREATE_*: number of the object, or the key */
+	__le32 out_len;		/* bytes written to the output buffer */
+	__u8 rsvd0[44];
+	__u8 rsvd1[6];
+	__u8 status;		/* enum skua_cmd_status */
+	__u8 flags;		/* SKUA_CMD_CPL_PHASE */
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_cpl, 64);
+SKUA_ASSERT_OFFSET(struct skua_cmd_cpl, flags, 63);
+
+/* QUERY_DEVICE. Each limit is one that the device serves. */
+struct skua_device_caps {
+	__u8 guid[8];			/* EUI-64, network order */
+	__le64 max_mr_size;		/* bytes, at pages of 4 KiB */
+	__le64 max_pages;		/* quota: page-list entries of all MRs and queues */
+	__le32 clock_khz;		/* CLOCK and timestamps */
+	__le32 fw_version;		/* major << 16 | minor */
+	__le32 max_eq;
+	__le32 max_pd;
+	__le32 max_cq;
+	__le32 max_qp;
+	__le32 max_mr;
+	__le32 max_cqe;			/* of a CQ */
+	__le32 max_sq_blocks;		/* of an SQ, 64 bytes each */
+	__le32 max_rq_entries;		/* of an RQ */
+	__le32 max_eqe;			/* of an EQ */
+	__le32 num_db_pages;		/* in BAR2 */
+	__le32 reserved_lkey;		/* DMA addresses, for privileged QPs */
+	__le32 max_msg_size;		/* bytes */
+	__le16 max_send_sge;
+	__le16 max_recv_sge;
+	__le16 max_inline;		/* bytes */
+	__le16 max_rd_atomic;		/* per QP, each direction */
+	__le16 gid_table_len;
+	__le16 pkey_table_len;
+	__u8 num_ports;
+	__u8 cmd_timeout;		/* seconds within which every command is answered */
+	__u8 rsvd[98];
+};
+
+SKUA_ASSERT_SIZE(struct skua_device_caps, 192);
+SKUA_ASSERT_OFFSET(struct skua_device_caps, clock_khz, 24);
+SKUA_ASSERT_OFFSET(struct skua_device_caps, max_send_sge, 80);
+
+/* QUERY_PORT. */
+struct skua_port_attr {
+	__u8 link_up;
+	__u8 rsvd0[3];
+	__le32 max_mtu;			/* the largest MTU of the netdev, bytes */
+	__le32 mtu;			/* as set by SET_PORT */
+	__le32 flags;			/* SKUA_PORT_F_* */
+	__le32 speed_mbps;
+	__le32 rx_qpn;
+	__u8 mac[6];			/* in use */
+	__u8 perm_mac[6];
+	__u8 rsvd1[28];
+};
+
+SKUA_ASSERT_SIZE(struct skua_port_attr, 64);
+SKUA_ASSERT_OFFSET(struct skua_port_attr, mac, 24);
+
+/* QUERY_STATS: counters since reset. The names are the manual's and skuactl's. */
+#define SKUA_STATS(X) \
+	X(tx_frames) X(tx_bytes) X(rx_frames) X(rx_bytes) X(rx_no_buffer) X(rx_dropped) \
+	X(rdma_tx_packets) X(rdma_tx_bytes) X(rdma_rx_packets) X(rdma_rx_bytes) \
+	X(rdma_tx_send) X(rdma_tx_write) X(rdma_tx_read) \
+	X(rdma_rx_send) X(rdma_rx_write) X(rdma_rx_read) \
+	X(rnr_nak_sent) X(rnr_nak_received) X(seq_nak_sent) X(seq_nak_received) \
+	X(access_nak_sent) X(invalid_nak_sent) X(op_nak_sent) \
+	X(ack_timeouts) X(retransmits) X(duplicates) X(out_of_order) \
+	X(rdma_rx_bad_qp) X(rdma_rx_bad_packet) X(bad_doorbells) X(bad_commands) \
+	X(commands) X(cqe_errors) X(cq_overflows) X(events) X(interrupts)
+
+struct skua_stats {
+#define SKUA_STATS_FIELD(name) __le64 name;
+	SKUA_STATS(SKUA_STATS_FIELD)
+#undef SKUA_STATS_FIELD
+	__le64 rsvd[28];
+};
+
+SKUA_ASSERT_SIZE(struct skua_stats, 512);
+
+#endif /* SKUA_CMD_H */

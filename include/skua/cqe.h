@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Skua hardware interface: completion queue entries.
+ * Manual: Documentation/manual/cqe.rst
+ */
+#ifndef SKUA_CQE_H
+#define SKUA_CQE_H
+
+#include "types.h"
+
+enum skua_cqe_opcode {
+	SKUA_CQE_SEND		= 0x00,
+	SKUA_CQE_WRITE		= 0x01,
+	SKUA_CQE_READ		= 0x02,
+	SKUA_CQE_LOCAL_INV	= 0x03,
+	SKUA_CQE_NOP		= 0x04,
+	SKUA_CQE_RECV		= 0x80,	/* bit 7: the receive side */
+	SKUA_CQE_RECV_WRITE_IMM	= 0x81,
+};
+
+#define SKUA_CQE_OPCODE_RECV	0x80
+
+/* The numbers of IBTA's and Linux's work completion status. */
+enum skua_cqe_status {
+	SKUA_CQE_SUCCESS	= 0,
+	SKUA_CQE_LOC_LEN_ERR	= 1,
+	SKUA_CQE_LOC_QP_OP_ERR	= 2,
+	SKUA_CQE_LOC_PROT_ERR	= 4,
+	SKUA_CQE_WR_FLUSH_ERR	= 5,
+	SKUA_CQE_MW_BIND_ERR	= 6,
+	SKUA_CQE_BAD_RESP_ERR	= 7,
+	SKUA_CQE_LOC_ACCESS_ERR	= 8,
+	SKUA_CQE_REM_INV_REQ_ERR = 9,
+	SKUA_CQE_REM_ACCESS_ERR	= 10,
+	SKUA_CQE_REM_OP_ERR	= 11,
+	SKUA_CQE_RETRY_EXC_ERR	= 12,
+	SKUA_CQE_RNR_RETRY_EXC_ERR = 13,
+	SKUA_CQE_REM_ABORT_ERR	= 16,
+	SKUA_CQE_FATAL_ERR	= 19,
+	SKUA_CQE_GENERAL_ERR	= 21,
+};
+
+#define SKUA_CQE_PHASE		0x01	/* toggles with every pass; 1 in the first */
+#define SKUA_CQE_SOLICITED	0x02
+#define SKUA_CQE_WITH_IMM	0x04
+#define SKUA_CQE_WITH_INV	0x08
+#define SKUA_CQE_FROM_SRQ	0x10
+#define SKUA_CQE_L3_CSUM_OK	0x20	/* ETH */
+#define SKUA_CQE_L4_CSUM_OK	0x40	/* ETH */
+
+/*
+ * On error only qp_handle, qpn, cookie, sq_ci, opcode, status, vendor_err and flags
+ * mean something. The last 8 bytes are stored last, in one piece.
+ */
+struct skua_cqe {
+	__le64 qp_handle;	/* as given to CREATE_QP */
+	__le64 timestamp;	/* device clock */
+	__le32 cookie;		/* of the WQE */
+	__le32 byte_len;	/* received, or read */
+	union {
+		__be32 imm_data;	/* WITH_IMM */
+		__le32 inv_key;		/* WITH_INV: the key that was invalidated */
+	};
+	__le32 sq_ci;		/* send side: the SQ's consumer index behind this WQE */
+	__u8 rsvd0[24];		/* UD: source QP, port, GRH facts */
+	__le32 qpn;
+	__u8 opcode;		/* enum skua_cqe_opcode */
+	__u8 status;		/* enum skua_cqe_status */
+	__u8 vendor_err;	/* finer cause, for people; manual has the table */
+	__u8 flags;		/* SKUA_CQE_*; holds the phase */
+};
+
+SKUA_ASSERT_SIZE(struct skua_cqe, 64);
+SKUA_ASSERT_OFFSET(struct skua_cqe, cookie, 16);
+SKUA_ASSERT_OFFSET(struct skua_cqe, imm_data, 24);
+SKUA_ASSERT_OFFSET(struct skua_cqe, qpn, 56);
+SKUA_ASSERT_OFFSET(struct skua_cqe, flags, 63);
+
+#endif /* SKUA_CQE_H */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Skua hardware interface: work queue entries.
+ * Manual: Documentation/manual/wqe.rst
+ *
+ * A send WQE is 1 to 16 blocks of 64 bytes: a control segment, then the segment that
+ * its opcode needs, then SGEs or inline data. All segments are 16 bytes, so that the
+ * end of the ring never cuts one. A receive WQE has the fixed stride of its queue.
+ */
+#ifndef SKUA_WQE_H
+#define SKUA_WQE_H
+
+#include "types.h"
+
+#define SKUA_WQE_BLOCK		64
+#define SKUA_WQE_MAX_BLOCKS	16
+#define SKUA_WQE_SEG		16
+
+enum skua_wqe_opcode {
+	SKUA_WQE_NOP		= 0x01,
+	SKUA_WQE_SEND		= 0x02,
+	SKUA_WQE_SEND_IMM	= 0x03,
+	SKUA_WQE_SEND_INV	= 0x04,
+	SKUA_WQE_WRITE		= 0x05,	/* with struct skua_wqe_rdma */
+	SKUA_WQE_WRITE_IMM	= 0x06,	/* with struct skua_wqe_rdma */
+	SKUA_WQE_READ		= 0x07,	/* with struct skua_wqe_rdma */
+	SKUA_WQE_LOCAL_INV	= 0x08,
+};
+
+#define SKUA_WQE_SIGNALED	0x01	/* write a CQE on success too */
+#define SKUA_WQE_SOLICITED	0x02	/* set the solicited event bit at the peer */
+#define SKUA_WQE_FENCE		0x04	/* wait for earlier READs and atomics */
+#define SKUA_WQE_INLINE		0x08	/* data stands in the WQE, length bytes of it */
+#define SKUA_WQE_L4_CSUM	0x10	/* ETH: fill in the checksum, see csum_start */
+#define SKUA_WQE_FLAGS		0x1f
+
+struct skua_wqe_ctrl {
+	__u8 opcode;		/* enum skua_wqe_opcode */
+	__u8 flags;		/* SKUA_WQE_* */
+	__u8 nblocks;		/* length of the WQE in 64-byte blocks, 1 to 16 */
+	__u8 num_sge;		/* SGEs that follow; 0 when inline */
+	__le32 cookie;		/* returned in the CQE */
+	__le32 length;		/* inline: bytes of data; else 0 */
+	union {
+		__be32 imm_data;	/* as it goes on the wire */
+		__le32 inv_key;		/* SEND_INV: rkey at the peer; LOCAL_INV: own key */
+		struct {		/* ETH with SKUA_WQE_L4_CSUM, bytes */
+			__le16 csum_start;
+			__le16 csum_offset;
+		};
+	};
+};
+
+SKUA_ASSERT_SIZE(struct skua_wqe_ctrl, 16);
+SKUA_ASSERT_OFFSET(struct skua_wqe_ctrl, cookie, 4);
+SKUA_ASSERT_OFFSET(struct skua_wqe_ctrl, imm_data, 12);
+
+struct skua_wqe_rdma {
+	__le64 raddr;
+	__le32 rkey;
+	__le32 rsvd;
+};
+
+SKUA_ASSERT_SIZE(struct skua_wqe_rdma, 16);
+
+struct skua_sge {
+	__le64 addr;
+	__le32 length;		/* bytes; 0 is 0 */
+	__le32 lkey;
+};
+
+SKUA_ASSERT_SIZE(struct skua_sge, 16);
+
+/* Receive WQE: this, then num_sge SGEs. Stride 32 bytes to 1 KiB, a power of two. */
+struct skua_rqe {
+	__le32 cookie;
+	__u8 num_sge;
+	__u8 rsvd[11];
+};
+
+SKUA_ASSERT_SIZE(struct skua_rqe, 16);
+
+#define SKUA_RQE_MIN_LOG_STRIDE	5
+#define SKUA_RQE_MAX_LOG_STRIDE	10
+
+#endif /* SKUA_WQE_H */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause) */
+/*
+ * What skua_ib.ko and the rdma-core provider say to each other.
+ *
+ * Queue buffers and doorbell records are user memory, registered by address; each is
+ * laid out as the hardware interface says (include/skua/, the programming manual).
+ */
+#ifndef SKUA_ABI_USER_H
+#define SKUA_ABI_USER_H
+
+#include <linux/types.h>
+
+#define SKUA_ABI_VERSION	1
+
+struct skua_alloc_ucontext_resp {
+	__aligned_u64 features;		/* accepted by the driver, bits SKUA_F_* */
+	__aligned_u64 db_page_key;	/* mmap offset of the doorbell page(s) */
+	__aligned_u64 info_page_key;	/* mmap offset of struct skua_info_page */
+	__u32 db_page_size;		/* bytes to map at db_page_key */
+	__u32 info_page_size;		/* bytes to map at info_page_key */
+	__u32 max_sq_blocks;
+	__u32 max_rq_entries;
+	__u32 max_cqe;
+	__u32 max_inline;		/* bytes */
+	__u16 max_send_sge;
+	__u16 max_recv_sge;
+	__u32 comp_mask;		/* nothing yet */
+};
+
+struct skua_alloc_pd_resp {
+	__u32 pdn;
+	__u32 reserved;
+};
+
+struct skua_create_cq_req {
+	__aligned_u64 buf_addr;		/* CQEs */
+	__aligned_u64 dbr_addr;		/* struct skua_cq_dbr */
+	__u32 log_size;			/* CQEs, log2 */
+	__u32 comp_mask;		/* 0 */
+};
+
+struct skua_create_cq_resp {
+	__u32 cqn;
+	__u32 comp_mask;
+};
+
+struct skua_create_qp_req {
+	__aligned_u64 sq_addr;		/* send WQEs */
+	__aligned_u64 rq_addr;		/* receive WQEs */
+	__aligned_u64 sq_dbr_addr;	/* struct skua_dbr */
+	__aligned_u64 rq_dbr_addr;	/* struct skua_dbr */
+	__aligned_u64 qp_handle;	/* returned in CQEs */
+	__u8 log_sq_blocks;		/* 64-byte blocks, log2 */
+	__u8 log_rq_size;		/* entries, log2 */
+	__u8 log_rq_stride;		/* bytes of an entry, log2 */
+	__u8 flags;			/* enum skua_create_qp_flags */
+	__u32 comp_mask;		/* 0 */
+};
+
+enum skua_create_qp_flags {
+	SKUA_CREATE_QP_NO_SQ	= 1 << 0,
+	SKUA_CREATE_QP_NO_RQ	= 1 << 1,
+};
+
+struct skua_create_qp_resp {
+	__u32 qpn;
+	__u32 comp_mask;
+};
+
+enum skua_info_state {
+	SKUA_INFO_ALIVE	= 0,
+	SKUA_INFO_DEAD	= 1,	/* no completion will ever come again */
+};
+
+/* Read-only page that every context maps. It outlives the device. */
+struct skua_info_page {
+	__u32 state;		/* enum skua_info_state */
+	__u32 clock_khz;	/* of CQE timestamps */
+};
+
+#endif /* SKUA_ABI_USER_H */
