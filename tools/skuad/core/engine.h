@@ -34,6 +34,12 @@ void engine_destroy(struct engine *engine);	/* stopped, without devices */
 void engine_run(struct engine *engine);
 void engine_stop(struct engine *engine);
 
+/*
+ * Run @fn(@arg) on the engine's thread and wait until it has returned. From a thread that
+ * is not an engine's; an engine that does not run calls it at once.
+ */
+void engine_call(struct engine *engine, void (*fn)(void *arg), void *arg);
+
 /* One round of work without sleeping, for the harness. True if anything was done. */
 bool engine_step(struct engine *engine);
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What skuactl may ask of a device: the core's side of ctl/. All functions run on the thread
+ * of the device's engine (ctl/ gets there by engine_call()).
+ */
+#ifndef SKUAD_CTL_CONTROL_H
+#define SKUAD_CTL_CONTROL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "skua/cmd.h"
+
+struct skua_dev;
+struct capture;
+
+struct skua_dev_info {
+	const char *name;
+	const char *link;
+	uint32_t status;	/* SKUA_STATUS_* */
+	uint32_t health;	/* enum skua_health */
+	uint64_t features;	/* accepted */
+	uint8_t mac[6];
+	uint32_t port_flags;	/* SKUA_PORT_F_* */
+	uint32_t mtu;
+	uint32_t eqs, pds, cqs, qps, mrs;	/* objects alive */
+};
+
+struct skua_qp_info {
+	uint32_t qpn;
+	uint32_t dest_qpn;
+	uint8_t type;		/* enum skua_qp_type */
+	uint8_t state;		/* enum skua_qp_state */
+	uint32_t sq_psn;	/* next to send */
+	uint32_t una_psn;	/* oldest not acknowledged */
+	uint32_t rq_psn;	/* next expected */
+	uint32_t retries;	/* of the oldest request, so far */
+	uint32_t path_mtu;	/* bytes */
+};
+
+void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info);
+/* Counters, in host byte order, by the names and the order of SKUA_STATS. */
+void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values);
+/* Calls @fn for each QP. */
+void skua_dev_for_each_qp(const struct skua_dev *dev,
+			  void (*fn)(const struct skua_qp_info *qp, void *arg), void *arg);
+/* Sets the capture of the device's port, or ends it with NULL; returns the earlier one. */
+struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap);
+void skua_dev_set_link(struct skua_dev *dev, bool up);
+
+#endif /* SKUAD_CTL_CONTROL_H */

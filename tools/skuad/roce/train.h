@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * A train: consecutive packets of one message, the unit in which transport and links
+ * work. A train of one is a packet. It is cut into packets, with headers and ICRC, only
+ * where bytes are needed (captures, wires that leave the process).
+ */
+#ifndef SKUAD_ROCE_TRAIN_H
+#define SKUAD_ROCE_TRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/seg.h"
+
+#define PSN_MASK	0xffffffu
+
+/* What kind of message its packets belong to; with first and last it gives the opcode. */
+enum train_op {
+	TRAIN_SEND,
+	TRAIN_SEND_IMM,
+	TRAIN_SEND_INV,
+	TRAIN_WRITE,
+	TRAIN_WRITE_IMM,
+	TRAIN_READ_REQ,
+	TRAIN_READ_RESP,
+	TRAIN_ACK,
+	TRAIN_NUM_OPS,
+};
+
+/* AETH syndromes: type in bits 7:5, value below. */
+#define AETH_ACK		0x1f	/* without credits */
+#define AETH_RNR		0x20	/* | timer code */
+#define AETH_NAK_SEQ		0x60
+#define AETH_NAK_INV_REQ	0x61
+#define AETH_NAK_ACCESS		0x62
+#define AETH_NAK_OP		0x63
+#define AETH_TYPE(syndrome)	((syndrome) & 0xe0)
+
+/* Where packets come from and go to; all that Ethernet, IP and UDP headers need. */
+struct roce_path {
+	uint8_t smac[6], dmac[6];
+	uint8_t sgid[16], dgid[16];	/* IPv6, or IPv4 mapped: then both are */
+	uint16_t vlan;			/* SKUA_VLAN_NONE: untagged */
+	uint16_t sport;			/* UDP source port */
+	uint32_t flow_label;
+	uint8_t sl;			/* PCP of a VLAN tag */
+	uint8_t traffic_class;		/* TOS or TC, ECN included */
+	uint8_t hop_limit;
+};
+
+struct train {
+	enum train_op op;
+	bool first, last;	/* holds the first, the last packet of its message */
+	bool solicited;		/* SE of the last packet */
+	bool ack_req;		/* AckReq of the last packet */
+	uint8_t syndrome;	/* ACK; READ_RESP */
+	uint32_t dest_qpn;
+	uint32_t src_qpn;	/* not on the wire; for logs */
+	uint32_t psn;		/* of its first packet */
+	uint32_t npkts;		/* packets in it; READ_REQ and ACK: 1 */
+	uint32_t pmtu;		/* bytes; every packet but a last one is full */
+	uint32_t msn;		/* ACK, READ_RESP */
+	uint32_t imm;		/* immediate as on the wire, or the rkey to invalidate */
+	uint32_t rkey;		/* WRITE*, READ_REQ: RETH, where first */
+	uint64_t raddr;
+	uint32_t msg_len;	/* RETH: bytes of the whole message */
+	const struct roce_path *path;
+	const struct seglist *payload;	/* of these packets; NULL: none */
+};
+
+/* The distance from @b to @a on the circle of PSNs, -2^23 to 2^23 - 1. */
+static inline int32_t psn_diff(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 8) >> 8;
+}
+
+static inline uint32_t psn_add(uint32_t psn, uint32_t n)
+{
+	return (psn + n) & PSN_MASK;
+}
+
+#endif /* SKUAD_ROCE_TRAIN_H */
