@@ -40,6 +40,30 @@ enum skua_cqe_status {
 	SKUA_CQE_GENERAL_ERR	= 21,
 };
 
+/* Finer causes of an error, for people; a program looks at status alone. */
+enum skua_vendor_err {
+	SKUA_VENDOR_ERR_NONE		= 0,
+	SKUA_VENDOR_ERR_KEY_UNKNOWN	= 1,	/* no MR has this key index */
+	SKUA_VENDOR_ERR_KEY_STALE	= 2,	/* wrong variant, or the MR was invalidated */
+	SKUA_VENDOR_ERR_PD		= 3,	/* MR and QP are of different PDs */
+	SKUA_VENDOR_ERR_BOUNDS		= 4,	/* outside the MR */
+	SKUA_VENDOR_ERR_RIGHTS		= 5,	/* MR or QP lacks the access right */
+	SKUA_VENDOR_ERR_WQE_FORMAT	= 6,	/* length, flags or reserved fields of the WQE */
+	SKUA_VENDOR_ERR_WQE_OPCODE	= 7,	/* unknown, or not for this QP or its features */
+	SKUA_VENDOR_ERR_SGE_COUNT	= 8,	/* more SGEs, or inline data, than allowed */
+	SKUA_VENDOR_ERR_MSG_TOO_LONG	= 9,	/* above max_msg_size, MTU, or the receive */
+	SKUA_VENDOR_ERR_UNREACHABLE	= 10,	/* host memory behind ring or MR cannot be reached */
+	SKUA_VENDOR_ERR_PEER_NAK	= 11,	/* the peer refused; status says how */
+	SKUA_VENDOR_ERR_TIMEOUT		= 12,	/* no answer, retries used up */
+	SKUA_VENDOR_ERR_OVERRUN		= 13,	/* published index beyond the ring */
+	SKUA_VENDOR_ERR_CQ_OVERFLOW	= 14,	/* a CQ of this QP is in error */
+	SKUA_VENDOR_ERR_PRIVILEGE	= 15,	/* needs a privileged QP */
+	SKUA_VENDOR_ERR_KEY_TYPE	= 16,	/* not an MR that a work request may invalidate */
+	SKUA_VENDOR_ERR_PEER_REQUEST	= 17,	/* an invalid request of the peer */
+	SKUA_VENDOR_ERR_PEER_RESPONSE	= 18,	/* a response that does not fit its request */
+	SKUA_VENDOR_ERR_NO_PATH		= 19,	/* the GID entry of the AV is empty */
+};
+
 #define SKUA_CQE_PHASE		0x01	/* toggles with every pass; 1 in the first */
 #define SKUA_CQE_SOLICITED	0x02
 #define SKUA_CQE_WITH_IMM	0x04
@@ -66,7 +90,7 @@ struct skua_cqe {
 	__le32 qpn;
 	__u8 opcode;		/* enum skua_cqe_opcode */
 	__u8 status;		/* enum skua_cqe_status */
-	__u8 vendor_err;	/* finer cause, for people; manual has the table */
+	__u8 vendor_err;	/* enum skua_vendor_err */
 	__u8 flags;		/* SKUA_CQE_*; holds the phase */
 };
 
