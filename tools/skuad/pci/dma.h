@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Guest memory as the client hands it over: files, mapped once and kept, and the regions of
+ * DMA address space that lie in them. On the engine's thread.
+ */
+#ifndef SKUAD_PCI_DMA_H
+#define SKUAD_PCI_DMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pci/mem_guard.h"
+#include "pci/vfio_user_proto.h"
+
+struct skua_dev;
+
+#define DMA_MAX_FILES	64
+
+struct dma_file;
+
+struct dma {
+	struct skua_dev *dev;
+	struct mem_guard guard;
+	void *regions;			/* tree of struct dma_region, by address */
+	unsigned int num_regions;
+	struct dma_file *files[DMA_MAX_FILES];
+	uint64_t mapped;		/* bytes of all files */
+	bool shared;			/* a region came with a file, since dma_clear() */
+};
+
+int dma_init(struct dma *d, struct skua_dev *dev);
+void dma_destroy(struct dma *d);
+
+/*
+ * Maps a region of the file @fd, or with @fd -1 one that cannot be reached: the client's
+ * ROMs and other devices. Does not take @fd over. 0, or a negative errno; if *why is set then,
+ * it says what is wrong with the region or its file, and the client is not to be trusted.
+ */
+int dma_map(struct dma *d, const struct vfio_user_dma_map *map, int fd, const char **why);
+
+/* Unmaps all regions within [@iova, @iova + @size), and sets *unmapped to their bytes.
+ * -EINVAL: that would cut one in two; -ENOENT: there is none. */
+int dma_unmap(struct dma *d, uint64_t iova, uint64_t size, uint64_t *unmapped);
+/* All regions, but the files are kept. */
+void dma_unmap_all(struct dma *d, uint64_t *unmapped);
+
+/* The client is gone: all regions, all files. */
+void dma_clear(struct dma *d);
+
+/* There are regions, but the client never gave a file: its memory is not shared. */
+bool dma_not_shared(const struct dma *d);
+
+#endif /* SKUAD_PCI_DMA_H */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What one client asks, and the answers: the commands of vfio-user. On the engine's thread.
+ */
+#ifndef SKUAD_PCI_SESSION_H
+#define SKUAD_PCI_SESSION_H
+
+#include <stdbool.h>
+
+#include "pci/channel.h"
+#include "pci/dma.h"
+#include "pci/function.h"
+
+struct session {
+	struct channel channel;
+	struct function *fn;
+	struct dma *dma;
+	bool greeted;		/* VERSION was agreed */
+	char fault[192];	/* why the session must end, or "" */
+};
+
+/* Serves the client on the connected socket @fd, which is taken over. */
+void session_begin(struct session *s, struct function *fn, struct dma *dma, int fd);
+
+/*
+ * Receives once and serves what came. True while the session goes on; false if it is over:
+ * s->fault says why, "" if the client left in peace.
+ */
+bool session_serve(struct session *s);
+
+/* Lets go of the client, and of all that it gave: memory and eventfds. The function is as
+ * after power-on. */
+void session_end(struct session *s);
+
+#endif /* SKUAD_PCI_SESSION_H */

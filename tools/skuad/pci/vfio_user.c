@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The server of one device: its socket, and its client's coming and going. What the client
+ * says is session.c's.
+ *
+ * Three descriptors are watched, all on the engine's thread: the socket that listens, the
+ * connection, and the guard's eventfd that tells of guest memory which is gone. The device
+ * may have touched that memory on any thread; it reads zeros until the session has ended.
+ */
+#include "pci/vfio_user.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/dev.h"
+#include "core/engine.h"
+#include "core/log.h"
+#include "pci/session.h"
+
+struct vfu {
+	struct engine *engine;
+	struct skua_dev *dev;
+	struct function fn;
+	struct dma dma;
+	struct session session;
+	struct engine_fd listener;	/* fd -1: none */
+	struct engine_fd conn;		/* fd -1: no client */
+	struct engine_fd guard;
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	dev_t path_dev;			/* the socket that is ours, if it is still there */
+	ino_t path_ino;
+};
+
+#define vfu_of(efd, member) \
+	((struct vfu *)(void *)((char *)(efd) - offsetof(struct vfu, member)))
+
+static const char *name(const struct vfu *v)
+{
+	return skua_dev_name(v->dev);
+}
+
+static void raise_irq(void *host, unsigned int vector)
+{
+	struct vfu *v = host;
+
+	msix_raise(&v->fn.msix, vector);
+}
+
+static const struct skua_host_ops host_ops = {
+	.raise_irq = raise_irq,
+};
+
+/* @fault: what the client did wrong, or "". */
+static void disconnect(struct vfu *v, const char *fault)
+{
+	if (fault[0])
+		log_err(name(v), "connection ended: %s", fault);
+	else
+		log_info(name(v), "the client left");
+	engine_fd_del(v->engine, &v->conn);
+	v->conn.fd = -1;
+	session_end(&v->session);
+}
+
+static void conn_ready(struct engine_fd *efd)
+{
+	struct vfu *v = vfu_of(efd, conn);
+
+	if (!session_serve(&v->session))
+		disconnect(v, v->session.fault);
+}
+
+static void guard_ready(struct engine_fd *efd)
+{
+	struct vfu *v = vfu_of(efd, guard);
+
+	if (mem_guard_tripped(&v->dma.guard) && v->conn.fd >= 0)
+		disconnect(v, "guest memory is gone: its file was truncated, or has no pages left");
+}
+
+void vfu_serve(struct vfu *v, int fd)
+{
+	int ret;
+
+	if (v->conn.fd >= 0) {
+		log_err(name(v), "a second client was refused: there is one already");
+		close(fd);
+		return;
+	}
+	v->conn.fd = fd;
+	ret = engine_fd_add(v->engine, &v->conn);
+	if (ret) {
+		log_err(name(v), "a client cannot be served: %s", strerror(-ret));
+		v->conn.fd = -1;
+		close(fd);
+		return;
+	}
+	session_begin(&v->session, &v->fn, &v->dma, fd);
+	log_info(name(v), "a client is here");
+}
+
+static void listener_ready(struct engine_fd *efd)
+{
+	struct vfu *v = vfu_of(efd, listener);
+	int fd = accept4(efd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0)
+		vfu_serve(v, fd);
+	else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+		log_err(name(v), "a client cannot be accepted: %s", strerror(errno));
+}
+
+/* Binds to @addr, in place of a socket that its owner left behind. */
+static int bind_over_stale(int fd, const struct sockaddr_un *addr)
+{
+	const struct sockaddr *sa = (const struct sockaddr *)addr;
+	struct stat st;
+	int probe, stale;
+
+	if (!bind(fd, sa, sizeof(*addr)))
+		return 0;
+	if (errno != EADDRINUSE || stat(addr->sun_path, &st) || !S_ISSOCK(st.st_mode))
+		return -EADDRINUSE;
+	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (probe < 0)
+		return -errno;
+	stale = connect(probe, sa, sizeof(*addr)) && errno == ECONNREFUSED;
+	close(probe);
+	if (!stale)
+		return -EADDRINUSE;
+	if (unlink(addr->sun_path) || bind(fd, sa, sizeof(*addr)))
+		return -errno;
+	return 0;
+}
+
+static int listen_at(struct vfu *v, const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct stat st;
+	int fd, ret;
+
+	if (!path[0] || strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(addr.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	ret = bind_over_stale(fd, &addr);
+	if (ret)
+		goto close_fd;
+	if (listen(fd, 8) || stat(path, &st)) {
+		ret = -errno;
+		goto remove;
+	}
+	v->listener.fd = fd;
+	ret = engine_fd_add(v->engine, &v->listener);
+	if (ret)
+		goto remove;
+	strcpy(v->path, path);
+	v->path_dev = st.st_dev;
+	v->path_ino = st.st_ino;
+	return 0;
+
+remove:
+	v->listener.fd = -1;
+	unlink(path);
+close_fd:
+	close(fd);
+	return ret;
+}
+
+static void unlisten(struct vfu *v)
+{
+	struct stat st;
+
+	if (v->listener.fd < 0)
+		return;
+	engine_fd_del(v->engine, &v->listener);
+	close(v->listener.fd);
+	if (!stat(v->path, &st) && st.st_dev == v->path_dev && st.st_ino == v->path_ino)
+		unlink(v->path);
+}
+
+struct vfu *vfu_create(struct engine *engine, const char *path,
+		       const struct skua_dev_config *config)
+{
+	struct vfu *v = calloc(1, sizeof(*v));
+	int ret;
+
+	if (!v) {
+		log_err(config->name, "no memory left");
+		return NULL;
+	}
+	v->engine = engine;
+	v->listener = (struct engine_fd){ .fd = -1, .ready = listener_ready };
+	v->conn = (struct engine_fd){ .fd = -1, .ready = conn_ready };
+	function_init(&v->fn);
+	v->dev = skua_dev_create(engine, config, &host_ops, v);
+	if (!v->dev) {
+		ret = -errno;
+		log_err(config->name, "the device cannot be made: %s", strerror(-ret));
+		goto destroy_fn;
+	}
+	v->fn.dev = v->dev;
+	ret = dma_init(&v->dma, v->dev);
+	if (ret) {
+		log_err(config->name, "the device cannot be made: %s", strerror(-ret));
+		goto destroy_dev;
+	}
+	v->guard = (struct engine_fd){ .fd = v->dma.guard.fd, .ready = guard_ready };
+	ret = engine_fd_add(engine, &v->guard);
+	if (ret) {
+		log_err(config->name, "the device cannot be made: %s", strerror(-ret));
+		goto destroy_dma;
+	}
+	ret = path ? listen_at(v, path) : 0;
+	if (ret) {
+		log_err(config->name, "socket %s: %s", path, strerror(-ret));
+		goto del_guard;
+	}
+	return v;
+
+del_guard:
+	engine_fd_del(engine, &v->guard);
+destroy_dma:
+	dma_destroy(&v->dma);
+destroy_dev:
+	skua_dev_destroy(v->dev);
+destroy_fn:
+	function_destroy(&v->fn);
+	free(v);
+	errno = -ret;
+	return NULL;
+}
+
+void vfu_destroy(struct vfu *v)
+{
+	unlisten(v);
+	if (v->conn.fd >= 0)
+		disconnect(v, "");
+	engine_fd_del(v->engine, &v->guard);
+	dma_destroy(&v->dma);
+	skua_dev_destroy(v->dev);
+	function_destroy(&v->fn);
+	free(v);
+}
+
+struct skua_dev *vfu_dev(struct vfu *v)
+{
+	return v->dev;
+}
