@@ -35,7 +35,6 @@ static struct mapping {
 } mappings[MAX_MAPPINGS];
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;	/* of writers */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct sigaction previous;
 
 static struct mapping *find(const char *addr)
@@ -72,20 +71,24 @@ static void on_sigbus(int sig, siginfo_t *si, void *context)
 	errno = saved;
 }
 
+/* With the first mapping; and with a later one if somebody has taken the signal since. */
 static void install(void)
 {
-	struct sigaction sa = {
+	struct sigaction now, sa = {
 		.sa_sigaction = on_sigbus,
 		.sa_flags = SA_SIGINFO | SA_ONSTACK,
 	};
 
+	sigaction(SIGBUS, NULL, &now);
+	if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_sigbus)
+		return;
+	previous = now;
 	sigemptyset(&sa.sa_mask);
-	sigaction(SIGBUS, &sa, &previous);
+	sigaction(SIGBUS, &sa, NULL);
 }
 
 int mem_guard_init(struct mem_guard *g)
 {
-	pthread_once(&once, install);
 	g->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	return g->fd < 0 ? -errno : 0;
 }
@@ -101,6 +104,7 @@ int mem_guard_add(struct mem_guard *g, void *base, size_t size)
 	size_t i;
 
 	pthread_mutex_lock(&table_lock);
+	install();
 	for (i = 0; i < MAX_MAPPINGS; i++) {
 		if (atomic_load(&mappings[i].base))
 			continue;
