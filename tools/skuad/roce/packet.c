@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * From a train to the bytes of one of its packets: Ethernet, perhaps a VLAN tag, IPv4 or
+ * IPv6, UDP, BTH, the headers of the opcode, payload, pad, ICRC. All integers are big endian
+ * but the ICRC.
+ *
+ * Lengths stand in the IP and UDP headers and are covered by the ICRC, so the transport part
+ * is written first, behind the room that the headers below it will take.
+ */
+#include "roce/packet.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "roce/icrc.h"
+#include "skua/cmd.h"
+
+#define ETH_TYPE_IPV4	0x0800
+#define ETH_TYPE_IPV6	0x86dd
+#define ETH_TYPE_VLAN	0x8100
+#define IP_PROTO_UDP	17
+#define IPV4_DF		0x4000
+
+#define IPV4_LEN	20
+#define IPV6_LEN	40
+#define UDP_LEN		8
+
+#define BTH_SE		0x80
+#define BTH_MIGREQ	0x40	/* as hardware sends it; some refuses 0 */
+#define BTH_PAD_SHIFT	4
+#define BTH_ACKREQ	0x80
+#define PKEY_DEFAULT	0xffff
+
+/* Headers behind BTH. */
+enum ext { EXT_RETH = 1, EXT_AETH = 2, EXT_IMM = 4, EXT_IETH = 8 };
+
+enum place { FIRST, MIDDLE, LAST, ONLY, NUM_PLACES };
+
+/* By kind of message and place in it: the BTH opcode, of RC, and its headers. */
+static const struct {
+	uint8_t opcode, ext;
+} packets[TRAIN_NUM_OPS][NUM_PLACES] = {
+	[TRAIN_SEND]	  = { { 0x00, 0 }, { 0x01, 0 }, { 0x02, 0 }, { 0x04, 0 } },
+	[TRAIN_SEND_IMM]  = { { 0x00, 0 }, { 0x01, 0 }, { 0x03, EXT_IMM }, { 0x05, EXT_IMM } },
+	[TRAIN_SEND_INV]  = { { 0x00, 0 }, { 0x01, 0 }, { 0x16, EXT_IETH }, { 0x17, EXT_IETH } },
+	[TRAIN_WRITE]	  = { { 0x06, EXT_RETH }, { 0x07, 0 }, { 0x08, 0 }, { 0x0a, EXT_RETH } },
+	[TRAIN_WRITE_IMM] = { { 0x06, EXT_RETH }, { 0x07, 0 }, { 0x09, EXT_IMM },
+			      { 0x0b, EXT_RETH | EXT_IMM } },
+	[TRAIN_READ_REQ]  = { { 0x0c, EXT_RETH }, { 0x0c, EXT_RETH }, { 0x0c, EXT_RETH },
+			      { 0x0c, EXT_RETH } },
+	[TRAIN_READ_RESP] = { { 0x0d, EXT_AETH }, { 0x0e, 0 }, { 0x0f, EXT_AETH },
+			      { 0x10, EXT_AETH } },
+	[TRAIN_ACK]	  = { { 0x11, EXT_AETH }, { 0x11, EXT_AETH }, { 0x11, EXT_AETH },
+			      { 0x11, EXT_AETH } },
+};
+
+static uint8_t *put8(uint8_t *p, uint8_t v)
+{
+	*p = v;
+	return p + 1;
+}
+
+static uint8_t *put16(uint8_t *p, uint16_t v)
+{
+	return put8(put8(p, v >> 8), v);
+}
+
+static uint8_t *put32(uint8_t *p, uint32_t v)
+{
+	return put16(put16(p, v >> 16), v);
+}
+
+static uint8_t *put64(uint8_t *p, uint64_t v)
+{
+	return put32(put32(p, v >> 32), v);
+}
+
+static uint8_t *put_bytes(uint8_t *p, const void *from, size_t len)
+{
+	memcpy(p, from, len);
+	return p + len;
+}
+
+static uint8_t *put_zeros(uint8_t *p, size_t len)
+{
+	memset(p, 0, len);
+	return p + len;
+}
+
+static bool gid_is_ipv4(const uint8_t *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid, mapped, sizeof(mapped));
+}
+
+/* Bytes of packet @i's payload. */
+static uint32_t payload_len(const struct train *t, uint32_t i)
+{
+	uint64_t start = (uint64_t)i * t->pmtu;
+
+	if (!t->payload || start >= t->payload->bytes)
+		return 0;
+	return t->payload->bytes - start < t->pmtu ? t->payload->bytes - start : t->pmtu;
+}
+
+/* @len bytes of @list from @offset on. */
+static uint8_t *put_payload(uint8_t *p, const struct seglist *list, uint64_t offset,
+			    uint32_t len)
+{
+	for (unsigned int s = 0; len && s < list->n; s++) {
+		uint32_t run = list->seg[s].len;
+
+		if (offset >= run) {
+			offset -= run;
+			continue;
+		}
+		run -= offset;
+		if (run > len)
+			run = len;
+		p = put_bytes(p, list->seg[s].p + offset, run);
+		offset = 0;
+		len -= run;
+	}
+	return put_zeros(p, len);	/* a list shorter than it says: still whole packets */
+}
+
+static uint8_t *put_bth(uint8_t *p, const struct train *t, uint32_t i, uint8_t opcode,
+			uint32_t pad)
+{
+	bool last = i == t->npkts - 1;
+
+	p = put8(p, opcode);
+	p = put8(p, (last && t->last && t->solicited ? BTH_SE : 0) | BTH_MIGREQ |
+		    pad << BTH_PAD_SHIFT);
+	p = put16(p, PKEY_DEFAULT);
+	p = put32(p, t->dest_qpn & 0xffffff);
+	return put32(p, (last && t->ack_req ? (uint32_t)BTH_ACKREQ << 24 : 0) |
+			psn_add(t->psn, i));
+}
+
+/* BTH to the pad. */
+static uint8_t *put_transport(uint8_t *p, const struct train *t, uint32_t i)
+{
+	bool first = t->first && i == 0;
+	bool last = t->last && i == t->npkts - 1;
+	enum place place = first ? last ? ONLY : FIRST : last ? LAST : MIDDLE;
+	uint8_t ext = packets[t->op][place].ext;
+	uint32_t len = payload_len(t, i);
+	uint32_t pad = -len & 3;
+
+	p = put_bth(p, t, i, packets[t->op][place].opcode, pad);
+	if (ext & EXT_RETH) {
+		p = put64(p, t->raddr);
+		p = put32(p, t->rkey);
+		p = put32(p, t->msg_len);
+	}
+	if (ext & EXT_AETH)
+		p = put32(p, (uint32_t)t->syndrome << 24 | (t->msn & 0xffffff));
+	if (ext & EXT_IMM)
+		p = put_bytes(p, &t->imm, 4);	/* in wire order already */
+	if (ext & EXT_IETH)
+		p = put32(p, t->imm);
+	if (len)
+		p = put_payload(p, t->payload, (uint64_t)i * t->pmtu, len);
+	return put_zeros(p, pad);
+}
+
+static uint8_t *put_ethernet(uint8_t *p, const struct roce_path *path, bool ipv4)
+{
+	p = put_bytes(p, path->dmac, 6);
+	p = put_bytes(p, path->smac, 6);
+	if (path->vlan != SKUA_VLAN_NONE) {
+		p = put16(p, ETH_TYPE_VLAN);
+		p = put16(p, (path->sl & 7) << 13 | (path->vlan & 0xfff));
+	}
+	return put16(p, ipv4 ? ETH_TYPE_IPV4 : ETH_TYPE_IPV6);
+}
+
+static uint16_t ipv4_checksum(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	for (int i = 0; i < IPV4_LEN; i += 2)
+		sum += ip[i] << 8 | ip[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
+}
+
+static uint8_t *put_ipv4(uint8_t *ip, const struct roce_path *path, size_t udp_len)
+{
+	uint8_t *p = ip;
+
+	p = put8(p, 0x45);
+	p = put8(p, path->traffic_class);
+	p = put16(p, IPV4_LEN + udp_len);
+	p = put16(p, 0);		/* ID: of no use where DF is set, RFC 6864 */
+	p = put16(p, IPV4_DF);
+	p = put8(p, path->hop_limit);
+	p = put8(p, IP_PROTO_UDP);
+	p = put16(p, 0);
+	p = put_bytes(p, path->sgid + 12, 4);
+	p = put_bytes(p, path->dgid + 12, 4);
+	put16(ip + 10, ipv4_checksum(ip));
+	return p;
+}
+
+static uint8_t *put_ipv6(uint8_t *p, const struct roce_path *path, size_t udp_len)
+{
+	p = put32(p, 6u << 28 | (uint32_t)path->traffic_class << 20 |
+		     (path->flow_label & 0xfffff));
+	p = put16(p, udp_len);
+	p = put8(p, IP_PROTO_UDP);
+	p = put8(p, path->hop_limit);
+	p = put_bytes(p, path->sgid, 16);
+	return put_bytes(p, path->dgid, 16);
+}
+
+static uint8_t *put_udp(uint8_t *p, const struct roce_path *path, size_t udp_len)
+{
+	p = put16(p, path->sport);
+	p = put16(p, ROCE_UDP_PORT);
+	p = put16(p, udp_len);
+	return put16(p, 0);		/* no checksum: the ICRC does its work */
+}
+
+size_t roce_packet_build(uint8_t *buf, const struct train *t, uint32_t i)
+{
+	const struct roce_path *path = t->path;
+	bool ipv4 = gid_is_ipv4(path->sgid);
+	uint8_t *ip, *udp, *bth, *end;
+	size_t udp_len;
+	uint32_t icrc;
+
+	assert(t->op < TRAIN_NUM_OPS && i < t->npkts && t->pmtu <= 4096);
+
+	ip = put_ethernet(buf, path, ipv4);
+	udp = ip + (ipv4 ? IPV4_LEN : IPV6_LEN);
+	bth = udp + UDP_LEN;
+	end = put_transport(bth, t, i);
+
+	udp_len = end - udp + ROCE_ICRC_LEN;
+	if (ipv4)
+		put_ipv4(ip, path, udp_len);
+	else
+		put_ipv6(ip, path, udp_len);
+	put_udp(udp, path, udp_len);
+
+	icrc = roce_icrc(ip, end - ip);
+	for (int b = 0; b < ROCE_ICRC_LEN; b++)
+		end = put8(end, icrc >> (8 * b));
+	return end - buf;
+}
