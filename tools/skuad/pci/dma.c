@@ -11,8 +11,9 @@
  *
  * Files: memory whose pages come from memory, that is a memfd, or a file of tmpfs or
  * hugetlbfs. From another file system, an access could take as long as its disk or its server
- * likes, on a thread that serves other guests too; such files are refused. Files without
- * F_SEAL_SHRINK are served, under the guard (mem_guard.c), as are all.
+ * likes, on a thread that serves other guests too: regions of such files (a disk image as
+ * persistent memory, say) are out of reach, as are those that come without a file. Files
+ * without F_SEAL_SHRINK are served, under the guard (mem_guard.c), as are all.
  *
  * Each region must lie in its file as that is when the region arrives.
  */
@@ -29,6 +30,7 @@
 #include <sys/vfs.h>
 
 #include "core/dev.h"
+#include "core/log.h"
 
 /* Of the process's address space, so that no client takes it all: 4 TiB. */
 #define MAX_MAPPED	(4ull << 40)
@@ -157,6 +159,7 @@ free_file:
 	return NULL;
 }
 
+/* NULL and *why set: the client is wrong; NULL alone: a file that is out of reach. */
 static struct dma_file *file_get(struct dma *d, int fd, uint64_t end, bool write,
 				 const char **why)
 {
@@ -164,9 +167,13 @@ static struct dma_file *file_get(struct dma *d, int fd, uint64_t end, bool write
 	struct stat st;
 	unsigned int i;
 
-	if (fstat(fd, &st) || fstatfs(fd, &fs) || !S_ISREG(st.st_mode) ||
-	    (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC)) {
-		*why = "its file is no memory (use memory-backend-memfd)";
+	if (fstat(fd, &st) || fstatfs(fd, &fs) || !S_ISREG(st.st_mode)) {
+		*why = "its file is no file";
+		return NULL;
+	}
+	if (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC) {
+		log_err(skua_dev_name(d->dev), "guest memory in a file that is not in memory "
+			"cannot be reached (memory-backend-memfd can)");
 		return NULL;
 	}
 	if (end > (uint64_t)st.st_size) {
@@ -219,7 +226,7 @@ int dma_map(struct dma *d, const struct vfio_user_dma_map *map, int fd, const ch
 	if (fd >= 0) {
 		r->file = file_get(d, fd, map->offset + map->size, write, why);
 		ret = -EINVAL;
-		if (!r->file)
+		if (*why)
 			goto free_region;
 	}
 	ret = -ENOMEM;
@@ -273,7 +280,7 @@ int dma_unmap(struct dma *d, uint64_t iova, uint64_t size, uint64_t *unmapped)
 		return -EINVAL;
 	while ((r = region_find(d, iova, last)))
 		*unmapped += region_remove(d, r);
-	return *unmapped ? 0 : -ENOENT;
+	return 0;
 }
 
 void dma_unmap_all(struct dma *d, uint64_t *unmapped)

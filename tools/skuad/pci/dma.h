@@ -25,7 +25,7 @@ struct dma {
 	unsigned int num_regions;
 	struct dma_file *files[DMA_MAX_FILES];
 	uint64_t mapped;		/* bytes of all files */
-	bool shared;			/* a region came with a file, since dma_clear() */
+	bool shared;			/* there was a region within reach, since dma_clear() */
 };
 
 int dma_init(struct dma *d, struct skua_dev *dev);
@@ -38,8 +38,9 @@ void dma_destroy(struct dma *d);
  */
 int dma_map(struct dma *d, const struct vfio_user_dma_map *map, int fd, const char **why);
 
-/* Unmaps all regions within [@iova, @iova + @size), and sets *unmapped to their bytes.
- * -EINVAL: that would cut one in two; -ENOENT: there is none. */
+/* Unmaps all regions within [@iova, @iova + @size), and sets *unmapped to their bytes; that
+ * there is none is no error, as with VFIO: a guest's IOMMU has its whole address space
+ * unmapped. -EINVAL: that would cut a region in two. */
 int dma_unmap(struct dma *d, uint64_t iova, uint64_t size, uint64_t *unmapped);
 /* All regions, but the files are kept. */
 void dma_unmap_all(struct dma *d, uint64_t *unmapped);
@@ -47,7 +48,7 @@ void dma_unmap_all(struct dma *d, uint64_t *unmapped);
 /* The client is gone: all regions, all files. */
 void dma_clear(struct dma *d);
 
-/* There are regions, but the client never gave a file: its memory is not shared. */
+/* There are regions, but never was one within reach: the guest's memory is not shared. */
 bool dma_not_shared(const struct dma *d);
 
 #endif /* SKUAD_PCI_DMA_H */

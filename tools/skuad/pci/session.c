@@ -24,6 +24,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/dev.h"
+#include "core/log.h"
+
+/* Up to MSI-X: if QEMU finds an error interrupt that has no vector, it warns of it. */
+#define NUM_IRQS	(VFIO_PCI_MSIX_IRQ_INDEX + 1)
+
 #define STR_(x)	#x
 #define STR(x)	STR_(x)
 
@@ -62,11 +68,9 @@ static int fault(struct session *s, const char *fmt, ...)
 	return -EINVAL;
 }
 
-static int not_shared(struct session *s)
-{
-	return fault(s, "guest memory is not shared with skuad "
-			"(make the machine's memory a memory-backend-memfd,share=on)");
-}
+#define NOT_SHARED \
+	"guest memory is not shared with skuad " \
+	"(make the machine's memory a memory-backend-memfd,share=on)"
 
 static int serve_version(struct session *s, const struct channel_msg *msg, struct reply *r)
 {
@@ -134,14 +138,17 @@ static int serve_get_info(struct session *s, const struct channel_msg *msg, stru
 	memcpy(&info, msg->body, sizeof(info));
 	if (info.argsz < sizeof(info))
 		return fault(s, "DEVICE_GET_INFO: argsz %u", info.argsz);
-	/* QEMU asks after it has described its memory: the earliest moment to say this. */
-	if (dma_not_shared(s->dma))
-		return not_shared(s);
+	/* QEMU asks after it has described its memory, and gives up in good order if this fails:
+	 * its user learns of it at the start. */
+	if (dma_not_shared(s->dma)) {
+		log_err(skua_dev_name(s->fn->dev), NOT_SHARED);
+		return -ENODEV;
+	}
 	info = (struct vfio_user_device_info){
 		.argsz = sizeof(info),
 		.flags = VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI,
 		.num_regions = FUNCTION_NUM_REGIONS,
-		.num_irqs = VFIO_PCI_NUM_IRQS,
+		.num_irqs = NUM_IRQS,
 	};
 	reply_append(r, &info, sizeof(info));
 	return 0;
@@ -179,7 +186,7 @@ static int serve_get_irq_info(struct session *s, const struct channel_msg *msg,
 	memcpy(&info, msg->body, sizeof(info));
 	if (info.argsz < sizeof(info))
 		return fault(s, "DEVICE_GET_IRQ_INFO: argsz %u", info.argsz);
-	if (info.index >= VFIO_PCI_NUM_IRQS)
+	if (info.index >= NUM_IRQS)
 		return -EINVAL;
 	msix = info.index == VFIO_PCI_MSIX_IRQ_INDEX;
 	info = (struct vfio_user_irq_info){
@@ -231,7 +238,7 @@ static int serve_set_irqs(struct session *s, const struct channel_msg *msg, stru
 	memcpy(&set, msg->body, sizeof(set));
 	if (set.argsz < sizeof(set))
 		return fault(s, "SET_IRQS: argsz %u", set.argsz);
-	if (set.index >= VFIO_PCI_NUM_IRQS)
+	if (set.index >= NUM_IRQS)
 		return fault(s, "SET_IRQS: index %u", set.index);
 	if (set.flags != eventfd && msg->nfds)
 		return fault(s, "SET_IRQS: %u descriptors are not expected", msg->nfds);
@@ -297,7 +304,7 @@ static int serve_region_write(struct session *s, const struct channel_msg *msg,
 	}
 	function_write(s->fn, a.region, a.offset, data, a.count);
 	if (s->fn->bus_master && !bus_master && dma_not_shared(s->dma))
-		return not_shared(s);
+		return fault(s, NOT_SHARED);
 	reply_append(r, &a, sizeof(a));
 	return 0;
 }

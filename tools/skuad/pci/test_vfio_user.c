@@ -45,7 +45,7 @@ static void device_is_pci_with_reset(void **state)
 	assert_int_equal(info.argsz, 16);
 	assert_int_equal(info.flags, VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI);
 	assert_int_equal(info.num_regions, VFIO_PCI_NUM_REGIONS);
-	assert_int_equal(info.num_irqs, VFIO_PCI_NUM_IRQS);
+	assert_int_equal(info.num_irqs, NUM_IRQS);
 	close(c);
 }
 
@@ -79,7 +79,7 @@ static void only_msix_has_vectors(void **state)
 	uint32_t i;
 
 	(void)state;
-	for (i = 0; i < VFIO_PCI_NUM_IRQS; i++) {
+	for (i = 0; i < NUM_IRQS; i++) {
 		info = (struct vfio_user_irq_info){ .argsz = sizeof(info), .index = i };
 		assert_int_equal(call(c, VFIO_USER_DEVICE_GET_IRQ_INFO, &info, sizeof(info)), 0);
 		assert_int_equal(info.count, i == VFIO_PCI_MSIX_IRQ_INDEX ? 64 : 0);
@@ -551,7 +551,7 @@ static void unmap_takes_whole_regions_only(void **state)
 	(void)state;
 	for (i = 0; i < 4; i++)
 		assert_int_equal(dma_map_at(c, i * MIB, MIB, i * MIB, MAP_RW, fd), 0);
-	assert_int_equal(dma_unmap_at(c, 8 * MIB, MIB), ENOENT);
+	assert_int_equal(dma_unmap_at(c, 8 * MIB, MIB), 0);
 	assert_int_equal(dma_unmap_at(c, 0, 4096), EINVAL);
 	assert_int_equal(dma_unmap_at(c, 4096, MIB), EINVAL);
 	assert_int_equal(dma_unmap_at(c, 0, 0), EINVAL);

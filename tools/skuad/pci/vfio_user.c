@@ -3,9 +3,11 @@
  * The server of one device: its socket, and its client's coming and going. What the client
  * says is session.c's.
  *
- * Three descriptors are watched, all on the engine's thread: the socket that listens, the
- * connection, and the guard's eventfd that tells of guest memory which is gone. The device
- * may have touched that memory on any thread; it reads zeros until the session has ended.
+ * Descriptors watched, all on the engine's thread: the socket that listens; the connection;
+ * that of a second client, until it has said VERSION and heard that the device is busy (QEMU
+ * aborts if it is only cut off); and the guard's eventfd that tells of guest memory which is
+ * gone. The device may have touched that memory on any thread; it reads zeros until the
+ * session has ended.
  */
 #include "pci/vfio_user.h"
 
@@ -30,6 +32,7 @@ struct vfu {
 	struct session session;
 	struct engine_fd listener;	/* fd -1: none */
 	struct engine_fd conn;		/* fd -1: no client */
+	struct engine_fd refused;	/* fd -1: no second client */
 	struct engine_fd guard;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	dev_t path_dev;			/* the socket that is ours, if it is still there */
@@ -83,13 +86,51 @@ static void guard_ready(struct engine_fd *efd)
 		disconnect(v, "guest memory is gone: its file was truncated, or has no pages left");
 }
 
+static void refused_close(struct vfu *v)
+{
+	if (v->refused.fd < 0)
+		return;
+	engine_fd_del(v->engine, &v->refused);
+	close(v->refused.fd);
+	v->refused.fd = -1;
+}
+
+static void refused_ready(struct engine_fd *efd)
+{
+	struct vfu *v = vfu_of(efd, refused);
+	uint8_t msg[VFIO_USER_MAX_MSG];
+	struct vfio_user_hdr hdr;
+	ssize_t n = recv(efd->fd, msg, sizeof(msg), MSG_DONTWAIT);
+
+	if (n >= (ssize_t)sizeof(hdr)) {
+		memcpy(&hdr, msg, sizeof(hdr));
+		hdr.size = sizeof(hdr);
+		hdr.flags = VFIO_USER_F_REPLY | VFIO_USER_F_ERROR;
+		hdr.error = EBUSY;
+		if (send(efd->fd, &hdr, sizeof(hdr), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			log_debug(name(v), "the second client is gone");
+	}
+	refused_close(v);
+}
+
+/* One more at a time: who comes later takes the place of who came earlier. */
+static void refuse(struct vfu *v, int fd)
+{
+	log_err(name(v), "a second client was refused: there is one already");
+	refused_close(v);
+	v->refused.fd = fd;
+	if (engine_fd_add(v->engine, &v->refused)) {
+		v->refused.fd = -1;
+		close(fd);
+	}
+}
+
 void vfu_serve(struct vfu *v, int fd)
 {
 	int ret;
 
 	if (v->conn.fd >= 0) {
-		log_err(name(v), "a second client was refused: there is one already");
-		close(fd);
+		refuse(v, fd);
 		return;
 	}
 	v->conn.fd = fd;
@@ -199,6 +240,7 @@ struct vfu *vfu_create(struct engine *engine, const char *path,
 	v->engine = engine;
 	v->listener = (struct engine_fd){ .fd = -1, .ready = listener_ready };
 	v->conn = (struct engine_fd){ .fd = -1, .ready = conn_ready };
+	v->refused = (struct engine_fd){ .fd = -1, .ready = refused_ready };
 	function_init(&v->fn);
 	v->dev = skua_dev_create(engine, config, &host_ops, v);
 	if (!v->dev) {
@@ -241,6 +283,7 @@ destroy_fn:
 void vfu_destroy(struct vfu *v)
 {
 	unlisten(v);
+	refused_close(v);
 	if (v->conn.fd >= 0)
 		disconnect(v, "");
 	engine_fd_del(v->engine, &v->guard);
