@@ -147,8 +147,8 @@ static inline int receive_reply(int c, unsigned int command, void *body, size_t 
 	return 0;
 }
 
-static inline int call_fds(int c, unsigned int command, const void *body, size_t len, const int *fds,
-		    unsigned int nfds)
+static inline int call_fds(int c, unsigned int command, const void *body, size_t len,
+			   const int *fds, unsigned int nfds)
 {
 	uint8_t reply[VFIO_USER_MAX_MSG];
 	size_t n;
@@ -214,10 +214,12 @@ static inline uint64_t region_read(int c, unsigned int region, uint64_t offset, 
 	return reply.value;
 }
 
-static inline int dma_map_at(int c, uint64_t iova, uint64_t size, uint64_t offset, uint32_t flags, int fd)
+static inline int dma_map_at(int c, uint64_t iova, uint64_t size, uint64_t offset,
+			     uint32_t flags, int fd)
 {
 	struct vfio_user_dma_map map = {
-		.argsz = sizeof(map), .flags = flags, .offset = offset, .iova = iova, .size = size };
+		.argsz = sizeof(map), .flags = flags, .offset = offset,
+		.iova = iova, .size = size };
 
 	return call_fds(c, VFIO_USER_DMA_MAP, &map, sizeof(map), &fd, fd >= 0);
 }

@@ -381,7 +381,8 @@ static void accesses_outside_regions_are_faults(void **state)
 
 		snprintf(why, sizeof(why), "READ: region %u, 0x%llx+%u", a.region,
 			 (unsigned long long)a.offset, a.count);
-		assert_int_equal(call_fds(c, VFIO_USER_REGION_READ, &a, sizeof(a), NULL, 0), EINVAL);
+		assert_int_equal(call_fds(c, VFIO_USER_REGION_READ, &a, sizeof(a), NULL, 0),
+				 EINVAL);
 		assert_true(ended(c));
 		assert_int_equal(logged(why), 1);
 		close(c);

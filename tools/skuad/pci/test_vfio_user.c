@@ -435,7 +435,8 @@ static void memory_is_shared_with_the_guest(void **state)
 
 	(void)state;
 	assert_int_equal(dma_map_at(c, 0, MIB, 0, MAP_RW, fd), 0);
-	assert_int_equal(dma_map_at(c, 1ull << 32, 2 * MIB, 2 * MIB, VFIO_DMA_MAP_FLAG_READ, fd), 0);
+	assert_int_equal(dma_map_at(c, 1ull << 32, 2 * MIB, 2 * MIB, VFIO_DMA_MAP_FLAG_READ,
+				    fd), 0);
 	low = double_mem_at(dev, 0);
 	high = double_mem_at(dev, 1ull << 32);
 	assert_true(low->writable);
