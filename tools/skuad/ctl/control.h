@@ -21,6 +21,7 @@ struct skua_dev_info {
 	uint32_t health;	/* enum skua_health */
 	uint64_t features;	/* accepted */
 	uint8_t mac[6];
+	bool link_up;
 	uint32_t port_flags;	/* SKUA_PORT_F_* */
 	uint32_t mtu;
 	uint32_t eqs, pds, cqs, qps, mrs;	/* objects alive */

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What each request does. A request is a row of a table: its name, the members that it may
+ * have, and its function. Facts are gathered on the thread of the device's engine, quickly;
+ * JSON is made of them here.
+ */
+#include "ctl/requests.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "core/engine.h"
+#include "core/log.h"
+#include "ctl/control.h"
+#include "ctl/server.h"
+#include "link/capture.h"
+#include "skua/regs.h"
+
+#define MAX_DEPTH	4	/* of nested JSON */
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+/* One request as it is carried out. */
+struct request {
+	struct ctl_state *state;
+	const void *client;
+	struct json_object *in, *out;
+	int *fd;
+	unsigned int first, last;	/* devices that are meant: first to last - 1 */
+};
+
+/* The answer is a refusal. */
+static void refuse(struct json_object *out, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void refuse(struct json_object *out, const char *fmt, ...)
+{
+	char text[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	json_object_object_add(out, "ok", json_object_new_boolean(false));
+	json_object_object_add(out, "error", json_object_new_string(text));
+}
+
+static void add_number(struct json_object *o, const char *key, uint64_t value)
+{
+	json_object_object_add(o, key, json_object_new_uint64(value));
+}
+
+static void add_string(struct json_object *o, const char *key, const char *value)
+{
+	json_object_object_add(o, key, json_object_new_string(value));
+}
+
+static void add_bool(struct json_object *o, const char *key, bool value)
+{
+	json_object_object_add(o, key, json_object_new_boolean(value));
+}
+
+/* The name of bit or value @v, or its number. */
+static const char *name_of(const char *const *names, size_t n, unsigned int v, char *buf,
+			   size_t len)
+{
+	if (v < n && names[v])
+		return names[v];
+	snprintf(buf, len, "%u", v);
+	return buf;
+}
+
+/* devices */
+
+struct info_call {
+	struct skua_dev *dev;
+	struct skua_dev_info info;
+};
+
+static void get_info(void *arg)
+{
+	struct info_call *c = arg;
+
+	skua_dev_get_info(c->dev, &c->info);
+}
+
+static const char *state_name(uint32_t status)
+{
+	if (status & SKUA_STATUS_FATAL)
+		return "fatal";
+	if (status & SKUA_STATUS_ENABLED)
+		return "enabled";
+	return status & SKUA_STATUS_READY ? "ready" : "reset";
+}
+
+static struct json_object *device_object(const struct skua_dev_info *info, bool capture)
+{
+	static const char *const health[] = {
+		[SKUA_HEALTH_OK] = "ok", [SKUA_HEALTH_FEATURES] = "features",
+		[SKUA_HEALTH_CMD_SIZE] = "cmd-size", [SKUA_HEALTH_CMD_ADDRESS] = "cmd-address",
+		[SKUA_HEALTH_CMD_OVERRUN] = "cmd-overrun",
+		[SKUA_HEALTH_EQ_ADDRESS] = "eq-address", [SKUA_HEALTH_INTERNAL] = "internal",
+		[SKUA_HEALTH_INJECTED] = "injected",
+	};
+	struct json_object *o = json_object_new_object();
+	char mac[18], number[12];
+
+	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", info->mac[0], info->mac[1],
+		 info->mac[2], info->mac[3], info->mac[4], info->mac[5]);
+	add_string(o, "name", info->name);
+	add_string(o, "mac", mac);
+	add_string(o, "link", info->link);
+	add_bool(o, "link_up", info->link_up);
+	add_string(o, "state", state_name(info->status));
+	add_string(o, "health", name_of(health, ARRAY_SIZE(health), info->health, number,
+					sizeof(number)));
+	add_number(o, "features", info->features);
+	add_bool(o, "port_enabled", info->port_flags & SKUA_PORT_F_ENABLE);
+	add_bool(o, "roce", info->port_flags & SKUA_PORT_F_ROCE);
+	add_number(o, "mtu", info->mtu);
+	add_number(o, "eqs", info->eqs);
+	add_number(o, "pds", info->pds);
+	add_number(o, "cqs", info->cqs);
+	add_number(o, "qps", info->qps);
+	add_number(o, "mrs", info->mrs);
+	add_bool(o, "capture", capture);
+	return o;
+}
+
+static void do_devices(struct request *r)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned int i = r->first; i < r->last; i++) {
+		const struct ctl_device *d = &r->state->devices[i];
+		struct info_call c = { .dev = d->dev };
+
+		engine_call(d->engine, get_info, &c);
+		json_object_array_add(list,
+				      device_object(&c.info, r->state->captures[i].cap));
+	}
+	json_object_object_add(r->out, "devices", list);
+}
+
+/* qps */
+
+struct qps_call {
+	struct skua_dev *dev;
+	struct skua_qp_info *qp;
+	size_t n, room;
+	bool failed;
+};
+
+static void add_qp(const struct skua_qp_info *qp, void *arg)
+{
+	struct qps_call *c = arg;
+
+	if (c->n == c->room) {
+		size_t room = c->room ? 2 * c->room : 64;
+		void *p = realloc(c->qp, room * sizeof(*c->qp));
+
+		if (!p) {
+			c->failed = true;
+			return;
+		}
+		c->qp = p;
+		c->room = room;
+	}
+	c->qp[c->n++] = *qp;
+}
+
+static void get_qps(void *arg)
+{
+	struct qps_call *c = arg;
+
+	skua_dev_for_each_qp(c->dev, add_qp, c);
+}
+
+static struct json_object *qp_object(const char *device, const struct skua_qp_info *qp)
+{
+	static const char *const types[] = { [SKUA_QPT_RC] = "RC", [SKUA_QPT_ETH] = "ETH" };
+	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+	struct json_object *o = json_object_new_object();
+	char number[12];
+
+	add_string(o, "device", device);
+	add_number(o, "qpn", qp->qpn);
+	add_string(o, "type", name_of(types, ARRAY_SIZE(types), qp->type, number, sizeof(number)));
+	add_string(o, "state",
+		   name_of(states, ARRAY_SIZE(states), qp->state, number, sizeof(number)));
+	if (qp->type == SKUA_QPT_ETH)
+		return o;
+	add_number(o, "dest_qpn", qp->dest_qpn);
+	add_number(o, "sq_psn", qp->sq_psn);
+	add_number(o, "una_psn", qp->una_psn);
+	add_number(o, "rq_psn", qp->rq_psn);
+	add_number(o, "retries", qp->retries);
+	add_number(o, "path_mtu", qp->path_mtu);
+	return o;
+}
+
+static void do_qps(struct request *r)
+{
+	struct json_object *list = json_object_new_array();
+	bool failed = false;
+
+	for (unsigned int i = r->first; i < r->last; i++) {
+		const struct ctl_device *d = &r->state->devices[i];
+		struct qps_call c = { .dev = d->dev };
+
+		engine_call(d->engine, get_qps, &c);
+		for (size_t q = 0; q < c.n; q++)
+			json_object_array_add(list, qp_object(d->name, &c.qp[q]));
+		failed |= c.failed;
+		free(c.qp);
+	}
+	json_object_object_add(r->out, "qps", list);
+	if (failed)
+		refuse(r->out, "out of memory");
+}
+
+/* counters */
+
+static const char *const stat_names[] = {
+#define STAT_NAME(name) #name,
+	SKUA_STATS(STAT_NAME)
+#undef STAT_NAME
+};
+
+struct stats_call {
+	struct skua_dev *dev;
+	uint64_t values[ARRAY_SIZE(stat_names)];
+};
+
+static void get_stats(void *arg)
+{
+	struct stats_call *c = arg;
+
+	skua_dev_get_stats(c->dev, c->values);
+}
+
+static void do_counters(struct request *r)
+{
+	struct json_object *all = json_object_new_object();
+
+	for (unsigned int i = r->first; i < r->last; i++) {
+		const struct ctl_device *d = &r->state->devices[i];
+		struct json_object *o = json_object_new_object();
+		struct stats_call c = { .dev = d->dev };
+
+		engine_call(d->engine, get_stats, &c);
+		for (size_t s = 0; s < ARRAY_SIZE(stat_names); s++)
+			add_number(o, stat_names[s], c.values[s]);
+		json_object_object_add(all, d->name, o);
+	}
+	json_object_object_add(r->out, "counters", all);
+}
+
+/* link */
+
+struct link_call {
+	struct skua_dev *dev;
+	bool up;
+};
+
+static void set_link(void *arg)
+{
+	struct link_call *c = arg;
+
+	skua_dev_set_link(c->dev, c->up);
+}
+
+static void do_link(struct request *r)
+{
+	const struct ctl_device *d = &r->state->devices[r->first];
+	struct link_call c = { .dev = d->dev };
+	struct json_object *up;
+
+	if (!json_object_object_get_ex(r->in, "up", &up) ||
+	    !json_object_is_type(up, json_type_boolean)) {
+		refuse(r->out, "link: 'up' must be true or false");
+		return;
+	}
+	c.up = json_object_get_boolean(up);
+	engine_call(d->engine, set_link, &c);
+	log_info(d->name, "link %s, by hand", c.up ? "up" : "down");
+}
+
+/* capture, capture-stop */
+
+struct capture_call {
+	struct skua_dev *dev;
+	struct capture *cap;
+};
+
+static void set_capture(void *arg)
+{
+	struct capture_call *c = arg;
+
+	skua_dev_set_capture(c->dev, c->cap);
+}
+
+static void do_capture(struct request *r)
+{
+	const struct ctl_device *d = &r->state->devices[r->first];
+	struct ctl_capture *slot = &r->state->captures[r->first];
+	struct capture_call c = { .dev = d->dev };
+
+	if (*r->fd < 0) {
+		refuse(r->out, "capture: no descriptor came with the request");
+		return;
+	}
+	if (slot->cap) {
+		refuse(r->out, "%s is being captured already", d->name);
+		return;
+	}
+	c.cap = capture_open(*r->fd, d->name);
+	if (!c.cap) {
+		refuse(r->out, "capture of %s: %m", d->name);
+		return;
+	}
+	*r->fd = -1;
+	slot->cap = c.cap;
+	slot->client = r->client;
+	engine_call(d->engine, set_capture, &c);
+}
+
+void ctl_end_capture(struct ctl_state *state, unsigned int i, uint64_t *written, uint64_t *lost)
+{
+	struct capture_call c = { .dev = state->devices[i].dev };
+	struct ctl_capture *slot = &state->captures[i];
+
+	*written = *lost = 0;
+	if (!slot->cap)
+		return;
+	/* Only when no engine can write any more may it be closed. */
+	engine_call(state->devices[i].engine, set_capture, &c);
+	capture_close(slot->cap, written, lost);
+	slot->cap = NULL;
+	slot->client = NULL;
+}
+
+static void do_capture_stop(struct request *r)
+{
+	const struct ctl_capture *slot = &r->state->captures[r->first];
+	uint64_t written, lost;
+
+	if (!slot->cap || slot->client != r->client) {
+		refuse(r->out, "%s is not being captured by this client",
+		       r->state->devices[r->first].name);
+		return;
+	}
+	ctl_end_capture(r->state, r->first, &written, &lost);
+	add_number(r->out, "written", written);
+	add_number(r->out, "lost", lost);
+}
+
+struct json_object *ctl_capture_news(struct ctl_state *state, unsigned int i)
+{
+	int error = capture_error(state->captures[i].cap);
+	struct json_object *o = json_object_new_object();
+	uint64_t written, lost;
+
+	ctl_end_capture(state, i, &written, &lost);
+	add_string(o, "event", "capture-ended");
+	add_string(o, "device", state->devices[i].name);
+	add_string(o, "error", strerror(error));
+	add_number(o, "written", written);
+	add_number(o, "lost", lost);
+	return o;
+}
+
+/* The table. */
+
+enum device_member { DEVICE_NO, DEVICE_MAY, DEVICE_MUST };
+
+static const struct row {
+	const char *cmd;
+	enum device_member device;
+	const char *member;		/* besides "cmd" and "device" */
+	void (*run)(struct request *r);
+} rows[] = {
+	{ "devices",	  DEVICE_NO,   NULL, do_devices },
+	{ "qps",	  DEVICE_MAY,  NULL, do_qps },
+	{ "counters",	  DEVICE_MAY,  NULL, do_counters },
+	{ "link",	  DEVICE_MUST, "up", do_link },
+	{ "capture",	  DEVICE_MUST, NULL, do_capture },
+	{ "capture-stop", DEVICE_MUST, NULL, do_capture_stop },
+};
+
+static const struct row *find_row(struct request *r)
+{
+	struct json_object *cmd;
+	const char *name;
+
+	if (!json_object_object_get_ex(r->in, "cmd", &cmd) ||
+	    !json_object_is_type(cmd, json_type_string)) {
+		refuse(r->out, "a request needs a string 'cmd'");
+		return NULL;
+	}
+	name = json_object_get_string(cmd);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!strcmp(rows[i].cmd, name))
+			return &rows[i];
+	}
+	refuse(r->out, "no such command: '%.40s'", name);
+	return NULL;
+}
+
+static bool check_members(struct request *r, const struct row *row)
+{
+	json_object_object_foreach(r->in, key, value) {
+		(void)value;
+		if (strcmp(key, "cmd") && (strcmp(key, "device") || row->device == DEVICE_NO) &&
+		    (!row->member || strcmp(key, row->member))) {
+			refuse(r->out, "%s: unknown member '%.40s'", row->cmd, key);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Which devices are meant. */
+static bool find_device(struct request *r, const struct row *row)
+{
+	struct json_object *device;
+	const char *name;
+
+	r->first = 0;
+	r->last = r->state->n;
+	if (!json_object_object_get_ex(r->in, "device", &device)) {
+		if (row->device == DEVICE_MUST)
+			refuse(r->out, "%s: 'device' is missing", row->cmd);
+		return row->device != DEVICE_MUST;
+	}
+	if (!json_object_is_type(device, json_type_string)) {
+		refuse(r->out, "%s: 'device' must be a string", row->cmd);
+		return false;
+	}
+	name = json_object_get_string(device);
+	for (unsigned int i = 0; i < r->state->n; i++) {
+		if (!strcmp(r->state->devices[i].name, name)) {
+			r->first = i;
+			r->last = i + 1;
+			return true;
+		}
+	}
+	refuse(r->out, "no such device: '%.40s'", name);
+	return false;
+}
+
+static struct json_object *parse(const char *line, int len, struct json_object *out)
+{
+	struct json_tokener *tok = json_tokener_new_ex(MAX_DEPTH);
+	struct json_object *in;
+
+	if (!tok) {
+		refuse(out, "out of memory");
+		return NULL;
+	}
+	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	in = json_tokener_parse_ex(tok, line, len);
+	if (json_tokener_get_error(tok) == json_tokener_continue)
+		refuse(out, "bad JSON: not a whole value");
+	else if (json_tokener_get_error(tok) != json_tokener_success)
+		refuse(out, "bad JSON: %s",
+		       json_tokener_error_desc(json_tokener_get_error(tok)));
+	else if (json_tokener_get_parse_end(tok) != (size_t)len)
+		refuse(out, "bad JSON: a line must be one value");
+	else if (!json_object_is_type(in, json_type_object))
+		refuse(out, "a request is a JSON object");
+	if (json_object_object_get_ex(out, "error", NULL)) {
+		json_object_put(in);
+		in = NULL;
+	}
+	json_tokener_free(tok);
+	return in;
+}
+
+struct json_object *ctl_request(struct ctl_state *state, const void *client, const char *line,
+				int len, int *fd)
+{
+	struct request r = { .state = state, .client = client, .fd = fd };
+	const struct row *row;
+
+	r.out = json_object_new_object();
+	if (!r.out)
+		return NULL;
+	add_bool(r.out, "ok", true);
+	while (len && isspace((unsigned char)line[len - 1]))
+		len--;
+	r.in = parse(line, len, r.out);
+	if (!r.in)
+		return r.out;
+	row = find_row(&r);
+	if (row && check_members(&r, row) && find_device(&r, row))
+		row->run(&r);
+	json_object_put(r.in);
+	return r.out;
+}

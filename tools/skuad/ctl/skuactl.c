@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * skuactl: asks a running skuad, over its control socket, and shows the answer as a table or
+ * as JSON. A command is a row of a table.
+ *
+ * Exit status: 0; 1 if skuad refused or is not there; 2 for bad usage.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <json-c/json.h>
+
+#include "ctl/client.h"
+#include "ctl/server.h"
+#include "ctl/table.h"
+
+#define MAX_ARGS	2	/* of a command */
+#define USAGE		2
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+struct options {
+	const char *socket;
+	const char *file;		/* -w */
+	bool json;
+	const char *command;
+	const char *arg[MAX_ARGS];
+	int nargs;
+};
+
+static void die(int status, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
+
+static void die(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("skuactl: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(status);
+}
+
+static struct json_object *receive(struct ctl_client *c, const struct options *o)
+{
+	struct json_object *answer = ctl_client_receive(c);
+
+	if (answer)
+		return answer;
+	if (errno == ECONNRESET)
+		die(1, "%s: skuad is gone", o->socket);
+	die(1, "%s: %m", o->socket);
+}
+
+/* An answer; what is not "ok" ends the program. */
+static struct json_object *ask(struct ctl_client *c, const struct options *o,
+			       struct json_object *request, int pass_fd)
+{
+	struct json_object *answer, *v;
+
+	if (!ctl_client_send(c, request, pass_fd))
+		die(1, "%s: %m", o->socket);
+	json_object_put(request);
+	answer = receive(c, o);
+	if (json_object_object_get_ex(answer, "ok", &v) && json_object_get_boolean(v))
+		return answer;
+	if (!json_object_object_get_ex(answer, "error", &v))
+		die(1, "%s: an answer without meaning", o->socket);
+	die(1, "%s", json_object_get_string(v));
+}
+
+static struct json_object *request_for(const char *cmd, const char *device)
+{
+	struct json_object *request = json_object_new_object();
+
+	json_object_object_add(request, "cmd", json_object_new_string(cmd));
+	if (device)
+		json_object_object_add(request, "device", json_object_new_string(device));
+	return request;
+}
+
+static void print_json(FILE *f, struct json_object *o)
+{
+	fprintf(f, "%s\n", json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY |
+							  JSON_C_TO_STRING_SPACED |
+							  JSON_C_TO_STRING_NOSLASHESCAPE));
+}
+
+/* Prints member @key of @answer, an array, with @columns. */
+static void show(const struct options *o, struct json_object *answer, const char *key,
+		 const struct column *columns, size_t n)
+{
+	struct json_object *rows;
+
+	if (o->json)
+		print_json(stdout, answer);
+	else if (json_object_object_get_ex(answer, key, &rows))
+		table_print(stdout, rows, columns, n);
+	json_object_put(answer);
+}
+
+static int do_devices(struct ctl_client *c, const struct options *o)
+{
+	static const struct column columns[] = {
+		{ "DEVICE", "name" }, { "MAC", "mac" }, { "LINK", "link" }, { "UP", "link_up" },
+		{ "STATE", "state" }, { "HEALTH", "health" }, { "MTU", "mtu" },
+		{ "ROCE", "roce" }, { "PD", "pds" }, { "CQ", "cqs" }, { "QP", "qps" },
+		{ "MR", "mrs" }, { "EQ", "eqs" }, { "CAPTURE", "capture" },
+	};
+
+	show(o, ask(c, o, request_for("devices", NULL), -1), "devices", columns,
+	     ARRAY_SIZE(columns));
+	return 0;
+}
+
+static int do_qps(struct ctl_client *c, const struct options *o)
+{
+	static const struct column columns[] = {
+		{ "DEVICE", "device" }, { "QPN", "qpn" }, { "TYPE", "type" },
+		{ "STATE", "state" }, { "PEER", "dest_qpn" }, { "MTU", "path_mtu" },
+		{ "SQ-PSN", "sq_psn" }, { "UNACKED", "una_psn" }, { "RQ-PSN", "rq_psn" },
+		{ "RETRIES", "retries" },
+	};
+
+	show(o, ask(c, o, request_for("qps", o->arg[0]), -1), "qps", columns,
+	     ARRAY_SIZE(columns));
+	return 0;
+}
+
+static int do_counters(struct ctl_client *c, const struct options *o)
+{
+	struct json_object *answer = ask(c, o, request_for("counters", o->arg[0]), -1);
+	struct json_object *counters;
+
+	if (o->json)
+		print_json(stdout, answer);
+	else if (json_object_object_get_ex(answer, "counters", &counters))
+		table_print_columns(stdout, counters);
+	json_object_put(answer);
+	return 0;
+}
+
+static int do_link(struct ctl_client *c, const struct options *o)
+{
+	struct json_object *request, *answer;
+	bool up = !strcmp(o->arg[1], "up");
+
+	if (!up && strcmp(o->arg[1], "down"))
+		die(USAGE, "link %s: 'up' or 'down', not '%s'", o->arg[0], o->arg[1]);
+	request = request_for("link", o->arg[0]);
+	json_object_object_add(request, "up", json_object_new_boolean(up));
+	answer = ask(c, o, request, -1);
+	if (o->json)
+		print_json(stdout, answer);
+	json_object_put(answer);
+	return 0;
+}
+
+/* capture */
+
+/* The signals that end a capture, as a descriptor; SIGPIPE is the reader's end, not ours. */
+static int ending_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (fd < 0)
+		die(1, "signalfd: %m");
+	return fd;
+}
+
+static int open_output(const struct options *o)
+{
+	int fd;
+
+	if (o->file && strcmp(o->file, "-")) {
+		fd = open(o->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+		if (fd < 0)
+			die(1, "%s: %m", o->file);
+		return fd;
+	}
+	if (isatty(STDOUT_FILENO))
+		die(USAGE, "capture: standard output is a terminal: give -w FILE, or a pipe");
+	return STDOUT_FILENO;
+}
+
+static uint64_t number(struct json_object *o, const char *key)
+{
+	struct json_object *v;
+
+	return json_object_object_get_ex(o, key, &v) ? json_object_get_uint64(v) : 0;
+}
+
+/* How the capture ended, in the answer to capture-stop or in the event. */
+static int report(const struct options *o, struct json_object *end)
+{
+	struct json_object *error = NULL;
+	int status = 0;
+
+	/* A reader that has seen enough is an end like any other. */
+	if (json_object_object_get_ex(end, "error", &error) &&
+	    strcmp(json_object_get_string(error), strerror(EPIPE)))
+		status = 1;
+	if (o->json)
+		print_json(stderr, end);
+	else
+		fprintf(stderr, "skuactl: %s: %llu packets, %llu lost%s%s\n", o->arg[0],
+			(unsigned long long)number(end, "written"),
+			(unsigned long long)number(end, "lost"), status ? ": " : "",
+			status ? json_object_get_string(error) : "");
+	json_object_put(end);
+	return status;
+}
+
+static int do_capture(struct ctl_client *c, const struct options *o)
+{
+	struct pollfd pfd[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	struct json_object *end;
+	int fd = open_output(o);
+
+	pfd[0].fd = c->fd;
+	pfd[1].fd = ending_signals();
+	json_object_put(ask(c, o, request_for("capture", o->arg[0]), fd));
+	close(fd);	/* so that the reader of a pipe sees its end when skuad closes it */
+	if (!o->json)
+		fprintf(stderr, "skuactl: capturing %s\n", o->arg[0]);
+
+	while (poll(pfd, 2, -1) < 0 && errno == EINTR)
+		;
+	if (pfd[0].revents)
+		end = receive(c, o);
+	else
+		end = ask(c, o, request_for("capture-stop", o->arg[0]), -1);
+	close(pfd[1].fd);
+	return report(o, end);
+}
+
+/* The commands, and how they are called. */
+
+static const struct command {
+	const char *name, *args;
+	int min, max;
+	int (*run)(struct ctl_client *c, const struct options *o);
+} commands[] = {
+	{ "devices", "", 0, 0, do_devices },
+	{ "qps", " [DEVICE]", 0, 1, do_qps },
+	{ "counters", " [DEVICE]", 0, 1, do_counters },
+	{ "capture", " DEVICE [-w FILE]", 1, 1, do_capture },
+	{ "link", " DEVICE up|down", 2, 2, do_link },
+};
+
+static const struct argp_option argp_options[] = {
+	{ "socket", 's', "PATH", 0,
+	  "skuad's control socket; else $SKUA_SOCKET, else " CTL_DEFAULT_PATH, 0 },
+	{ "json", 'j', NULL, 0, "JSON instead of tables", 0 },
+	{ "write", 'w', "FILE", 0, "capture to FILE; '-', the default, is standard output", 0 },
+	{ "help", '?', NULL, 0, "this", 0 },
+	{ 0 },
+};
+
+static const char argp_doc[] =
+	"Looks into a running skuad, the emulated Skua NIC.\v"
+	"Commands:\n"
+	"  devices                 the NICs and their state\n"
+	"  qps [DEVICE]            queue pairs with states and PSNs\n"
+	"  counters [DEVICE]       counters, by the names of the programming manual\n"
+	"  capture DEVICE          packets as pcapng, until interrupted\n"
+	"  link DEVICE up|down     plug the wire in, or out\n\n"
+	"  skuactl capture skua0 | tshark -r -";
+
+static error_t parse_option(int key, char *arg, struct argp_state *state);
+
+static const struct argp argp = {
+	argp_options, parse_option, "COMMAND [ARGUMENTS]", argp_doc, NULL, NULL, NULL
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 's':
+		o->socket = arg;
+		return 0;
+	case 'j':
+		o->json = true;
+		return 0;
+	case 'w':
+		o->file = arg;
+		return 0;
+	case '?':
+		argp_help(&argp, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK,
+			  program_invocation_short_name);
+		exit(0);
+	case ARGP_KEY_ARG:
+		if (!o->command)
+			o->command = arg;
+		else if (o->nargs < MAX_ARGS)
+			o->arg[o->nargs++] = arg;
+		else
+			die(USAGE, "too many arguments: '%s'", arg);
+		return 0;
+	case ARGP_KEY_ERROR:
+		die(USAGE, "bad option '%s', or its value is missing (see --help)",
+		    state->argv[state->next > 1 ? state->next - 1 : 1]);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct command *find_command(const struct options *o)
+{
+	const struct command *cmd = NULL;
+
+	if (!o->command)
+		die(USAGE, "no command: devices, qps, counters, capture or link (see --help)");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (!strcmp(commands[i].name, o->command))
+			cmd = &commands[i];
+	}
+	if (!cmd)
+		die(USAGE, "no such command: '%s' (see --help)", o->command);
+	if (o->nargs < cmd->min || o->nargs > cmd->max)
+		die(USAGE, "usage: skuactl %s%s", cmd->name, cmd->args);
+	if (o->file && cmd->run != do_capture)
+		die(USAGE, "-w is for capture only");
+	return cmd;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .socket = getenv("SKUA_SOCKET") };
+	const struct command *cmd;
+	struct ctl_client client;
+	int status;
+
+	if (!o.socket || !*o.socket)
+		o.socket = CTL_DEFAULT_PATH;
+	/* argp's own messages are of two lines. */
+	if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &o))
+		die(USAGE, "bad options (see --help)");
+	cmd = find_command(&o);
+	if (!ctl_client_connect(&client, o.socket))
+		die(1, "%s: %m%s", o.socket,
+		    errno == ENOENT || errno == ECONNREFUSED ? " (is skuad running?)" : "");
+	status = cmd->run(&client, &o);
+	ctl_client_close(&client);
+	if (fflush(stdout) && cmd->run != do_capture)
+		die(1, "standard output: %m");
+	return status;
+}
