@@ -185,7 +185,7 @@ static void check_with_tshark(const struct roce_path *path, const char *ip)
 	/* A checksum of 0 over IPv6 is what RoCEv2 sends; all else would be an error. */
 	assert_int_equal(shell_count(TSHARK "%s -Y '_ws.malformed || _ws.short || "
 				     "(_ws.expert.severity >= 8388608 && ! ipv6)' 2>/dev/null | "
-				     "tee /dev/stderr | wc -l", name), 0);
+				     "tee -a /dev/stderr | wc -l", name), 0);
 	snprintf(command, sizeof(command), TSHARK "%%s -Y '%s && infiniband.invariant.crc && "
 		 "frame.interface_name == skua0' 2>/dev/null | wc -l", ip);
 	assert_int_equal(shell_count(command, name), written - 1);

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The program skuad that stands beside this test: how it starts, refuses to, and ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <json-c/json.h>
+
+#include "ctl/client.h"
+
+#define MAX_ARGS	16
+
+static char program[512];
+static char dir[32];
+
+struct run {
+	pid_t pid;
+	int ready_fd;		/* gives a byte when it is ready */
+	int log_fd;
+	char log[4096];
+};
+
+/* Starts skuad in the test's directory with @args, separated by single spaces. */
+static void start(struct run *r, const char *args)
+{
+	char copy[2048], ready[16], *argv[MAX_ARGS + 4] = { program }, *rest = copy, *arg;
+	int argc = 1, ready_pipe[2], log_pipe[2];
+
+	assert_true(strlen(args) < sizeof(copy));
+	strcpy(copy, args);
+	while ((arg = strsep(&rest, " ")) && argc < MAX_ARGS) {
+		if (*arg)
+			argv[argc++] = arg;
+	}
+	assert_int_equal(pipe2(ready_pipe, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(log_pipe, O_CLOEXEC), 0);
+	snprintf(ready, sizeof(ready), "%d", ready_pipe[1]);
+	argv[argc++] = "--ready-fd";
+	argv[argc++] = ready;
+	argv[argc] = NULL;
+
+	r->pid = fork();
+	if (!r->pid) {
+		fcntl(ready_pipe[1], F_SETFD, 0);
+		dup2(log_pipe[1], STDERR_FILENO);
+		if (!chdir(dir))
+			execv(program, argv);
+		_exit(127);
+	}
+	close(ready_pipe[1]);
+	close(log_pipe[1]);
+	r->ready_fd = ready_pipe[0];
+	r->log_fd = log_pipe[0];
+}
+
+static bool becomes_ready(struct run *r)
+{
+	char c;
+
+	return read(r->ready_fd, &c, 1) == 1;
+}
+
+/* Waits for the end; gives the exit status, or 128 and the signal. */
+static int finish(struct run *r)
+{
+	size_t len = 0;
+	ssize_t n;
+	int rc;
+
+	while ((n = read(r->log_fd, r->log + len, sizeof(r->log) - 1 - len)) > 0)
+		len += n;
+	r->log[len] = '\0';
+	close(r->log_fd);
+	close(r->ready_fd);
+	assert_int_equal(waitpid(r->pid, &rc, 0), r->pid);
+	return WIFEXITED(rc) ? WEXITSTATUS(rc) : 128 + WTERMSIG(rc);
+}
+
+static int end(struct run *r, int sig)
+{
+	kill(r->pid, sig);
+	return finish(r);
+}
+
+static void assert_logged(const struct run *r, const char *part)
+{
+	if (!strstr(r->log, part))
+		print_message("'%s' does not say '%s'\n", r->log, part);
+	assert_non_null(strstr(r->log, part));
+}
+
+static bool exists(const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return !access(path, F_OK);
+}
+
+#define TWO	"--device name=skua0,socket=s0,link=wire:a --device name=skua1,socket=s1,link=wire:a "
+
+static void it_says_when_its_sockets_listen_and_leaves_none(void **state)
+{
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+	struct run r;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		start(&r, TWO "--control ctl");
+		assert_true(becomes_ready(&r));
+		assert_true(exists("s0") && exists("s1") && exists("ctl"));
+		assert_int_equal(end(&r, signals[i]), 0);
+		assert_logged(&r, "skuad: ready\n");
+		assert_false(exists("s0") || exists("s1") || exists("ctl"));
+	}
+}
+
+static void it_may_end_at_once(void **state)
+{
+	struct run r;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		start(&r, TWO "--control ctl --threads 2");
+		assert_true(becomes_ready(&r));
+		assert_int_equal(end(&r, SIGTERM), 0);
+	}
+}
+
+static void it_answers_on_its_control_socket(void **state)
+{
+	struct json_object *request, *answer, *list;
+	struct ctl_client c;
+	char path[64];
+	struct run r;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/ctl", dir);
+	for (int threads = 1; threads <= 2; threads++) {
+		start(&r, threads == 1 ? TWO "--control ctl --threads 1" :
+					 TWO "--control ctl --threads 2");
+		assert_true(becomes_ready(&r));
+		assert_true(ctl_client_connect(&c, path));
+		request = json_tokener_parse("{\"cmd\":\"devices\"}");
+		assert_true(ctl_client_send(&c, request, -1));
+		json_object_put(request);
+		answer = ctl_client_receive(&c);
+		assert_true(json_object_object_get_ex(answer, "devices", &list));
+		assert_int_equal(json_object_array_length(list), 2);
+		json_object_put(answer);
+		ctl_client_close(&c);
+		assert_int_equal(end(&r, SIGTERM), 0);
+	}
+}
+
+static void it_takes_a_file(void **state)
+{
+	char path[64];
+	struct run r;
+	FILE *f;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/conf", dir);
+	f = fopen(path, "w");
+	fputs("[device skua0]\nsocket = s0\nlink = wire:a\n", f);
+	fclose(f);
+	start(&r, "--config conf --control ctl");
+	assert_true(becomes_ready(&r));
+	assert_true(exists("s0"));
+	assert_int_equal(end(&r, SIGTERM), 0);
+	unlink(path);
+}
+
+static void every_bad_option_is_one_line(void **state)
+{
+	static const struct {
+		const char *args, *says;
+	} bad[] = {
+		{ "", "no device" },
+		{ "--devcie x", "bad option '--devcie'" },
+		{ "-x", "bad option '-x'" },
+		{ "extra", "not an option: 'extra'" },
+		{ "--verbose=3", "bad option '--verbose=3'" },
+		{ "--device name=a", "no socket" },
+		{ "--device name=a,socket=s,link=tap:x", "bad link" },
+		{ "--config nowhere", "nowhere: No such file" },
+		{ TWO "--threads 0", "--threads: want 1 to 64" },
+		{ TWO "--threads 65", "--threads: want 1 to 64" },
+		{ TWO "--threads -1", "--threads: want 1 to 64" },
+		{ TWO "--threads 1x", "--threads: want 1 to 64" },
+		{ TWO "--ready-fd x", "--ready-fd: not a descriptor" },
+		{ TWO "--device name=skua0,socket=s2,link=wire:a", "two devices are named" },
+	};
+	struct run r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		start(&r, bad[i].args);
+		assert_int_equal(finish(&r), 2);
+		assert_logged(&r, "skuad: ");
+		assert_logged(&r, bad[i].says);
+		assert_ptr_equal(strchr(r.log, '\n'), r.log + strlen(r.log) - 1);
+	}
+}
+
+static void what_cannot_be_made_is_one_line(void **state)
+{
+	struct run first, r;
+
+	(void)state;
+	start(&r, "--device name=a,socket=/nowhere/s,link=wire:a --control ctl");
+	assert_int_equal(finish(&r), 1);
+	assert_ptr_equal(strchr(r.log, '\n'), r.log + strlen(r.log) - 1);
+	assert_logged(&r, "/nowhere/s");
+
+	start(&r, "--device name=a,socket=s0,link=wire:a --control /nowhere/c");
+	assert_int_equal(finish(&r), 1);
+	assert_ptr_equal(strchr(r.log, '\n'), r.log + strlen(r.log) - 1);
+	assert_logged(&r, "control socket /nowhere/c: No such file");
+	assert_false(exists("s0"));
+
+	/* The sockets of one that runs are not taken away from it. */
+	start(&first, "--device name=a,socket=s0,link=wire:a --control ctl");
+	assert_true(becomes_ready(&first));
+	start(&r, "--device name=b,socket=s0,link=wire:a --control ctl2");
+	assert_int_equal(finish(&r), 1);
+	assert_true(exists("s0") && !exists("ctl2"));
+	assert_int_equal(end(&first, SIGTERM), 0);
+}
+
+static void help_and_version_are_answers(void **state)
+{
+	char command[600];
+
+	(void)state;
+	snprintf(command, sizeof(command), "%s --help | grep -q -- --device", program);
+	assert_int_equal(system(command), 0);
+	snprintf(command, sizeof(command), "%s --version | grep -q 'skuad, hardware interface'",
+		 program);
+	assert_int_equal(system(command), 0);
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/skuad-test-XXXXXX");
+	return !mkdtemp(dir);
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	return rmdir(dir);
+}
+
+#define placed(test)	cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		placed(it_says_when_its_sockets_listen_and_leaves_none),
+		placed(it_may_end_at_once),
+		placed(it_answers_on_its_control_socket),
+		placed(it_takes_a_file),
+		placed(every_bad_option_is_one_line),
+		placed(what_cannot_be_made_is_one_line),
+		placed(help_and_version_are_answers),
+	};
+
+	(void)argc;
+	snprintf(program, sizeof(program), "%s/skuad", dirname(argv[0]));
+	if (*program != '/') {
+		char *absolute = realpath(program, NULL);
+
+		if (absolute)
+			snprintf(program, sizeof(program), "%s", absolute);
+		free(absolute);
+	}
+	if (access(program, X_OK)) {
+		print_message("%s is not built\n", program);
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
