@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The one way in which bytes get into host memory, and single words in and out of it.
+ *
+ * Programs look at memory while the device writes it: some poll on the last byte of a
+ * message, some read 8-byte words. So a copy stores a message's last bytes last, with
+ * release, and never tears an aligned 8-byte word (manual: memory rules).
+ */
+#ifndef SKUAD_CORE_COPY_H
+#define SKUAD_CORE_COPY_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/seg.h"
+
+/* To host memory. What was stored before is visible before the last 8 bytes of @dst are. */
+void copy_to_host(uint8_t *dst, const uint8_t *src, size_t len);
+
+/* From host memory, once, to memory of our own. */
+void copy_from_host(void *dst, const uint8_t *src, size_t len);
+
+/* All bytes of @src to @dst, which holds as many or more. */
+void copy_segs(const struct seglist *dst, const struct seglist *src);
+
+/* An entry of @size bytes (a multiple of 8) whose last word, stored last, hands it over. */
+void copy_entry(uint8_t *dst, const void *entry, size_t size);
+
+/* Words that the host reads and writes at the same time; @p is aligned. Little endian. */
+static inline uint32_t host_load32(const void *p)
+{
+	return le32toh(__atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE));
+}
+
+static inline uint64_t host_load64(const void *p)
+{
+	return le64toh(__atomic_load_n((const uint64_t *)p, __ATOMIC_ACQUIRE));
+}
+
+static inline void host_store32(void *p, uint32_t v)
+{
+	__atomic_store_n((uint32_t *)p, htole32(v), __ATOMIC_RELEASE);
+}
+
+/* StoreLoad: what was stored is visible before anything is loaded (rule of the event index). */
+static inline void host_full_barrier(void)
+{
+#ifdef __SANITIZE_THREAD__
+	static int order;	/* ThreadSanitizer knows no fences */
+
+	__atomic_fetch_add(&order, 0, __ATOMIC_SEQ_CST);
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+#endif /* SKUAD_CORE_COPY_H */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Host memory as the device reaches it: DMA addresses to pointers of this process.
+ *
+ * The map belongs to the engine's thread. A pointer is good until the map's generation
+ * changes; who keeps one keeps the generation with it.
+ */
+#ifndef SKUAD_CORE_HOSTMEM_H
+#define SKUAD_CORE_HOSTMEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct mem_region {
+	uint64_t iova;
+	uint64_t size;
+	uint8_t *host;
+	bool writable;
+};
+
+struct hostmem {
+	struct mem_region *regions;	/* by iova, apart from each other */
+	unsigned int n, cap;
+	uint32_t gen;			/* never 0 */
+	bool enabled;			/* bus mastering */
+};
+
+/* A place in host memory that is used again and again: its pointer is kept. */
+struct mem_ref {
+	uint64_t iova;
+	uint32_t gen;			/* 0: not resolved */
+	void *host;
+};
+
+void hostmem_init(struct hostmem *m);
+void hostmem_free(struct hostmem *m);
+
+/* 0, -EEXIST, -EINVAL, -ENOMEM. */
+int hostmem_add(struct hostmem *m, uint64_t iova, uint64_t size, void *host, bool writable);
+/* 0, or -ENOENT if [@iova, @iova + @size) is not one region. */
+int hostmem_del(struct hostmem *m, uint64_t iova, uint64_t size);
+void hostmem_clear(struct hostmem *m);
+void hostmem_enable(struct hostmem *m, bool on);
+
+/* The pointer to @iova, and in *@run the bytes from there that lie in one piece. NULL if the
+ * address cannot be reached, or not be written and @write is set. */
+uint8_t *hostmem_run(const struct hostmem *m, uint64_t iova, bool write, uint64_t *run);
+
+/* The pointer to @len bytes at @iova in one piece, or NULL. */
+uint8_t *hostmem_at(const struct hostmem *m, uint64_t iova, uint64_t len, bool write);
+
+/* The same for the @len bytes at @ref->iova, from the kept pointer while it is good. */
+void *mem_ref_slow(const struct hostmem *m, struct mem_ref *ref, uint64_t len, bool write);
+
+static inline void *mem_ref_at(const struct hostmem *m, struct mem_ref *ref, uint64_t len,
+			       bool write)
+{
+	if (ref->gen == m->gen)
+		return ref->host;
+	return mem_ref_slow(m, ref, len, write);
+}
+
+#endif /* SKUAD_CORE_HOSTMEM_H */

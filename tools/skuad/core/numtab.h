@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Numbers of objects: 24-bit numbers, each naming one object of a kind.
+ *
+ * Opaque numbers are drawn at random, so that a peer or a program cannot guess them
+ * (manual: trust); plain ones go up. A number that was freed rests before it comes again.
+ */
+#ifndef SKUAD_CORE_NUMTAB_H
+#define SKUAD_CORE_NUMTAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NUMTAB_REST	1024	/* numbers that were freed and are not given out yet */
+#define NUMTAB_MASK	0xffffffu
+
+struct numtab_slot {
+	uint32_t number;	/* 0: never used; its object may be NULL: it rests */
+	void *object;
+};
+
+struct numtab {
+	struct numtab_slot *slots;	/* open addressing by the number's low bits */
+	uint32_t mask;
+	uint32_t used;			/* slots with a number, resting ones too */
+	uint32_t count, max;		/* objects */
+	uint32_t next;			/* plain: the next number to try */
+	bool opaque;
+	uint32_t rest[NUMTAB_REST];
+	uint32_t nrest;			/* freed so far, runs free */
+};
+
+/* At most @max objects. 0 or -ENOMEM. */
+int numtab_init(struct numtab *t, uint32_t max, bool opaque);
+void numtab_free(struct numtab *t);
+
+/* A number for @object, which is not NULL; above 1. 0 if there is no room. */
+uint32_t numtab_add(struct numtab *t, void *object);
+void numtab_del(struct numtab *t, uint32_t number);
+
+/* Some object, or NULL when there is none: to take a table down. */
+void *numtab_any(const struct numtab *t);
+
+static inline void *numtab_get(const struct numtab *t, uint32_t number)
+{
+	for (uint32_t i = number & t->mask; t->slots[i].number; i = (i + 1) & t->mask)
+		if (t->slots[i].number == number)
+			return t->slots[i].object;
+	return NULL;
+}
+
+/* for (uint32_t i = 0; (obj = numtab_next(t, &i)); ) visits each object. */
+void *numtab_next(const struct numtab *t, uint32_t *i);
+
+#endif /* SKUAD_CORE_NUMTAB_H */

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Page lists (manual: page lists). Tables are copied into our own memory when the walk enters
+ * them, checked there, and the host's copy is not looked at again.
+ */
+#include "core/pages.h"
+
+#include <stdlib.h>
+
+#include "core/copy.h"
+
+#define STEP_ENTRIES	4096	/* some 30 us */
+
+/* Pages that one entry at depth @depth of the tree stands for. */
+static uint64_t entry_pages(unsigned int depth)
+{
+	return 1ull << (9 * depth);
+}
+
+int pages_load_start(struct pages_load *load, struct pages *pages,
+		     const struct skua_pagelist *list, uint64_t length, bool write)
+{
+	uint64_t page_size, need;
+	uint64_t offset = le64toh(list->offset);
+	uint32_t npages = le32toh(list->npages);
+	unsigned int inline_used;
+
+	if (list->rsvd || list->level > SKUA_PL_MAX_LEVELS ||
+	    list->log_page < SKUA_PL_MIN_LOG_PAGE || list->log_page > SKUA_PL_MAX_LOG_PAGE)
+		return SKUA_CMD_BAD_PARAM;
+	page_size = 1ull << list->log_page;
+	if (!length || offset >= page_size || offset + length < length)
+		return SKUA_CMD_BAD_PARAM;
+	need = (offset + length - 1) / page_size + 1;
+	if (npages != need)
+		return SKUA_CMD_BAD_PARAM;
+	if (list->level ? npages > entry_pages(list->level) : npages > SKUA_PL_INLINE)
+		return SKUA_CMD_BAD_PARAM;
+	inline_used = list->level ? 1 : npages;
+	for (unsigned int i = inline_used; i < SKUA_PL_INLINE; i++)
+		if (list->addr[i])
+			return SKUA_CMD_BAD_PARAM;
+
+	*pages = (struct pages){ .offset = offset, .n = npages, .log = list->log_page };
+	pages->addr = malloc(npages * sizeof(*pages->addr));
+	if (!pages->addr)
+		return SKUA_CMD_NO_RESOURCE;
+	load->list = *list;
+	load->length = length;
+	load->write = write;
+	load->done = 0;
+	return SKUA_CMD_OK;
+}
+
+/* An entry as the host wrote it, to the address in it; all ones if it is no good. */
+static uint64_t entry_addr(__le64 entry, unsigned int log_align)
+{
+	uint64_t e = le64toh(entry);
+	uint64_t addr = e & SKUA_PL_ADDR_MASK;
+
+	if ((e & ~SKUA_PL_ADDR_MASK) != SKUA_PL_PRESENT || addr & ((1ull << log_align) - 1))
+		return UINT64_MAX;
+	return addr;
+}
+
+/* Is the part of page @i that the buffer takes reachable? */
+static bool reachable(const struct pages_load *load, const struct pages *pages,
+		      const struct hostmem *m, uint32_t i)
+{
+	uint64_t page = 1ull << pages->log;
+	uint64_t from = i ? 0 : pages->offset;
+	uint64_t end = pages->offset + load->length - i * page;
+	uint64_t run;
+
+	if (end > page)
+		end = page;
+	for (; from < end; from += run)
+		if (!hostmem_run(m, pages->addr[i] + from, load->write, &run))
+			return false;
+	return true;
+}
+
+/* Copy the table at depth @depth that the walk enters at page @i. */
+static int load_table(struct pages_load *load, const struct hostmem *m, unsigned int depth,
+		      uint32_t i)
+{
+	uint64_t per = entry_pages(depth);
+	uint64_t n = (le32toh(load->list.npages) - i + per - 1) / per;
+	__le64 entry;
+	uint64_t addr;
+	uint8_t *p;
+
+	if (depth + 1u == load->list.level)
+		entry = load->list.addr[0];
+	else
+		entry = load->table[depth + 1][(i / entry_pages(depth + 1)) % SKUA_PL_PER_PAGE];
+	addr = entry_addr(entry, SKUA_PL_MIN_LOG_PAGE);
+	if (addr == UINT64_MAX)
+		return SKUA_CMD_BAD_PARAM;
+	if (n > SKUA_PL_PER_PAGE)
+		n = SKUA_PL_PER_PAGE;
+	p = hostmem_at(m, addr, n * sizeof(entry), false);
+	if (!p)
+		return SKUA_CMD_BAD_ADDRESS;
+	copy_from_host(load->table[depth], p, n * sizeof(entry));
+	return SKUA_CMD_OK;
+}
+
+static int load_entry(struct pages_load *load, struct pages *pages, const struct hostmem *m)
+{
+	uint32_t i = load->done;
+	__le64 entry;
+	int status;
+
+	if (load->list.level) {
+		for (unsigned int depth = load->list.level; depth-- > 0;) {
+			if (i % entry_pages(depth + 1))
+				continue;
+			status = load_table(load, m, depth, i);
+			if (status)
+				return status;
+		}
+		entry = load->table[0][i % SKUA_PL_PER_PAGE];
+	} else {
+		entry = load->list.addr[i];
+	}
+	pages->addr[i] = entry_addr(entry, pages->log);
+	if (pages->addr[i] == UINT64_MAX)
+		return SKUA_CMD_BAD_PARAM;
+	return reachable(load, pages, m, i) ? SKUA_CMD_OK : SKUA_CMD_BAD_ADDRESS;
+}
+
+int pages_load_step(struct pages_load *load, struct pages *pages, const struct hostmem *m)
+{
+	for (unsigned int n = 0; n < STEP_ENTRIES; n++) {
+		int status;
+
+		if (load->done == pages->n)
+			return SKUA_CMD_OK;
+		status = load_entry(load, pages, m);
+		if (status) {
+			pages_free(pages);
+			return status;
+		}
+		load->done++;
+	}
+	return -1;
+}
+
+void pages_free(struct pages *pages)
+{
+	free(pages->addr);
+	*pages = (struct pages){ 0 };
+}

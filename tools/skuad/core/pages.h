@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Buffers of the host that a page list describes: queue rings and memory regions.
+ */
+#ifndef SKUAD_CORE_PAGES_H
+#define SKUAD_CORE_PAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/hostmem.h"
+#include "core/seg.h"
+#include "skua/cmd.h"
+
+struct pages {
+	uint64_t *addr;		/* DMA addresses of the pages */
+	uint64_t offset;	/* of the buffer in the first page, bytes */
+	uint32_t n;
+	uint8_t log;		/* page size, log2 */
+};
+
+/*
+ * A page list on its way in: long ones are read in steps, so that the engine serves others in
+ * between. Each entry is read once.
+ */
+struct pages_load {
+	struct skua_pagelist list;	/* our copy */
+	uint64_t length;		/* bytes of the buffer */
+	bool write;			/* the device will write there */
+	uint32_t done;			/* entries read */
+	uint64_t table[SKUA_PL_MAX_LEVELS][SKUA_PL_PER_PAGE];
+};
+
+/*
+ * Begin to read @list, of a buffer of @length bytes, into @pages. Returns an enum
+ * skua_cmd_status.
+ */
+int pages_load_start(struct pages_load *load, struct pages *pages,
+		     const struct skua_pagelist *list, uint64_t length, bool write);
+
+/* Go on for some microseconds: SKUA_CMD_OK when all is read, -1 when there is more. On an
+ * error @pages is freed. */
+int pages_load_step(struct pages_load *load, struct pages *pages, const struct hostmem *m);
+
+void pages_free(struct pages *pages);
+
+/* The pointer to byte @offset of the buffer, and the bytes in one piece from there. */
+static inline uint8_t *pages_run(const struct pages *pages, const struct hostmem *m,
+				 uint64_t offset, bool write, uint64_t *run)
+{
+	uint64_t pos = pages->offset + offset;
+	uint64_t in = pos & ((1ull << pages->log) - 1);
+	uint64_t left = (1ull << pages->log) - in;
+	uint8_t *p = hostmem_run(m, pages->addr[pos >> pages->log] + in, write, run);
+
+	if (*run > left)
+		*run = left;
+	return p;
+}
+
+/* The pointer to an entry of @size bytes at @offset that no page boundary cuts, or NULL. */
+static inline uint8_t *pages_at(const struct pages *pages, const struct hostmem *m,
+				uint64_t offset, uint32_t size, bool write)
+{
+	uint64_t run = 0;
+	uint8_t *p = pages_run(pages, m, offset, write, &run);
+
+	return run >= size ? p : NULL;
+}
+
+#endif /* SKUAD_CORE_PAGES_H */
