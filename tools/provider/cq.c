@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Completion queues: making, arming and destroying them. Polling is in poll.c. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <util/util.h>
+
+#include "skua.h"
+#include "skua-abi.h"
+
+static int skua_cq_alloc_ring(struct skua_context *ctx, struct skua_cq *cq, uint32_t cqe)
+{
+	struct skua_cq_ring *ring = &cq->ring;
+	size_t cqes_size;
+	int err;
+
+	ring->size = roundup_pow_of_two(cqe);
+	cqes_size = skua_page_align(ctx, (size_t)ring->size * sizeof(*ring->cqes));
+	err = skua_buf_alloc(ctx, &cq->buf, cqes_size + sizeof(*ring->dbr));
+	if (err)
+		return err;
+
+	ring->cqes = cq->buf.addr;
+	ring->dbr = (void *)((char *)cq->buf.addr + cqes_size);
+	return 0;
+}
+
+static int skua_cq_cmd_create(struct ibv_context *ibv_ctx, struct skua_cq *cq,
+			      struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct skua_cmd_create_cq_resp resp = {};
+	struct skua_cmd_create_cq cmd = {};
+	int err;
+
+	cmd.buf_addr = (uintptr_t)cq->ring.cqes;
+	cmd.dbr_addr = (uintptr_t)cq->ring.dbr;
+	cmd.log_size = __builtin_ctz(cq->ring.size);
+	err = ibv_cmd_create_cq(ibv_ctx, cq->ring.size, channel, comp_vector, &cq->vcq.cq,
+				&cmd.ibv_cmd, sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	if (err)
+		return err;
+
+	cq->cqn = resp.cqn;
+	cq->vcq.cq.cqe = cq->ring.size;
+	return 0;
+}
+
+static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
+				      struct ibv_comp_channel *channel, int comp_vector,
+				      bool needs_lock)
+{
+	struct skua_context *ctx = to_skua_context(ibv_ctx);
+	struct skua_cq *cq;
+	int err;
+
+	if (!cqe || cqe > ctx->caps.max_cqe) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	cq->info = ctx->info;
+
+	err = skua_lock_init(&cq->lock, needs_lock);
+	if (err)
+		goto err_free;
+	err = skua_lock_init(&cq->arm_lock, true);
+	if (err)
+		goto err_lock;
+	err = skua_cq_alloc_ring(ctx, cq, cqe);
+	if (err)
+		goto err_arm_lock;
+	err = skua_cq_cmd_create(ibv_ctx, cq, channel, comp_vector);
+	if (err)
+		goto err_buf;
+	return cq;
+
+err_buf:
+	skua_buf_free(&cq->buf);
+err_arm_lock:
+	skua_lock_destroy(&cq->arm_lock);
+err_lock:
+	skua_lock_destroy(&cq->lock);
+err_free:
+	free(cq);
+	errno = err;
+	return NULL;
+}
+
+struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
+			      struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct skua_cq *cq;
+
+	if (cqe < 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = skua_cq_create(ibv_ctx, cqe, channel, comp_vector, true);
+	return cq ? &cq->vcq.cq : NULL;
+}
+
+#define SKUA_CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+
+struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
+				    struct ibv_cq_init_attr_ex *attr)
+{
+	bool single = false;
+	struct skua_cq *cq;
+
+	if (attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS ||
+	    attr->wc_flags & ~(uint64_t)SKUA_CQ_WC_FLAGS) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) {
+		if (attr->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED) {
+			errno = EOPNOTSUPP;
+			return NULL;
+		}
+		single = attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	}
+
+	cq = skua_cq_create(ibv_ctx, attr->cqe, attr->channel, attr->comp_vector, !single);
+	if (!cq)
+		return NULL;
+
+	skua_cq_fill_ex_ops(&cq->vcq.cq_ex, attr->wc_flags);
+	return &cq->vcq.cq_ex;
+}
+
+int skua_destroy_cq(struct ibv_cq *ibv_cq)
+{
+	struct skua_cq *cq = to_skua_cq(ibv_cq);
+	int err;
+
+	err = ibv_cmd_destroy_cq(ibv_cq);
+	if (err)
+		return err;
+
+	skua_buf_free(&cq->buf);
+	skua_lock_destroy(&cq->arm_lock);
+	skua_lock_destroy(&cq->lock);
+	free(cq);
+	return 0;
+}
+
+int skua_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only)
+{
+	struct skua_context *ctx = to_skua_context(ibv_cq->context);
+	struct skua_cq *cq = to_skua_cq(ibv_cq);
+	uint32_t ci;
+
+	skua_lock(&cq->arm_lock);
+	if (skua_cq_arm(&cq->ring, solicited_only, ctx->event_idx, &ci))
+		skua_ring(ctx->db, SKUA_DB_CQ_ARM, cq->cqn, ci);
+	skua_unlock(&cq->arm_lock);
+	return 0;
+}
+
+/* The program took an event of this CQ (ibv_get_cq_event()). */
+void skua_cq_event(struct ibv_cq *ibv_cq)
+{
+	struct skua_cq *cq = to_skua_cq(ibv_cq);
+
+	skua_lock(&cq->arm_lock);
+	skua_cq_disarm(&cq->ring);
+	skua_unlock(&cq->arm_lock);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * A completion queue as a ring in memory: looking, consuming, removing a QP's CQEs, arming.
+ * Knows nothing of verbs, so that tests run it against a device of their own.
+ *
+ * A CQE is there when its phase is that of the host's pass: 1 in the first pass over the
+ * zeroed ring, then toggling. The device never reads CQEs back and never overwrites one at
+ * or behind the published ci, so what lies between is the host's to rearrange.
+ *
+ * All but arming is done under the CQ's lock. Arming has a lock of its own, since a program
+ * may arm while it holds a CQE (between ibv_start_poll() and ibv_end_poll()).
+ */
+#ifndef SKUA_CQ_RING_H
+#define SKUA_CQ_RING_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <skua/cqe.h>
+#include <skua/doorbell.h>
+
+#include "barrier.h"
+
+struct skua_cq_ring {
+	struct skua_cqe *cqes;
+	struct skua_cq_dbr *dbr;
+	uint32_t size;			/* CQEs, a power of two */
+	uint32_t ci;			/* consumed, published or not */
+
+	uint32_t arm_seq;
+	enum skua_cq_arm_type armed;	/* since the last event that the program took */
+};
+
+/* The CQE at index @index, NULL if the device has not written it yet. */
+static inline struct skua_cqe *skua_cq_at(const struct skua_cq_ring *ring, uint32_t index)
+{
+	struct skua_cqe *cqe = &ring->cqes[index & (ring->size - 1)];
+	uint8_t phase = index & ring->size ? 0 : SKUA_CQE_PHASE;
+
+	if ((__atomic_load_n(&cqe->flags, __ATOMIC_RELAXED) & SKUA_CQE_PHASE) != phase)
+		return NULL;
+	return cqe;
+}
+
+/* The next CQE, NULL if there is none. It stays the caller's until ci is published. */
+static inline struct skua_cqe *skua_cq_peek(const struct skua_cq_ring *ring)
+{
+	struct skua_cqe *cqe = skua_cq_at(ring, ring->ci);
+
+	/* The rest of the CQE, and the payload, are read after the phase. */
+	if (cqe)
+		udma_from_device_barrier();
+	return cqe;
+}
+
+static inline void skua_cq_consume(struct skua_cq_ring *ring)
+{
+	__atomic_store_n(&ring->ci, ring->ci + 1, __ATOMIC_RELAXED);
+}
+
+/* All CQEs consumed so far are the device's again. */
+static inline void skua_cq_publish(struct skua_cq_ring *ring)
+{
+	/* Release: they are read before they may be overwritten. */
+	__atomic_store_n(&ring->dbr->ci, htole32(ring->ci), __ATOMIC_RELEASE);
+}
+
+/*
+ * Remove the CQEs of the QP @handle, of which the device writes no more. Those of others
+ * move towards the newest, in order, so that the hole is on the consumed side and is closed
+ * by advancing ci; a CQE that moves takes on the phase of its new slot.
+ */
+static inline void skua_cq_remove(struct skua_cq_ring *ring, uint64_t handle)
+{
+	uint32_t end = ring->ci;
+	uint32_t from, to;
+
+	while (end - ring->ci < ring->size && skua_cq_at(ring, end))
+		end++;
+	udma_from_device_barrier();
+
+	for (from = to = end; from != ring->ci; ) {
+		struct skua_cqe *cqe = &ring->cqes[--from & (ring->size - 1)];
+		struct skua_cqe *slot;
+		uint8_t phase;
+
+		if (le64toh(cqe->qp_handle) == handle)
+			continue;
+		slot = &ring->cqes[--to & (ring->size - 1)];
+		if (slot == cqe)
+			continue;
+		phase = slot->flags & SKUA_CQE_PHASE;
+		*slot = *cqe;
+		slot->flags = (slot->flags & ~SKUA_CQE_PHASE) | phase;
+	}
+	__atomic_store_n(&ring->ci, to, __ATOMIC_RELAXED);
+	skua_cq_publish(ring);
+}
+
+/*
+ * Ask for an event. A request for the next CQE stays one until the event is taken, whatever
+ * is asked for meanwhile. Returns whether the caller is to ring SKUA_DB_CQ_ARM with *@ci.
+ */
+static inline bool skua_cq_arm(struct skua_cq_ring *ring, bool solicited, bool event_idx,
+			       uint32_t *ci)
+{
+	enum skua_cq_arm_type type = solicited ? SKUA_CQ_ARM_SOLICITED : SKUA_CQ_ARM_NEXT;
+	uint64_t arm;
+
+	if (ring->armed > type)
+		type = ring->armed;
+	ring->armed = type;
+	ring->arm_seq = (ring->arm_seq + 1) & SKUA_CQ_ARM_SEQ_MASK;
+	*ci = __atomic_load_n(&ring->ci, __ATOMIC_RELAXED);
+	arm = SKUA_CQ_ARM(type, ring->arm_seq, *ci);
+	__atomic_store_n(&ring->dbr->arm, htole64(arm), __ATOMIC_RELEASE);
+	if (!event_idx)
+		return true;
+	/* Pairs with the device's, between writing a CQE and reading arm. */
+	skua_full_barrier();
+	return skua_cq_at(ring, *ci) != NULL;
+}
+
+/* The program took an event: the arming is used up. */
+static inline void skua_cq_disarm(struct skua_cq_ring *ring)
+{
+	ring->armed = SKUA_CQ_ARM_NONE;
+}
+
+#endif /* SKUA_CQ_RING_H */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* How each opcode of verbs becomes a WQE; both ways of posting use it. */
+#ifndef SKUA_OP_H
+#define SKUA_OP_H
+
+#include <infiniband/verbs.h>
+
+#include <skua/regs.h>
+#include <skua/wqe.h>
+
+#define SKUA_OP_RDMA	0x01	/* has a remote address segment */
+#define SKUA_OP_IMM	0x02	/* carries immediate data */
+#define SKUA_OP_INV	0x04	/* names a key to be invalidated */
+#define SKUA_OP_DATA	0x08	/* has SGEs */
+#define SKUA_OP_INLINE	0x10	/* the data may stand in the WQE */
+
+struct skua_op {
+	uint8_t wqe;		/* enum skua_wqe_opcode */
+	uint8_t flags;		/* SKUA_OP_* */
+	uint8_t feature;	/* SKUA_F_* that it needs */
+};
+
+#define SKUA_OP_SENDS	(SKUA_OP_DATA | SKUA_OP_INLINE)
+
+static const struct skua_op skua_ops[] = {
+	[IBV_WR_SEND] = { SKUA_WQE_SEND, SKUA_OP_SENDS, SKUA_F_RC },
+	[IBV_WR_SEND_WITH_IMM] = { SKUA_WQE_SEND_IMM, SKUA_OP_SENDS | SKUA_OP_IMM, SKUA_F_RC },
+	[IBV_WR_SEND_WITH_INV] = {
+		SKUA_WQE_SEND_INV, SKUA_OP_SENDS | SKUA_OP_INV, SKUA_F_INVALIDATE
+	},
+	[IBV_WR_RDMA_WRITE] = { SKUA_WQE_WRITE, SKUA_OP_SENDS | SKUA_OP_RDMA, SKUA_F_RC },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = {
+		SKUA_WQE_WRITE_IMM, SKUA_OP_SENDS | SKUA_OP_RDMA | SKUA_OP_IMM, SKUA_F_RC
+	},
+	[IBV_WR_RDMA_READ] = { SKUA_WQE_READ, SKUA_OP_DATA | SKUA_OP_RDMA, SKUA_F_RC },
+	[IBV_WR_LOCAL_INV] = { SKUA_WQE_LOCAL_INV, SKUA_OP_INV, SKUA_F_INVALIDATE },
+};
+
+#define SKUA_NUM_OPS	(sizeof(skua_ops) / sizeof(skua_ops[0]))
+
+/* Bytes of a WQE before its SGEs or inline data. */
+static inline uint32_t skua_op_header(const struct skua_op *op)
+{
+	return op->flags & SKUA_OP_RDMA ? 2 * SKUA_WQE_SEG : SKUA_WQE_SEG;
+}
+
+static inline uint8_t skua_op_send_flags(unsigned int send_flags)
+{
+	return (send_flags & IBV_SEND_SIGNALED ? SKUA_WQE_SIGNALED : 0) |
+	       (send_flags & IBV_SEND_SOLICITED ? SKUA_WQE_SOLICITED : 0) |
+	       (send_flags & IBV_SEND_FENCE ? SKUA_WQE_FENCE : 0);
+}
+
+#endif /* SKUA_OP_H */

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Polling a completion queue: ibv_poll_cq(), and ibv_start_poll() to ibv_end_poll().
+ *
+ * A CQE brings the address of its QP and a cookie that finds the wr_id; the send side also
+ * says how much of the SQ is free again. An empty CQ of a device that is gone is an error,
+ * so that a program which only spins here learns of it.
+ */
+#include <errno.h>
+
+#include "skua.h"
+
+static_assert(SKUA_CQE_LOC_PROT_ERR == (int)IBV_WC_LOC_PROT_ERR &&
+	      SKUA_CQE_WR_FLUSH_ERR == (int)IBV_WC_WR_FLUSH_ERR &&
+	      SKUA_CQE_REM_OP_ERR == (int)IBV_WC_REM_OP_ERR &&
+	      SKUA_CQE_RNR_RETRY_EXC_ERR == (int)IBV_WC_RNR_RETRY_EXC_ERR &&
+	      SKUA_CQE_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR,
+	      "a CQE's status is verbs' status");
+
+static inline enum ibv_wc_opcode skua_cqe_opcode(const struct skua_cqe *cqe)
+{
+	switch (cqe->opcode) {
+	case SKUA_CQE_WRITE:
+		return IBV_WC_RDMA_WRITE;
+	case SKUA_CQE_READ:
+		return IBV_WC_RDMA_READ;
+	case SKUA_CQE_LOCAL_INV:
+		return IBV_WC_LOCAL_INV;
+	case SKUA_CQE_RECV:
+		return IBV_WC_RECV;
+	case SKUA_CQE_RECV_WRITE_IMM:
+		return IBV_WC_RECV_RDMA_WITH_IMM;
+	default:
+		return IBV_WC_SEND;
+	}
+}
+
+static inline unsigned int skua_cqe_wc_flags(const struct skua_cqe *cqe)
+{
+	return (cqe->flags & SKUA_CQE_WITH_IMM ? IBV_WC_WITH_IMM : 0) |
+	       (cqe->flags & SKUA_CQE_WITH_INV ? IBV_WC_WITH_INV : 0);
+}
+
+/* Immediate data as it was on the wire; or the key, in the host's order. */
+static inline __be32 skua_cqe_imm_data(const struct skua_cqe *cqe)
+{
+	if (cqe->flags & SKUA_CQE_WITH_INV)
+		return (__force __be32)le32toh(cqe->inv_key);
+	return cqe->imm_data;
+}
+
+/* Consume the next CQE, which is there, and free what its WQE held. Returns the wr_id. */
+static inline uint64_t skua_cqe_take(struct skua_cq *cq, const struct skua_cqe *cqe)
+{
+	struct skua_qp *qp = (void *)(uintptr_t)le64toh(cqe->qp_handle);
+	uint32_t cookie = le32toh(cqe->cookie);
+	uint64_t wr_id;
+
+	skua_cq_consume(&cq->ring);
+	if (cqe->opcode & SKUA_CQE_OPCODE_RECV) {
+		wr_id = qp->rq.wr_id[cookie & (qp->rq.size - 1)];
+		skua_rq_retire(&qp->rq);
+	} else {
+		wr_id = qp->sq.wr_id[cookie & (qp->sq.blocks - 1)];
+		skua_sq_retire(&qp->sq, le32toh(cqe->sq_ci));
+	}
+	return wr_id;
+}
+
+static inline void skua_cqe_to_wc(const struct skua_cqe *cqe, struct ibv_wc *wc)
+{
+	wc->status = cqe->status;
+	wc->opcode = skua_cqe_opcode(cqe);
+	wc->vendor_err = cqe->vendor_err;
+	wc->byte_len = le32toh(cqe->byte_len);
+	wc->imm_data = skua_cqe_imm_data(cqe);
+	wc->qp_num = le32toh(cqe->qpn);
+	wc->src_qp = 0;
+	wc->wc_flags = skua_cqe_wc_flags(cqe);
+	wc->pkey_index = 0;
+	wc->slid = 0;
+	wc->sl = 0;
+	wc->dlid_path_bits = 0;
+}
+
+static inline bool skua_cq_is_dead(const struct skua_cq *cq)
+{
+	return __atomic_load_n(&cq->info->state, __ATOMIC_RELAXED) == SKUA_INFO_DEAD;
+}
+
+int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
+{
+	struct skua_cq *cq = to_skua_cq(ibv_cq);
+	struct skua_cqe *cqe;
+	int n;
+
+	skua_lock(&cq->lock);
+	for (n = 0; n < num_entries; n++, wc++) {
+		cqe = skua_cq_peek(&cq->ring);
+		if (!cqe)
+			break;
+		wc->wr_id = skua_cqe_take(cq, cqe);
+		skua_cqe_to_wc(cqe, wc);
+	}
+	if (n)
+		skua_cq_publish(&cq->ring);
+	skua_unlock(&cq->lock);
+
+	if (!n && num_entries && unlikely(skua_cq_is_dead(cq)))
+		return -1;
+	return n;
+}
+
+/* Make the next CQE the current one. ENOENT: there is none; EIO: nor will there be. */
+static inline int skua_cq_advance(struct skua_cq *cq)
+{
+	struct skua_cqe *cqe = skua_cq_peek(&cq->ring);
+
+	if (!cqe)
+		return unlikely(skua_cq_is_dead(cq)) ? EIO : ENOENT;
+	cq->current = cqe;
+	cq->vcq.cq_ex.wr_id = skua_cqe_take(cq, cqe);
+	cq->vcq.cq_ex.status = cqe->status;
+	return 0;
+}
+
+/* Returns with the CQ locked if it returns 0. */
+static int skua_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
+{
+	struct skua_cq *cq = to_skua_cq_ex(cq_ex);
+	int err;
+
+	if (unlikely(attr->comp_mask))
+		return EINVAL;
+
+	skua_lock(&cq->lock);
+	err = skua_cq_advance(cq);
+	if (err)
+		skua_unlock(&cq->lock);
+	return err;
+}
+
+static int skua_next_poll(struct ibv_cq_ex *cq_ex)
+{
+	return skua_cq_advance(to_skua_cq_ex(cq_ex));
+}
+
+static void skua_end_poll(struct ibv_cq_ex *cq_ex)
+{
+	struct skua_cq *cq = to_skua_cq_ex(cq_ex);
+
+	skua_cq_publish(&cq->ring);
+	skua_unlock(&cq->lock);
+}
+
+static enum ibv_wc_opcode skua_read_opcode(struct ibv_cq_ex *cq_ex)
+{
+	return skua_cqe_opcode(to_skua_cq_ex(cq_ex)->current);
+}
+
+static uint32_t skua_read_vendor_err(struct ibv_cq_ex *cq_ex)
+{
+	return to_skua_cq_ex(cq_ex)->current->vendor_err;
+}
+
+static unsigned int skua_read_wc_flags(struct ibv_cq_ex *cq_ex)
+{
+	return skua_cqe_wc_flags(to_skua_cq_ex(cq_ex)->current);
+}
+
+static uint32_t skua_read_byte_len(struct ibv_cq_ex *cq_ex)
+{
+	return le32toh(to_skua_cq_ex(cq_ex)->current->byte_len);
+}
+
+static __be32 skua_read_imm_data(struct ibv_cq_ex *cq_ex)
+{
+	return skua_cqe_imm_data(to_skua_cq_ex(cq_ex)->current);
+}
+
+static uint32_t skua_read_qp_num(struct ibv_cq_ex *cq_ex)
+{
+	return le32toh(to_skua_cq_ex(cq_ex)->current->qpn);
+}
+
+static uint64_t skua_read_completion_ts(struct ibv_cq_ex *cq_ex)
+{
+	return le64toh(to_skua_cq_ex(cq_ex)->current->timestamp);
+}
+
+/* What UD alone has, or InfiniBand links. */
+static uint32_t skua_read_src_qp(struct ibv_cq_ex *cq_ex)
+{
+	return 0;
+}
+
+static uint32_t skua_read_slid(struct ibv_cq_ex *cq_ex)
+{
+	return 0;
+}
+
+static uint8_t skua_read_sl(struct ibv_cq_ex *cq_ex)
+{
+	return 0;
+}
+
+static uint8_t skua_read_dlid_path_bits(struct ibv_cq_ex *cq_ex)
+{
+	return 0;
+}
+
+void skua_cq_fill_ex_ops(struct ibv_cq_ex *cq_ex, uint64_t wc_flags)
+{
+	cq_ex->start_poll = skua_start_poll;
+	cq_ex->next_poll = skua_next_poll;
+	cq_ex->end_poll = skua_end_poll;
+	cq_ex->read_opcode = skua_read_opcode;
+	cq_ex->read_vendor_err = skua_read_vendor_err;
+	cq_ex->read_wc_flags = skua_read_wc_flags;
+
+	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
+		cq_ex->read_byte_len = skua_read_byte_len;
+	if (wc_flags & IBV_WC_EX_WITH_IMM)
+		cq_ex->read_imm_data = skua_read_imm_data;
+	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
+		cq_ex->read_qp_num = skua_read_qp_num;
+	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
+		cq_ex->read_src_qp = skua_read_src_qp;
+	if (wc_flags & IBV_WC_EX_WITH_SLID)
+		cq_ex->read_slid = skua_read_slid;
+	if (wc_flags & IBV_WC_EX_WITH_SL)
+		cq_ex->read_sl = skua_read_sl;
+	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
+		cq_ex->read_dlid_path_bits = skua_read_dlid_path_bits;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		cq_ex->read_completion_ts = skua_read_completion_ts;
+}

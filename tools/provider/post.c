@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * ibv_post_send() and ibv_post_recv(): each WR of a list becomes a WQE, then all are
+ * published at once.
+ */
+#include <errno.h>
+
+#include "op.h"
+#include "skua.h"
+
+/* Bytes of inline data of @wr, or more than any limit if they are too many. */
+static inline uint32_t skua_wr_inline_length(const struct ibv_send_wr *wr, uint32_t max)
+{
+	uint64_t length = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	return length <= max ? length : UINT32_MAX;
+}
+
+static inline void skua_wqe_add_list(struct skua_sq *sq, struct skua_wqe *wqe,
+				     const struct ibv_sge *sge, uint32_t num_sge, bool is_inline)
+{
+	uint32_t i;
+
+	for (i = 0; i < num_sge; i++, sge++) {
+		if (is_inline)
+			skua_wqe_add_inline(sq, wqe, (void *)(uintptr_t)sge->addr, sge->length);
+		else
+			skua_wqe_add_sge(sq, wqe, sge->addr, sge->length, sge->lkey);
+	}
+}
+
+/* Build the WQE of @wr. Returns 0 or an errno. */
+static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *wr)
+{
+	uint8_t flags = skua_op_send_flags(wr->send_flags) | qp->sq_sig;
+	const struct skua_op *op;
+	uint32_t num_sge = 0;
+	uint32_t length = 0;
+	struct skua_wqe wqe;
+	uint32_t size;
+
+	if (unlikely(wr->opcode >= SKUA_NUM_OPS || !(qp->opcodes >> wr->opcode & 1)))
+		return EINVAL;
+	op = &skua_ops[wr->opcode];
+
+	size = skua_op_header(op);
+	if (op->flags & SKUA_OP_DATA) {
+		num_sge = wr->num_sge;
+		if (wr->send_flags & IBV_SEND_INLINE) {
+			length = skua_wr_inline_length(wr, qp->max_inline);
+			if (unlikely(!(op->flags & SKUA_OP_INLINE) || length > qp->max_inline))
+				return EINVAL;
+			flags |= SKUA_WQE_INLINE;
+			size += length;
+		} else {
+			if (unlikely(num_sge > qp->max_send_sge))
+				return EINVAL;
+			size += num_sge * sizeof(struct skua_sge);
+		}
+	}
+	if (unlikely(skua_sq_room(&qp->sq, qp->sq.pi) < skua_wqe_blocks(size)))
+		return ENOMEM;
+
+	skua_wqe_begin(&qp->sq, &wqe, wr->wr_id, op->wqe, flags);
+	if (op->flags & SKUA_OP_IMM)
+		wqe.ctrl->imm_data = wr->imm_data;
+	else if (op->flags & SKUA_OP_INV)
+		wqe.ctrl->inv_key = htole32(wr->invalidate_rkey);
+	if (op->flags & SKUA_OP_RDMA)
+		skua_wqe_add_rdma(&qp->sq, &wqe, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+	skua_wqe_add_list(&qp->sq, &wqe, wr->sg_list, num_sge, flags & SKUA_WQE_INLINE);
+	skua_wqe_end(&qp->sq, &wqe, flags & SKUA_WQE_INLINE ? 0 : num_sge, length);
+	return 0;
+}
+
+int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct skua_qp *qp = to_skua_qp(ibv_qp);
+	int err = 0;
+
+	if (unlikely(ibv_qp->state < IBV_QPS_RTS)) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+
+	skua_lock(&qp->sq_lock);
+	for (; wr; wr = wr->next) {
+		err = skua_send_build(qp, wr);
+		if (unlikely(err)) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	skua_sq_commit(qp);
+	skua_unlock(&qp->sq_lock);
+	return err;
+}
+
+static inline int skua_recv_build(struct skua_qp *qp, const struct ibv_recv_wr *wr)
+{
+	uint32_t num_sge = wr->num_sge;
+	struct skua_sge *sge;
+	uint32_t i;
+
+	if (unlikely(num_sge > qp->max_recv_sge))
+		return EINVAL;
+	if (unlikely(skua_rq_full(&qp->rq)))
+		return ENOMEM;
+
+	sge = skua_rqe_begin(&qp->rq, wr->wr_id, num_sge);
+	for (i = 0; i < num_sge; i++)
+		skua_sge_set(&sge[i], wr->sg_list[i].addr, wr->sg_list[i].length,
+			     wr->sg_list[i].lkey);
+	return 0;
+}
+
+int skua_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct skua_qp *qp = to_skua_qp(ibv_qp);
+	int err = 0;
+
+	if (unlikely(ibv_qp->state == IBV_QPS_RESET)) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+
+	skua_lock(&qp->rq_lock);
+	for (; wr; wr = wr->next) {
+		err = skua_recv_build(qp, wr);
+		if (unlikely(err)) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	skua_rq_publish(&qp->rq);
+	skua_unlock(&qp->rq_lock);
+	return err;
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Queue pairs: sizing the rings, making, changing and destroying. Posting is in post.c and
+ * wr.c.
+ *
+ * One buffer holds SQ, RQ and, in a page behind them, both records; SQ and RQ begin at pages.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <util/util.h>
+
+#include "op.h"
+#include "skua.h"
+#include "skua-abi.h"
+
+#define SKUA_SQ_MAX_HEADER	(2 * SKUA_WQE_SEG)
+
+static_assert(sizeof(struct skua_sge) == SKUA_WQE_SEG, "an SGE is a segment");
+
+static inline uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint32_t max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * Every WR within the limits takes at most as many blocks as the largest, and the ring has
+ * room for max_send_wr of those; what rounding leaves over is told to the program.
+ */
+static int skua_qp_size_sq(const struct skua_alloc_ucontext_resp *caps, struct skua_qp *qp,
+			   const struct ibv_qp_cap *asked)
+{
+	uint32_t payload, wqe_blocks;
+	uint64_t blocks;
+
+	if (!asked->max_send_wr)
+		return 0;
+	if (asked->max_send_wr > caps->max_sq_blocks || asked->max_send_sge > caps->max_send_sge ||
+	    asked->max_inline_data > caps->max_inline)
+		return EINVAL;
+
+	payload = max_u32(max_u32(asked->max_send_sge, 1) * sizeof(struct skua_sge),
+			  asked->max_inline_data);
+	wqe_blocks = skua_wqe_blocks(SKUA_SQ_MAX_HEADER + payload);
+	if (wqe_blocks > SKUA_WQE_MAX_BLOCKS)
+		return EINVAL;
+	blocks = roundup_pow_of_two((uint64_t)asked->max_send_wr * wqe_blocks);
+	if (blocks > caps->max_sq_blocks)
+		return EINVAL;
+
+	payload = wqe_blocks * SKUA_WQE_BLOCK - SKUA_SQ_MAX_HEADER;
+	qp->sq.blocks = blocks;
+	qp->max_send_sge = min_u32(payload / sizeof(struct skua_sge), caps->max_send_sge);
+	qp->max_inline = min_u32(payload, caps->max_inline);
+	qp->cap.max_send_wr = blocks / wqe_blocks;
+	qp->cap.max_send_sge = qp->max_send_sge;
+	qp->cap.max_inline_data = qp->max_inline;
+	return 0;
+}
+
+static int skua_qp_size_rq(const struct skua_alloc_ucontext_resp *caps, struct skua_qp *qp,
+			   const struct ibv_qp_cap *asked)
+{
+	uint32_t stride;
+
+	if (!asked->max_recv_wr)
+		return 0;
+	if (asked->max_recv_wr > caps->max_rq_entries || asked->max_recv_sge > caps->max_recv_sge)
+		return EINVAL;
+
+	stride = roundup_pow_of_two(sizeof(struct skua_rqe) +
+				    max_u32(asked->max_recv_sge, 1) * sizeof(struct skua_sge));
+	if (stride > 1u << SKUA_RQE_MAX_LOG_STRIDE)
+		return EINVAL;
+	qp->rq.size = roundup_pow_of_two(asked->max_recv_wr);
+	if (qp->rq.size > caps->max_rq_entries)
+		return EINVAL;
+
+	qp->rq.log_stride = __builtin_ctz(stride);
+	qp->max_recv_sge = min_u32((stride - sizeof(struct skua_rqe)) / sizeof(struct skua_sge),
+				   caps->max_recv_sge);
+	qp->cap.max_recv_wr = qp->rq.size;
+	qp->cap.max_recv_sge = qp->max_recv_sge;
+	return 0;
+}
+
+static int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp)
+{
+	size_t sq_size = skua_page_align(ctx, (size_t)qp->sq.blocks * SKUA_WQE_BLOCK);
+	size_t rq_size = skua_page_align(ctx, (size_t)qp->rq.size << qp->rq.log_stride);
+	struct skua_dbr *dbrs;
+	int err;
+
+	/* One entry at least, so that a queue that is not there is no special case. */
+	qp->sq.wr_id = calloc(max_u32(qp->sq.blocks, 1), sizeof(*qp->sq.wr_id));
+	if (!qp->sq.wr_id)
+		return ENOMEM;
+	qp->rq.wr_id = calloc(max_u32(qp->rq.size, 1), sizeof(*qp->rq.wr_id));
+	if (!qp->rq.wr_id) {
+		err = ENOMEM;
+		goto err_sq_wr_id;
+	}
+	err = skua_buf_alloc(ctx, &qp->buf, sq_size + rq_size + 2 * sizeof(*dbrs));
+	if (err)
+		goto err_rq_wr_id;
+
+	qp->sq.buf = qp->buf.addr;
+	qp->rq.buf = (char *)qp->buf.addr + sq_size;
+	dbrs = (void *)((char *)qp->buf.addr + sq_size + rq_size);
+	qp->sq.dbr = &dbrs[0];
+	qp->rq.dbr = &dbrs[1];
+	return 0;
+
+err_rq_wr_id:
+	free(qp->rq.wr_id);
+err_sq_wr_id:
+	free(qp->sq.wr_id);
+	return err;
+}
+
+static void skua_qp_free_rings(struct skua_qp *qp)
+{
+	skua_buf_free(&qp->buf);
+	free(qp->rq.wr_id);
+	free(qp->sq.wr_id);
+}
+
+static int skua_qp_init_locks(struct skua_qp *qp)
+{
+	int err;
+
+	err = skua_lock_init(&qp->sq_lock, true);
+	if (err)
+		return err;
+	err = skua_lock_init(&qp->rq_lock, true);
+	if (err)
+		skua_lock_destroy(&qp->sq_lock);
+	return err;
+}
+
+static void skua_qp_destroy_locks(struct skua_qp *qp)
+{
+	skua_lock_destroy(&qp->rq_lock);
+	skua_lock_destroy(&qp->sq_lock);
+}
+
+static int skua_qp_cmd_create(struct ibv_pd *ibv_pd, struct skua_qp *qp,
+			      struct ibv_qp_init_attr *attr)
+{
+	struct skua_cmd_create_qp_resp resp = {};
+	struct skua_cmd_create_qp cmd = {};
+
+	cmd.qp_handle = (uintptr_t)qp;
+	if (qp->sq.blocks) {
+		cmd.sq_addr = (uintptr_t)qp->sq.buf;
+		cmd.sq_dbr_addr = (uintptr_t)qp->sq.dbr;
+		cmd.log_sq_blocks = __builtin_ctz(qp->sq.blocks);
+	} else {
+		cmd.flags |= SKUA_CREATE_QP_NO_SQ;
+	}
+	if (qp->rq.size) {
+		cmd.rq_addr = (uintptr_t)qp->rq.buf;
+		cmd.rq_dbr_addr = (uintptr_t)qp->rq.dbr;
+		cmd.log_rq_size = __builtin_ctz(qp->rq.size);
+		cmd.log_rq_stride = qp->rq.log_stride;
+	} else {
+		cmd.flags |= SKUA_CREATE_QP_NO_RQ;
+	}
+	return ibv_cmd_create_qp(ibv_pd, &qp->vqp.qp, attr, &cmd.ibv_cmd, sizeof(cmd),
+				 &resp.ibv_resp, sizeof(resp));
+}
+
+static uint32_t skua_qp_opcodes(const struct skua_context *ctx)
+{
+	uint32_t opcodes = 0;
+	unsigned int i;
+
+	for (i = 0; i < SKUA_NUM_OPS; i++)
+		if (skua_ops[i].wqe && ctx->caps.features >> skua_ops[i].feature & 1)
+			opcodes |= 1u << i;
+	return opcodes;
+}
+
+static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr,
+				      uint64_t send_ops)
+{
+	struct skua_context *ctx = to_skua_context(ibv_pd->context);
+	struct skua_qp *qp;
+	int err;
+
+	if (attr->qp_type != IBV_QPT_RC || attr->srq) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+
+	qp->db = ctx->db;
+	qp->event_idx = ctx->event_idx;
+	qp->opcodes = skua_qp_opcodes(ctx);
+	qp->sq_sig = attr->sq_sig_all ? SKUA_WQE_SIGNALED : 0;
+	err = EOPNOTSUPP;
+	if (!skua_qp_fill_wr_ops(qp, send_ops))
+		goto err_free;
+	err = skua_qp_size_sq(&ctx->caps, qp, &attr->cap);
+	if (err)
+		goto err_free;
+	err = skua_qp_size_rq(&ctx->caps, qp, &attr->cap);
+	if (err)
+		goto err_free;
+
+	err = skua_qp_init_locks(qp);
+	if (err)
+		goto err_free;
+	err = skua_qp_alloc_rings(ctx, qp);
+	if (err)
+		goto err_locks;
+	err = skua_qp_cmd_create(ibv_pd, qp, attr);
+	if (err)
+		goto err_rings;
+
+	attr->cap = qp->cap;
+	return qp;
+
+err_rings:
+	skua_qp_free_rings(qp);
+err_locks:
+	skua_qp_destroy_locks(qp);
+err_free:
+	free(qp);
+	errno = err;
+	return NULL;
+}
+
+struct ibv_qp *skua_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr)
+{
+	struct skua_qp *qp;
+
+	qp = skua_qp_create(ibv_pd, attr, 0);
+	return qp ? &qp->vqp.qp : NULL;
+}
+
+struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
+				 struct ibv_qp_init_attr_ex *attr_ex)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_context = attr_ex->qp_context,
+		.send_cq = attr_ex->send_cq,
+		.recv_cq = attr_ex->recv_cq,
+		.srq = attr_ex->srq,
+		.cap = attr_ex->cap,
+		.qp_type = attr_ex->qp_type,
+		.sq_sig_all = attr_ex->sq_sig_all,
+	};
+	bool send_ops = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	struct skua_qp *qp;
+
+	if (attr_ex->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (!(attr_ex->comp_mask & IBV_QP_INIT_ATTR_PD)) {
+		errno = EINVAL;
+		return NULL;
+	}
+
+	qp = skua_qp_create(attr_ex->pd, &attr, send_ops ? attr_ex->send_ops_flags : 0);
+	if (!qp)
+		return NULL;
+
+	if (send_ops)
+		qp->vqp.comp_mask |= VERBS_QP_EX;
+	attr_ex->cap = attr.cap;
+	return &qp->vqp.qp;
+}
+
+/* Take the QP's unpolled CQEs out of its CQs. The device writes no more of them. */
+static void skua_qp_purge(struct skua_qp *qp)
+{
+	struct skua_cq *send_cq = to_skua_cq(qp->vqp.qp.send_cq);
+	struct skua_cq *recv_cq = to_skua_cq(qp->vqp.qp.recv_cq);
+
+	skua_lock(&send_cq->lock);
+	skua_cq_remove(&send_cq->ring, (uintptr_t)qp);
+	skua_unlock(&send_cq->lock);
+	if (recv_cq == send_cq)
+		return;
+	skua_lock(&recv_cq->lock);
+	skua_cq_remove(&recv_cq->ring, (uintptr_t)qp);
+	skua_unlock(&recv_cq->lock);
+}
+
+int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	struct skua_qp *qp = to_skua_qp(ibv_qp);
+	struct ibv_modify_qp cmd = {};
+	int err;
+
+	err = ibv_cmd_modify_qp(ibv_qp, attr, attr_mask, &cmd, sizeof(cmd));
+	if (err)
+		return err;
+
+	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET) {
+		/* The device's indices are 0 now, and it looks at no record before INIT. */
+		skua_qp_purge(qp);
+		skua_lock(&qp->sq_lock);
+		skua_lock(&qp->rq_lock);
+		skua_sq_reset(&qp->sq);
+		skua_rq_reset(&qp->rq);
+		skua_unlock(&qp->rq_lock);
+		skua_unlock(&qp->sq_lock);
+	}
+	return 0;
+}
+
+int skua_query_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask,
+		  struct ibv_qp_init_attr *init_attr)
+{
+	struct skua_qp *qp = to_skua_qp(ibv_qp);
+	struct ibv_query_qp cmd = {};
+	int err;
+
+	err = ibv_cmd_query_qp(ibv_qp, attr, attr_mask, init_attr, &cmd, sizeof(cmd));
+	if (err)
+		return err;
+
+	init_attr->cap = qp->cap;
+	attr->cap = qp->cap;
+	return 0;
+}
+
+int skua_destroy_qp(struct ibv_qp *ibv_qp)
+{
+	struct skua_qp *qp = to_skua_qp(ibv_qp);
+	int err;
+
+	err = ibv_cmd_destroy_qp(ibv_qp);
+	if (err)
+		return err;
+
+	skua_qp_purge(qp);
+	skua_qp_free_rings(qp);
+	skua_qp_destroy_locks(qp);
+	free(qp);
+	return 0;
+}

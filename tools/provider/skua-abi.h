@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The uverbs commands with Skua's part behind the common one, see rdma/skua-abi.h. */
+#ifndef SKUA_PROVIDER_ABI_H
+#define SKUA_PROVIDER_ABI_H
+
+#include <infiniband/kern-abi.h>
+#include <rdma/skua-abi.h>
+#include <kernel-abi/skua-abi.h>
+
+DECLARE_DRV_CMD(skua_cmd_alloc_ucontext, IB_USER_VERBS_CMD_GET_CONTEXT,
+		empty, skua_alloc_ucontext_resp);
+DECLARE_DRV_CMD(skua_cmd_alloc_pd, IB_USER_VERBS_CMD_ALLOC_PD,
+		empty, skua_alloc_pd_resp);
+DECLARE_DRV_CMD(skua_cmd_create_cq, IB_USER_VERBS_CMD_CREATE_CQ,
+		skua_create_cq_req, skua_create_cq_resp);
+DECLARE_DRV_CMD(skua_cmd_create_qp, IB_USER_VERBS_CMD_CREATE_QP,
+		skua_create_qp_req, skua_create_qp_resp);
+
+#endif /* SKUA_PROVIDER_ABI_H */

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * libskua: how libibverbs finds the device, and what a context holds: the doorbell page, the
+ * information page and the limits.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "compat.h"
+#include "skua.h"
+#include "skua-abi.h"
+
+static int skua_query_device_ex(struct ibv_context *ibv_ctx,
+				const struct ibv_query_device_ex_input *input,
+				struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct ib_uverbs_ex_query_device_resp resp;
+	size_t resp_size = sizeof(resp);
+	uint64_t fw_ver;
+	int err;
+
+	err = ibv_cmd_query_device_any(ibv_ctx, input, attr, attr_size, &resp, &resp_size);
+	if (err)
+		return err;
+
+	fw_ver = resp.base.fw_ver;
+	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u",
+		 (unsigned int)(fw_ver >> 16) & 0xffff, (unsigned int)fw_ver & 0xffff);
+	return 0;
+}
+
+static int skua_query_port(struct ibv_context *ibv_ctx, uint8_t port,
+			   struct ibv_port_attr *attr)
+{
+	struct ibv_query_port cmd = {};
+
+	return ibv_cmd_query_port(ibv_ctx, port, attr, &cmd, sizeof(cmd));
+}
+
+static void skua_free_context(struct ibv_context *ibv_ctx)
+{
+	struct skua_context *ctx = to_skua_context(ibv_ctx);
+
+	munmap((void *)ctx->info, ctx->caps.info_page_size);
+	munmap(ctx->db, ctx->caps.db_page_size);
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
+}
+
+static const struct verbs_context_ops skua_context_ops = {
+	.alloc_pd = skua_alloc_pd,
+	.cq_event = skua_cq_event,
+	.create_cq = skua_create_cq,
+	.create_cq_ex = skua_create_cq_ex,
+	.create_qp = skua_create_qp,
+	.create_qp_ex = skua_create_qp_ex,
+	.dealloc_pd = skua_dealloc_pd,
+	.dereg_mr = skua_dereg_mr,
+	.destroy_cq = skua_destroy_cq,
+	.destroy_qp = skua_destroy_qp,
+	.free_context = skua_free_context,
+	.modify_qp = skua_modify_qp,
+	.poll_cq = skua_poll_cq,
+	.post_recv = skua_post_recv,
+	.post_send = skua_post_send,
+	.query_device_ex = skua_query_device_ex,
+	.query_port = skua_query_port,
+	.query_qp = skua_query_qp,
+	.reg_mr = skua_reg_mr,
+	.req_notify_cq = skua_req_notify_cq,
+};
+
+static struct verbs_context *skua_alloc_context(struct ibv_device *ibv_dev, int cmd_fd,
+						void *private_data)
+{
+	struct skua_cmd_alloc_ucontext_resp resp = {};
+	struct ibv_get_context cmd = {};
+	struct skua_context *ctx;
+	void *info;
+
+	ctx = verbs_init_and_alloc_context(ibv_dev, cmd_fd, ctx, vctx, RDMA_DRIVER_UNKNOWN);
+	if (!ctx)
+		return NULL;
+
+	if (skua_cmd_get_context(&ctx->vctx, &cmd, sizeof(cmd), &resp.ibv_resp, sizeof(resp)))
+		goto err_uninit;
+	ctx->caps = resp.drv_payload;
+	ctx->event_idx = ctx->caps.features >> SKUA_F_EVENT_IDX & 1;
+	if (ctx->caps.db_page_size < SKUA_PAGE_SIZE ||
+	    ctx->caps.info_page_size < sizeof(*ctx->info)) {
+		verbs_err(&ctx->vctx, "the kernel's pages are too small: %u and %u bytes\n",
+			  ctx->caps.db_page_size, ctx->caps.info_page_size);
+		errno = EPROTO;
+		goto err_uninit;
+	}
+
+	ctx->db = mmap(NULL, ctx->caps.db_page_size, PROT_WRITE, MAP_SHARED, cmd_fd,
+		       ctx->caps.db_page_key);
+	if (ctx->db == MAP_FAILED) {
+		verbs_err(&ctx->vctx, "cannot map the doorbell page, errno %d\n", errno);
+		goto err_uninit;
+	}
+	info = mmap(NULL, ctx->caps.info_page_size, PROT_READ, MAP_SHARED, cmd_fd,
+		    ctx->caps.info_page_key);
+	if (info == MAP_FAILED) {
+		verbs_err(&ctx->vctx, "cannot map the information page, errno %d\n", errno);
+		goto err_unmap_db;
+	}
+	ctx->info = info;
+
+	verbs_set_ops(&ctx->vctx, &skua_context_ops);
+	return &ctx->vctx;
+
+err_unmap_db:
+	munmap(ctx->db, ctx->caps.db_page_size);
+err_uninit:
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
+	return NULL;
+}
+
+static struct verbs_device *skua_alloc_device(struct verbs_sysfs_dev *sysfs_dev)
+{
+	struct skua_device *dev;
+
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return NULL;
+
+	dev->page_size = sysconf(_SC_PAGESIZE);
+	return &dev->vdev;
+}
+
+static void skua_uninit_device(struct verbs_device *vdev)
+{
+	free(to_skua_device(&vdev->device));
+}
+
+/* Found by PCI id: there is no driver id of its own. */
+static const struct verbs_match_ent skua_match_table[] = {
+	VERBS_PCI_MATCH(SKUA_PCI_VENDOR_ID, SKUA_PCI_DEVICE_ID, NULL),
+	{},
+};
+
+static const struct verbs_device_ops skua_dev_ops = {
+	.name = "skua",
+	.match_min_abi_version = SKUA_ABI_VERSION,
+	.match_max_abi_version = SKUA_ABI_VERSION,
+	.match_table = skua_match_table,
+	.alloc_device = skua_alloc_device,
+	.uninit_device = skua_uninit_device,
+	.alloc_context = skua_alloc_context,
+};
+PROVIDER_DRIVER(skua, skua_dev_ops);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * libskua: the objects of the provider and the verbs that it serves.
+ *
+ * Rings and records are this process's memory (sq.h, rq.h, cq_ring.h); kernel and device
+ * learn their addresses at create. The device finds the QP of a completion for us: a CQE
+ * carries the address of our struct skua_qp. That is sound because a QP is freed only after
+ * its CQEs were taken out of its CQs (skua_qp_purge()), under the lock that pollers hold.
+ *
+ * Lock order: none is taken inside another, except that modify to RESET takes the SQ's, then
+ * the RQ's.
+ */
+#ifndef SKUA_H
+#define SKUA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <infiniband/driver.h>
+#include <rdma/skua-abi.h>
+#include <util/compiler.h>
+#include <util/mmio.h>
+
+#include <skua/regs.h>
+
+#include "cq_ring.h"
+#include "lock.h"
+#include "rq.h"
+#include "sq.h"
+
+/* Memory that the device uses: whole pages, zeroed, not inherited by a fork. */
+struct skua_buf {
+	void *addr;
+	size_t size;
+};
+
+struct skua_device {
+	struct verbs_device vdev;
+	size_t page_size;
+};
+
+struct skua_context {
+	struct verbs_context vctx;
+	struct skua_alloc_ucontext_resp caps;	/* as the kernel reported them */
+	const struct skua_info_page *info;
+	void *db;				/* doorbell page */
+	bool event_idx;
+};
+
+struct skua_pd {
+	struct ibv_pd ibv_pd;
+	uint32_t pdn;
+};
+
+struct skua_cq {
+	struct verbs_cq vcq;
+	struct skua_cq_ring ring;
+	struct skua_lock lock;		/* ring, but arming */
+	struct skua_lock arm_lock;
+	struct skua_cqe *current;	/* of ibv_start_poll() to ibv_end_poll() */
+	const struct skua_info_page *info;
+	struct skua_buf buf;
+	uint32_t cqn;
+};
+
+struct skua_qp {
+	struct verbs_qp vqp;
+	struct skua_sq sq;
+	struct skua_lock sq_lock;
+	void *db;
+	uint32_t opcodes;		/* bits of enum ibv_wr_opcode that may be posted */
+	uint32_t max_send_sge;
+	uint32_t max_inline;
+	uint8_t sq_sig;			/* SKUA_WQE_SIGNALED if all are */
+	bool event_idx;
+
+	/* ibv_wr_start() to ibv_wr_complete(), under sq_lock */
+	int wr_err;			/* the first one; nothing is built after it */
+	struct skua_wqe wr;
+
+	struct skua_rq rq;
+	struct skua_lock rq_lock;
+	uint32_t max_recv_sge;
+
+	struct ibv_qp_cap cap;		/* what the rings truly hold */
+	struct skua_buf buf;
+};
+
+static inline struct skua_device *to_skua_device(struct ibv_device *ibv_dev)
+{
+	return container_of(ibv_dev, struct skua_device, vdev.device);
+}
+
+static inline struct skua_context *to_skua_context(struct ibv_context *ibv_ctx)
+{
+	return container_of(ibv_ctx, struct skua_context, vctx.context);
+}
+
+static inline struct skua_pd *to_skua_pd(struct ibv_pd *ibv_pd)
+{
+	return container_of(ibv_pd, struct skua_pd, ibv_pd);
+}
+
+static inline struct skua_cq *to_skua_cq(struct ibv_cq *ibv_cq)
+{
+	return container_of(ibv_cq, struct skua_cq, vcq.cq);
+}
+
+static inline struct skua_cq *to_skua_cq_ex(struct ibv_cq_ex *cq_ex)
+{
+	return container_of(cq_ex, struct skua_cq, vcq.cq_ex);
+}
+
+static inline struct skua_qp *to_skua_qp(struct ibv_qp *ibv_qp)
+{
+	return container_of(ibv_qp, struct skua_qp, vqp.qp);
+}
+
+static inline struct skua_qp *to_skua_qp_ex(struct ibv_qp_ex *qp_ex)
+{
+	return container_of(qp_ex, struct skua_qp, vqp.qp_ex);
+}
+
+static inline void skua_ring(void *db, unsigned int offset, uint32_t number, uint32_t index)
+{
+	/* The record is written before the doorbell. */
+	udma_to_device_barrier();
+	mmio_write64((char *)db + offset, SKUA_DB(number, index));
+}
+
+/* Publish what was built in the SQ, and tell the device if it wants to know. */
+static inline void skua_sq_commit(struct skua_qp *qp)
+{
+	if (skua_sq_publish(&qp->sq, qp->event_idx))
+		skua_ring(qp->db, SKUA_DB_SQ, qp->vqp.qp.qp_num, qp->sq.pi);
+}
+
+/* buf.c: 0 or an errno. @size is rounded up to whole pages. */
+int skua_buf_alloc(struct skua_context *ctx, struct skua_buf *buf, size_t size);
+void skua_buf_free(struct skua_buf *buf);
+size_t skua_page_align(struct skua_context *ctx, size_t size);
+
+/* mr.c */
+struct ibv_pd *skua_alloc_pd(struct ibv_context *ibv_ctx);
+int skua_dealloc_pd(struct ibv_pd *ibv_pd);
+struct ibv_mr *skua_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t hca_va,
+			   int access);
+int skua_dereg_mr(struct verbs_mr *vmr);
+
+/* cq.c */
+struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
+			      struct ibv_comp_channel *channel, int comp_vector);
+struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
+				    struct ibv_cq_init_attr_ex *attr);
+int skua_destroy_cq(struct ibv_cq *ibv_cq);
+int skua_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only);
+void skua_cq_event(struct ibv_cq *ibv_cq);
+
+/* poll.c */
+int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc);
+void skua_cq_fill_ex_ops(struct ibv_cq_ex *cq_ex, uint64_t wc_flags);
+
+/* qp.c */
+struct ibv_qp *skua_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
+				 struct ibv_qp_init_attr_ex *attr_ex);
+int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask);
+int skua_query_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask,
+		  struct ibv_qp_init_attr *init_attr);
+int skua_destroy_qp(struct ibv_qp *ibv_qp);
+
+/* post.c */
+int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int skua_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* wr.c: false if @ops (IBV_QP_EX_WITH_*) has one that the QP does not serve. */
+bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops);
+
+#endif /* SKUA_H */

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * A send queue as a ring in memory: room, building of WQEs, publishing. Knows nothing of
+ * verbs, so that tests run it against a device of their own.
+ *
+ * Indices count blocks of 64 bytes and run free. A WQE begins at pi; it grows segment by
+ * segment and may wrap: a segment has 16 bytes and the ring is a multiple of 64, so the
+ * ring's end never cuts one. Inline data is a string of bytes that the end may cut.
+ *
+ * Writers of pi and of the ring hold the SQ's lock. ci is written by who polls the CQ.
+ */
+#ifndef SKUA_SQ_H
+#define SKUA_SQ_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <skua/doorbell.h>
+#include <skua/wqe.h>
+
+#include "barrier.h"
+
+struct skua_sq {
+	void *buf;
+	struct skua_dbr *dbr;
+	uint64_t *wr_id;		/* of the WQE that begins at a block; cookies index it */
+	uint32_t blocks;		/* of the ring, a power of two; 0: there is none */
+	uint32_t pi;			/* behind the last WQE built */
+	uint32_t published;		/* what the record says */
+	uint32_t ci;			/* blocks before it are free again */
+};
+
+/* A WQE that is being built. */
+struct skua_wqe {
+	struct skua_wqe_ctrl *ctrl;
+	uint32_t start;			/* index of its first block */
+	uint32_t size;			/* bytes so far */
+};
+
+static inline uint32_t skua_wqe_blocks(uint32_t bytes)
+{
+	return (bytes + SKUA_WQE_BLOCK - 1) / SKUA_WQE_BLOCK;
+}
+
+/* Blocks that are free behind index @at. */
+static inline uint32_t skua_sq_room(const struct skua_sq *sq, uint32_t at)
+{
+	/* Acquire: the wr_id of a block is read before the block is free. */
+	return sq->blocks - (at - __atomic_load_n(&sq->ci, __ATOMIC_ACQUIRE));
+}
+
+/* Give back all blocks before index @ci; called by who polled the CQE that says so. */
+static inline void skua_sq_retire(struct skua_sq *sq, uint32_t ci)
+{
+	__atomic_store_n(&sq->ci, ci, __ATOMIC_RELEASE);
+}
+
+/* Bytes from the beginning of the ring to byte @offset of the WQE. */
+static inline size_t skua_wqe_place(const struct skua_sq *sq, const struct skua_wqe *wqe,
+				    uint32_t offset)
+{
+	size_t ring = (size_t)sq->blocks * SKUA_WQE_BLOCK;
+
+	return ((size_t)wqe->start * SKUA_WQE_BLOCK + offset) & (ring - 1);
+}
+
+static inline void *skua_wqe_next_seg(const struct skua_sq *sq, struct skua_wqe *wqe)
+{
+	void *seg = (char *)sq->buf + skua_wqe_place(sq, wqe, wqe->size);
+
+	wqe->size += SKUA_WQE_SEG;
+	return seg;
+}
+
+/* Begin a WQE at pi. The caller saw to the room, for all that it will add. */
+static inline void skua_wqe_begin(struct skua_sq *sq, struct skua_wqe *wqe, uint64_t wr_id,
+				  uint8_t opcode, uint8_t flags)
+{
+	uint32_t cookie = sq->pi & (sq->blocks - 1);
+	struct skua_wqe_ctrl *ctrl;
+
+	wqe->start = sq->pi;
+	wqe->size = 0;
+	ctrl = skua_wqe_next_seg(sq, wqe);
+	ctrl->opcode = opcode;
+	ctrl->flags = flags;
+	ctrl->cookie = htole32(cookie);
+	ctrl->inv_key = 0;
+	wqe->ctrl = ctrl;
+	sq->wr_id[cookie] = wr_id;
+}
+
+static inline void skua_wqe_add_rdma(struct skua_sq *sq, struct skua_wqe *wqe, uint64_t raddr,
+				     uint32_t rkey)
+{
+	struct skua_wqe_rdma *rdma = skua_wqe_next_seg(sq, wqe);
+
+	rdma->raddr = htole64(raddr);
+	rdma->rkey = htole32(rkey);
+	rdma->rsvd = 0;
+}
+
+static inline void skua_sge_set(struct skua_sge *sge, uint64_t addr, uint32_t length,
+				uint32_t lkey)
+{
+	sge->addr = htole64(addr);
+	sge->length = htole32(length);
+	sge->lkey = htole32(lkey);
+}
+
+static inline void skua_wqe_add_sge(struct skua_sq *sq, struct skua_wqe *wqe, uint64_t addr,
+				    uint32_t length, uint32_t lkey)
+{
+	skua_sge_set(skua_wqe_next_seg(sq, wqe), addr, length, lkey);
+}
+
+static inline void skua_wqe_add_inline(struct skua_sq *sq, struct skua_wqe *wqe,
+				       const void *data, uint32_t length)
+{
+	size_t place = skua_wqe_place(sq, wqe, wqe->size);
+	size_t to_end = (size_t)sq->blocks * SKUA_WQE_BLOCK - place;
+	size_t first = length < to_end ? length : to_end;
+
+	if (!length)
+		return;
+	memcpy((char *)sq->buf + place, data, first);
+	if (first < length)
+		memcpy(sq->buf, (const char *)data + first, length - first);
+	wqe->size += length;
+}
+
+/* The WQE is as long as it is now: @num_sge SGEs or @length bytes of inline data. */
+static inline void skua_wqe_end(struct skua_sq *sq, const struct skua_wqe *wqe, uint8_t num_sge,
+				uint32_t length)
+{
+	uint32_t blocks = skua_wqe_blocks(wqe->size);
+
+	wqe->ctrl->nblocks = blocks;
+	wqe->ctrl->num_sge = num_sge;
+	wqe->ctrl->length = htole32(length);
+	sq->pi = wqe->start + blocks;
+}
+
+/* Publish @pi in a record. */
+static inline void skua_dbr_publish(struct skua_dbr *dbr, uint32_t pi)
+{
+	/* The device sees the WQEs before it sees the index behind them. */
+	udma_to_device_barrier();
+	__atomic_store_n(&dbr->pi, htole32(pi), __ATOMIC_RELAXED);
+}
+
+/* Publish all WQEs built so far. Returns whether the caller is to ring SKUA_DB_SQ. */
+static inline bool skua_sq_publish(struct skua_sq *sq, bool event_idx)
+{
+	uint32_t old = sq->published;
+	uint32_t event;
+
+	if (sq->pi == old)
+		return false;
+	skua_dbr_publish(sq->dbr, sq->pi);
+	sq->published = sq->pi;
+	if (!event_idx)
+		return true;
+	/* Pairs with the device's, between storing event and its last look at pi. */
+	skua_full_barrier();
+	event = le32toh(__atomic_load_n(&sq->dbr->event, __ATOMIC_RELAXED));
+	return SKUA_EVENT_DUE(sq->pi, event, old);
+}
+
+/* Forget the WQEs that were built and not published. */
+static inline void skua_sq_take_back(struct skua_sq *sq)
+{
+	sq->pi = sq->published;
+}
+
+/* After the device reset its side, and before it looks again: the event word is its own. */
+static inline void skua_sq_reset(struct skua_sq *sq)
+{
+	sq->pi = 0;
+	sq->published = 0;
+	sq->ci = 0;
+	if (sq->blocks)
+		__atomic_store_n(&sq->dbr->pi, 0, __ATOMIC_RELAXED);
+}
+
+#endif /* SKUA_SQ_H */

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The posting of WRs by calls: ibv_wr_start(), ibv_wr_send() and so on, ibv_wr_complete().
+ *
+ * Each WR is a whole WQE without data as soon as its opcode is known; the call that sets the
+ * data ends it anew, longer. The first error is kept, nothing is built after it, and
+ * ibv_wr_complete() then takes back all since ibv_wr_start(), of which nothing is published.
+ */
+#include <errno.h>
+
+#include "op.h"
+#include "skua.h"
+
+/* Begin the WQE of an opcode. False if there is an error, of this call or an earlier one. */
+static inline bool skua_wr_begin(struct skua_qp *qp, enum ibv_wr_opcode opcode)
+{
+	struct ibv_qp_ex *qp_ex = &qp->vqp.qp_ex;
+	const struct skua_op *op = &skua_ops[opcode];
+
+	if (unlikely(qp->wr_err))
+		return false;
+	if (unlikely(!skua_sq_room(&qp->sq, qp->sq.pi))) {
+		qp->wr_err = ENOMEM;
+		return false;
+	}
+	skua_wqe_begin(&qp->sq, &qp->wr, qp_ex->wr_id, op->wqe,
+		       skua_op_send_flags(qp_ex->wr_flags) | qp->sq_sig);
+	return true;
+}
+
+static inline void skua_wr_end(struct skua_qp *qp)
+{
+	skua_wqe_end(&qp->sq, &qp->wr, 0, 0);
+}
+
+static inline void skua_wr_rdma(struct skua_qp *qp, uint32_t rkey, uint64_t raddr)
+{
+	skua_wqe_add_rdma(&qp->sq, &qp->wr, raddr, rkey);
+	skua_wr_end(qp);
+}
+
+static void skua_wr_send(struct ibv_qp_ex *qp_ex)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (skua_wr_begin(qp, IBV_WR_SEND))
+		skua_wr_end(qp);
+}
+
+static void skua_wr_send_imm(struct ibv_qp_ex *qp_ex, __be32 imm_data)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (!skua_wr_begin(qp, IBV_WR_SEND_WITH_IMM))
+		return;
+	qp->wr.ctrl->imm_data = imm_data;
+	skua_wr_end(qp);
+}
+
+static void skua_wr_send_inv(struct ibv_qp_ex *qp_ex, uint32_t invalidate_rkey)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (!skua_wr_begin(qp, IBV_WR_SEND_WITH_INV))
+		return;
+	qp->wr.ctrl->inv_key = htole32(invalidate_rkey);
+	skua_wr_end(qp);
+}
+
+static void skua_wr_local_inv(struct ibv_qp_ex *qp_ex, uint32_t invalidate_rkey)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (!skua_wr_begin(qp, IBV_WR_LOCAL_INV))
+		return;
+	qp->wr.ctrl->inv_key = htole32(invalidate_rkey);
+	skua_wr_end(qp);
+}
+
+static void skua_wr_rdma_write(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t raddr)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (skua_wr_begin(qp, IBV_WR_RDMA_WRITE))
+		skua_wr_rdma(qp, rkey, raddr);
+}
+
+static void skua_wr_rdma_write_imm(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t raddr,
+				   __be32 imm_data)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (!skua_wr_begin(qp, IBV_WR_RDMA_WRITE_WITH_IMM))
+		return;
+	qp->wr.ctrl->imm_data = imm_data;
+	skua_wr_rdma(qp, rkey, raddr);
+}
+
+static void skua_wr_rdma_read(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t raddr)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (skua_wr_begin(qp, IBV_WR_RDMA_READ))
+		skua_wr_rdma(qp, rkey, raddr);
+}
+
+/* May the current WQE grow by @size bytes of data? */
+static inline bool skua_wr_has_room(struct skua_qp *qp, uint32_t size)
+{
+	uint32_t blocks = skua_wqe_blocks(qp->wr.size + size);
+
+	if (likely(skua_sq_room(&qp->sq, qp->wr.start) >= blocks))
+		return true;
+	qp->wr_err = ENOMEM;
+	return false;
+}
+
+static void skua_wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge,
+				 const struct ibv_sge *sg_list)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+	size_t i;
+
+	if (unlikely(qp->wr_err))
+		return;
+	if (unlikely(num_sge > qp->max_send_sge)) {
+		qp->wr_err = EINVAL;
+		return;
+	}
+	if (!skua_wr_has_room(qp, num_sge * sizeof(struct skua_sge)))
+		return;
+	for (i = 0; i < num_sge; i++)
+		skua_wqe_add_sge(&qp->sq, &qp->wr, sg_list[i].addr, sg_list[i].length,
+				 sg_list[i].lkey);
+	skua_wqe_end(&qp->sq, &qp->wr, num_sge, 0);
+}
+
+static void skua_wr_set_sge(struct ibv_qp_ex *qp_ex, uint32_t lkey, uint64_t addr,
+			    uint32_t length)
+{
+	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
+
+	skua_wr_set_sge_list(qp_ex, 1, &sge);
+}
+
+static void skua_wr_set_inline_data_list(struct ibv_qp_ex *qp_ex, size_t num_buf,
+					 const struct ibv_data_buf *buf_list)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+	size_t length = 0;
+	size_t i;
+
+	if (unlikely(qp->wr_err))
+		return;
+	for (i = 0; i < num_buf; i++) {
+		if (unlikely(buf_list[i].length > qp->max_inline - length)) {
+			qp->wr_err = EINVAL;
+			return;
+		}
+		length += buf_list[i].length;
+	}
+	if (unlikely(qp->wr.ctrl->opcode == SKUA_WQE_READ)) {
+		qp->wr_err = EINVAL;
+		return;
+	}
+	if (!skua_wr_has_room(qp, length))
+		return;
+	for (i = 0; i < num_buf; i++)
+		skua_wqe_add_inline(&qp->sq, &qp->wr, buf_list[i].addr, buf_list[i].length);
+	qp->wr.ctrl->flags |= SKUA_WQE_INLINE;
+	skua_wqe_end(&qp->sq, &qp->wr, 0, length);
+}
+
+static void skua_wr_set_inline_data(struct ibv_qp_ex *qp_ex, void *addr, size_t length)
+{
+	struct ibv_data_buf buf = { .addr = addr, .length = length };
+
+	skua_wr_set_inline_data_list(qp_ex, 1, &buf);
+}
+
+/* The SQ stays locked until ibv_wr_complete() or ibv_wr_abort(). */
+static void skua_wr_start(struct ibv_qp_ex *qp_ex)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	skua_lock(&qp->sq_lock);
+	qp->wr_err = qp_ex->qp_base.state < IBV_QPS_RTS ? EINVAL : 0;
+}
+
+static int skua_wr_complete(struct ibv_qp_ex *qp_ex)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+	int err = qp->wr_err;
+
+	if (likely(!err))
+		skua_sq_commit(qp);
+	else
+		skua_sq_take_back(&qp->sq);
+	skua_unlock(&qp->sq_lock);
+	return err;
+}
+
+static void skua_wr_abort(struct ibv_qp_ex *qp_ex)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	skua_sq_take_back(&qp->sq);
+	skua_unlock(&qp->sq_lock);
+}
+
+/* An opcode of verbs and the flag by which a program says that it will use it. */
+static const struct {
+	enum ibv_wr_opcode opcode;
+	uint64_t flag;
+} skua_wr_ops[] = {
+	{ IBV_WR_SEND, IBV_QP_EX_WITH_SEND },
+	{ IBV_WR_SEND_WITH_IMM, IBV_QP_EX_WITH_SEND_WITH_IMM },
+	{ IBV_WR_SEND_WITH_INV, IBV_QP_EX_WITH_SEND_WITH_INV },
+	{ IBV_WR_RDMA_WRITE, IBV_QP_EX_WITH_RDMA_WRITE },
+	{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM },
+	{ IBV_WR_RDMA_READ, IBV_QP_EX_WITH_RDMA_READ },
+	{ IBV_WR_LOCAL_INV, IBV_QP_EX_WITH_LOCAL_INV },
+};
+
+bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
+{
+	struct ibv_qp_ex *qp_ex = &qp->vqp.qp_ex;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(skua_wr_ops) / sizeof(skua_wr_ops[0]); i++)
+		if (qp->opcodes >> skua_wr_ops[i].opcode & 1)
+			ops &= ~skua_wr_ops[i].flag;
+	if (ops)
+		return false;
+
+	qp_ex->wr_send = skua_wr_send;
+	qp_ex->wr_send_imm = skua_wr_send_imm;
+	qp_ex->wr_send_inv = skua_wr_send_inv;
+	qp_ex->wr_local_inv = skua_wr_local_inv;
+	qp_ex->wr_rdma_write = skua_wr_rdma_write;
+	qp_ex->wr_rdma_write_imm = skua_wr_rdma_write_imm;
+	qp_ex->wr_rdma_read = skua_wr_rdma_read;
+	qp_ex->wr_set_sge = skua_wr_set_sge;
+	qp_ex->wr_set_sge_list = skua_wr_set_sge_list;
+	qp_ex->wr_set_inline_data = skua_wr_set_inline_data;
+	qp_ex->wr_set_inline_data_list = skua_wr_set_inline_data_list;
+	qp_ex->wr_start = skua_wr_start;
+	qp_ex->wr_complete = skua_wr_complete;
+	qp_ex->wr_abort = skua_wr_abort;
+	return true;
+}
