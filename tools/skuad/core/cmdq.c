@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The command queue (manual: commands): commands are copied once, checked, carried out one
+ * after the other, a long one in steps.
+ */
+#include <string.h>
+
+#include "core/copy.h"
+#include "core/device.h"
+
+struct command {
+	uint16_t opcode;
+	uint8_t port;			/* what hdr.port must be */
+	bool output;
+	uint16_t body;			/* bytes of the body that are not reserved */
+	int (*run)(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+};
+
+static int cmd_nop(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	(void)dev;
+	(void)cpl;
+	return SKUA_CMD_OK;
+}
+
+static const struct command commands[] = {
+	{ SKUA_CMD_NOP,		 0, false, 0,	cmd_nop },
+	{ SKUA_CMD_QUERY_DEVICE, 0, true,  0,	cmd_query_device },
+	{ SKUA_CMD_QUERY_PORT,	 1, true,  0,	cmd_query_port },
+	{ SKUA_CMD_SET_PORT,	 1, false, 22,	cmd_set_port },
+	{ SKUA_CMD_QUERY_STATS,	 0, true,  0,	cmd_query_stats },
+	{ SKUA_CMD_SET_GID,	 1, false, 26,	cmd_set_gid },
+	{ SKUA_CMD_CREATE_EQ,	 0, false, 128,	cmd_create_eq },
+	{ SKUA_CMD_DESTROY_EQ,	 0, false, 4,	cmd_destroy_eq },
+	{ SKUA_CMD_CREATE_PD,	 0, false, 0,	cmd_create_pd },
+	{ SKUA_CMD_DESTROY_PD,	 0, false, 4,	cmd_destroy_pd },
+	{ SKUA_CMD_CREATE_CQ,	 0, false, 128,	cmd_create_cq },
+	{ SKUA_CMD_DESTROY_CQ,	 0, false, 4,	cmd_destroy_cq },
+	{ SKUA_CMD_CREATE_QP,	 0, false, 192,	cmd_create_qp },
+	{ SKUA_CMD_MODIFY_QP,	 0, false, 160,	cmd_modify_qp },
+	{ SKUA_CMD_QUERY_QP,	 0, true,  4,	cmd_query_qp },
+	{ SKUA_CMD_DESTROY_QP,	 0, false, 4,	cmd_destroy_qp },
+	{ SKUA_CMD_CREATE_MR,	 0, false, 128,	cmd_create_mr },
+	{ SKUA_CMD_DESTROY_MR,	 0, false, 4,	cmd_destroy_mr },
+};
+
+static const struct command *find(uint16_t opcode)
+{
+	for (unsigned int i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (commands[i].opcode == opcode)
+			return &commands[i];
+	return NULL;
+}
+
+static bool all_zero(const void *p, size_t len)
+{
+	const uint8_t *b = p;
+
+	for (size_t i = 0; i < len; i++)
+		if (b[i])
+			return false;
+	return true;
+}
+
+#define RSVD_ZERO(s, member)	all_zero((s)->member, sizeof((s)->member))
+
+/* Reserved fields in the middle of bodies; those at the end are behind command.body. */
+static bool rsvd_zero(const struct skua_cmd *cmd)
+{
+	switch (le16toh(cmd->hdr.opcode)) {
+	case SKUA_CMD_CREATE_EQ:
+		return !cmd->create_eq.rsvd0 && RSVD_ZERO(&cmd->create_eq, rsvd1);
+	case SKUA_CMD_CREATE_CQ:
+		return RSVD_ZERO(&cmd->create_cq, rsvd0) && !cmd->create_cq.rsvd1 &&
+		       RSVD_ZERO(&cmd->create_cq, rsvd2);
+	case SKUA_CMD_CREATE_QP:
+		return RSVD_ZERO(&cmd->create_qp, rsvd0);
+	case SKUA_CMD_MODIFY_QP:
+		return RSVD_ZERO(&cmd->modify_qp, rsvd0) &&
+		       RSVD_ZERO(&cmd->modify_qp.attr, rsvd) &&
+		       !cmd->modify_qp.attr.av.rsvd0 && RSVD_ZERO(&cmd->modify_qp.attr.av, rsvd1);
+	case SKUA_CMD_CREATE_MR:
+		return RSVD_ZERO(&cmd->create_mr, rsvd0) && RSVD_ZERO(&cmd->create_mr, rsvd1);
+	default:
+		return true;
+	}
+}
+
+static int check(const struct skua_cmd *cmd, const struct command *c)
+{
+	const struct skua_cmd_hdr *hdr = &cmd->hdr;
+
+	if (!c)
+		return SKUA_CMD_BAD_OPCODE;
+	if (hdr->function || hdr->port != c->port || hdr->rsvd0 || hdr->rsvd1 ||
+	    le16toh(hdr->flags) & ~SKUA_CMD_EVENT)
+		return SKUA_CMD_BAD_PARAM;
+	if (c->output ? le64toh(hdr->out_addr) % 8 != 0 : hdr->out_len || hdr->out_addr)
+		return SKUA_CMD_BAD_PARAM;
+	if (!all_zero(cmd->body + c->body, sizeof(cmd->body) - c->body) || !rsvd_zero(cmd))
+		return SKUA_CMD_BAD_PARAM;
+	return SKUA_CMD_OK;
+}
+
+int cmd_output(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const void *out, uint32_t len)
+{
+	const struct skua_cmd_hdr *hdr = &dev->cmdq.cmd.hdr;
+	uint64_t addr = le64toh(hdr->out_addr);
+	const uint8_t *src = out;
+
+	if (len > le32toh(hdr->out_len))
+		len = le32toh(hdr->out_len);
+	cpl->out_len = htole32(len);
+	while (len) {
+		uint64_t run;
+		uint8_t *p = hostmem_run(&dev->mem, addr, true, &run);
+
+		if (!p) {
+			cpl->out_len = 0;
+			return SKUA_CMD_BAD_ADDRESS;
+		}
+		if (run > len)
+			run = len;
+		copy_to_host(p, src, run);
+		addr += run;
+		src += run;
+		len -= (uint32_t)run;
+	}
+	return SKUA_CMD_OK;
+}
+
+bool pages_charge(struct skua_dev *dev, uint32_t npages)
+{
+	if (npages > LIMIT_PAGES - dev->pages_used)
+		return false;
+	dev->pages_used += npages;
+	return true;
+}
+
+void pages_release(struct skua_dev *dev, struct pages *pages)
+{
+	dev->pages_used -= pages->n;
+	pages_free(pages);
+}
+
+int ring_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list,
+	      uint64_t size, uint32_t entry)
+{
+	struct pages_load *load = &dev->cmdq.load;
+	uint32_t npages = le32toh(list->npages);
+	int status;
+
+	if (le64toh(list->offset) % entry)
+		return SKUA_CMD_BAD_PARAM;
+	if (!pages_charge(dev, npages))
+		return SKUA_CMD_NO_RESOURCE;
+	status = pages_load_start(load, pages, list, size, true);
+	if (!status) {
+		do
+			status = pages_load_step(load, pages, &dev->mem);
+		while (status < 0);
+	}
+	if (status)
+		dev->pages_used -= npages;
+	return status;
+}
+
+void cmdq_reset(struct skua_dev *dev)
+{
+	struct cmdq *q = &dev->cmdq;
+
+	if (q->loading)
+		pages_release(dev, &q->pages);
+	*q = (struct cmdq){ 0 };
+}
+
+bool cmdq_start(struct skua_dev *dev)
+{
+	struct cmdq *q = &dev->cmdq;
+	uint64_t n;
+
+	if (q->log_size > LIMIT_LOG_CMD) {
+		skua_dev_fail(dev, SKUA_HEALTH_CMD_SIZE);
+		return false;
+	}
+	n = 1ull << q->log_size;
+	q->dbr = (struct mem_ref){ .iova = q->dbr_addr };
+	if (q->ring_addr % 4096 || q->cpl_addr % 4096 || q->dbr_addr % 64 ||
+	    !hostmem_at(&dev->mem, q->ring_addr, n * sizeof(struct skua_cmd), false) ||
+	    !hostmem_at(&dev->mem, q->cpl_addr, n * sizeof(struct skua_cmd_cpl), true) ||
+	    !mem_ref_at(&dev->mem, &q->dbr, sizeof(struct skua_dbr), true)) {
+		skua_dev_fail(dev, SKUA_HEALTH_CMD_ADDRESS);
+		return false;
+	}
+	q->awake = true;
+	return true;
+}
+
+static void complete(struct skua_dev *dev, struct skua_cmd_cpl *cpl, int status)
+{
+	struct cmdq *q = &dev->cmdq;
+	uint32_t n = 1u << q->log_size;
+	uint8_t *p = hostmem_at(&dev->mem, q->cpl_addr + (q->cpl_pi & (n - 1)) * sizeof(*cpl),
+				sizeof(*cpl), true);
+
+	if (!p) {
+		skua_dev_fail(dev, SKUA_HEALTH_CMD_ADDRESS);
+		return;
+	}
+	if (status)
+		STAT_INC(dev, bad_commands);
+	cpl->id = q->cmd.hdr.id;
+	cpl->status = (uint8_t)status;
+	cpl->flags = q->cpl_pi & n ? 0 : SKUA_CMD_CPL_PHASE;
+	copy_entry(p, cpl, sizeof(*cpl));
+	q->cpl_pi++;
+	if (le16toh(q->cmd.hdr.flags) & SKUA_CMD_EVENT) {
+		STAT_INC(dev, interrupts);
+		dev->ops->raise_irq(dev->host, 0);
+	}
+}
+
+/* Copy the next command. False: there is none. */
+static bool fetch(struct skua_dev *dev)
+{
+	struct cmdq *q = &dev->cmdq;
+	uint32_t n = 1u << q->log_size;
+	struct skua_dbr *dbr = mem_ref_at(&dev->mem, &q->dbr, sizeof(*dbr), true);
+	uint8_t *p;
+
+	if (!dbr) {
+		skua_dev_fail(dev, SKUA_HEALTH_CMD_ADDRESS);
+		return false;
+	}
+	if (q->pi == q->ci)
+		q->pi = host_load32(&dbr->pi);
+	if (q->pi == q->ci) {
+		/* Ask for the doorbell, then look once more. */
+		host_store32(&dbr->event, q->pi);
+		host_full_barrier();
+		q->pi = host_load32(&dbr->pi);
+		if (q->pi == q->ci) {
+			q->awake = false;
+			return false;
+		}
+	}
+	if (q->pi - q->ci > n) {
+		skua_dev_fail(dev, SKUA_HEALTH_CMD_OVERRUN);
+		return false;
+	}
+	p = hostmem_at(&dev->mem, q->ring_addr + (q->ci & (n - 1)) * sizeof(q->cmd),
+		       sizeof(q->cmd), false);
+	if (!p) {
+		skua_dev_fail(dev, SKUA_HEALTH_CMD_ADDRESS);
+		return false;
+	}
+	copy_from_host(&q->cmd, p, sizeof(q->cmd));
+	q->ci++;
+	return true;
+}
+
+bool cmdq_run(struct skua_dev *dev)
+{
+	struct cmdq *q = &dev->cmdq;
+	struct skua_cmd_cpl cpl = { 0 };
+	const struct command *c;
+	int status = SKUA_CMD_OK;
+
+	if (!q->awake)
+		return false;
+	if (!q->busy) {
+		if (!fetch(dev))
+			return false;
+		STAT_INC(dev, commands);
+		c = find(le16toh(q->cmd.hdr.opcode));
+		status = check(&q->cmd, c);
+	} else {
+		c = find(le16toh(q->cmd.hdr.opcode));
+	}
+	if (!status)
+		status = c->run(dev, &cpl);
+	q->busy = status < 0;
+	if (q->busy || !dev_running(dev))
+		return true;
+	q->draining = false;
+	complete(dev, &cpl, status);
+	async_event_retry(dev);
+	return true;
+}
+
+bool cmdq_active(const struct skua_dev *dev)
+{
+	return dev->cmdq.awake;
+}
+
+void cmdq_doorbell(struct skua_dev *dev)
+{
+	dev->cmdq.awake = true;
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The device: registers, doorbells, reset, and its turn in the engine's round.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/qp.h"
+
+#define TURN_BYTES	65536	/* of the engine's round, for all of a device's QPs */
+#define LOOK_COST	64	/* what a look at a QP counts, so that many are not one turn */
+
+static const uint8_t all_ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
+
+/* All objects gone, as reset leaves the device. */
+static void free_objects(struct skua_dev *dev)
+{
+	qp_free_all(dev);
+	mr_free_all(dev);
+	cq_free_all(dev);
+	eq_free_all(dev);
+	pd_free_all(dev);
+	cmdq_reset(dev);
+	async_event_forget(dev, &dev->fatal_event);
+	async_event_forget(dev, &dev->port_event);
+}
+
+/* Until no other thread refers to memory of this device. Each step of the others is short, and
+ * what they have sent to us meanwhile is taken, so two that wait cannot stop each other. */
+static void drain(struct skua_dev *dev)
+{
+	struct skua_dev *other;
+
+	while (!port_drained(dev->port))
+		TAILQ_FOREACH(other, &dev->engine->devices, engine_entry)
+			port_receive(other->port);
+}
+
+void skua_dev_reset(struct skua_dev *dev)
+{
+	dev->status = SKUA_STATUS_READY;
+	dev->health = SKUA_HEALTH_OK;
+	dev->accepted = 0;
+	/* Trains refer to WQEs as well as to host memory. */
+	drain(dev);
+	free_objects(dev);
+	port_reset(dev);
+}
+
+struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_config *config,
+				 const struct skua_host_ops *ops, void *host)
+{
+	struct skua_dev *dev;
+	int err = ENOMEM;
+
+	if (!config->name || !config->link || config->mac[0] & 1) {
+		errno = EINVAL;
+		return NULL;
+	}
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return NULL;
+	dev->engine = engine;
+	dev->ops = ops;
+	dev->host = host;
+	dev->name = strdup(config->name);
+	dev->link_name = strdup(config->link);
+	memcpy(dev->perm_mac, config->mac, sizeof(dev->perm_mac));
+	hostmem_init(&dev->mem);
+	TAILQ_INIT(&dev->async_pending);
+	TAILQ_INIT(&dev->active);
+	TAILQ_INIT(&dev->err_qps);
+	if (!dev->name || !dev->link_name || numtab_init(&dev->eqs, LIMIT_EQ, false) ||
+	    numtab_init(&dev->pds, LIMIT_PD, false) || numtab_init(&dev->cqs, LIMIT_CQ, false) ||
+	    numtab_init(&dev->qps, LIMIT_QP, true) || numtab_init(&dev->mrs, LIMIT_MR, true))
+		goto fail;
+	dev->port = port_create(dev, engine, config->link);
+	if (!dev->port) {
+		err = errno;
+		goto fail;
+	}
+	TAILQ_INSERT_TAIL(&engine->devices, dev, engine_entry);
+	skua_dev_reset(dev);
+	return dev;
+
+fail:
+	numtab_free(&dev->eqs);
+	numtab_free(&dev->pds);
+	numtab_free(&dev->cqs);
+	numtab_free(&dev->qps);
+	numtab_free(&dev->mrs);
+	free(dev->name);
+	free(dev->link_name);
+	free(dev);
+	errno = err;
+	return NULL;
+}
+
+void skua_dev_destroy(struct skua_dev *dev)
+{
+	free_objects(dev);
+	TAILQ_REMOVE(&dev->engine->devices, dev, engine_entry);
+	timer_cancel(&dev->engine->timers, &dev->err_timer);
+	port_destroy(dev->port);
+	hostmem_free(&dev->mem);
+	numtab_free(&dev->eqs);
+	numtab_free(&dev->pds);
+	numtab_free(&dev->cqs);
+	numtab_free(&dev->qps);
+	numtab_free(&dev->mrs);
+	free(dev->name);
+	free(dev->link_name);
+	free(dev);
+}
+
+const char *skua_dev_name(const struct skua_dev *dev)
+{
+	return dev->name;
+}
+
+void skua_dev_fail(struct skua_dev *dev, uint32_t health)
+{
+	if (dev->status & SKUA_STATUS_FATAL)
+		return;
+	dev->health = health;
+	/* The event first: nothing is written once the device is dead. */
+	if (dev->async_eq && health != SKUA_HEALTH_EQ_ADDRESS)
+		async_event(dev, &dev->fatal_event, SKUA_EVENT_DEVICE_FATAL, health, 0);
+	dev->status |= SKUA_STATUS_FATAL;
+}
+
+void skua_dev_set_bus_master(struct skua_dev *dev, bool on)
+{
+	dev->bus_master = on;
+	hostmem_enable(&dev->mem, on);
+	if (!on)
+		drain(dev);
+}
+
+int skua_dev_mem_map(struct skua_dev *dev, uint64_t iova, uint64_t size, void *host,
+		     bool writable)
+{
+	return hostmem_add(&dev->mem, iova, size, host, writable);
+}
+
+int skua_dev_mem_unmap(struct skua_dev *dev, uint64_t iova, uint64_t size)
+{
+	int err = hostmem_del(&dev->mem, iova, size);
+
+	if (!err)
+		drain(dev);
+	return err;
+}
+
+void skua_dev_mem_unmap_all(struct skua_dev *dev)
+{
+	hostmem_clear(&dev->mem);
+	drain(dev);
+}
+
+static void enable(struct skua_dev *dev)
+{
+	if (dev->status != SKUA_STATUS_READY)
+		return;
+	if (dev->accepted & ~FEATURES_OFFERED) {
+		skua_dev_fail(dev, SKUA_HEALTH_FEATURES);
+		return;
+	}
+	if (cmdq_start(dev))
+		dev->status |= SKUA_STATUS_ENABLED;
+}
+
+static void control(struct skua_dev *dev, uint32_t value)
+{
+	if (value & SKUA_CONTROL_RESET)
+		skua_dev_reset(dev);
+	else if (value & SKUA_CONTROL_ENABLE)
+		enable(dev);
+}
+
+static void set_half(uint64_t *reg, bool high, uint32_t value)
+{
+	if (high)
+		*reg = (*reg & UINT32_MAX) | (uint64_t)value << 32;
+	else
+		*reg = (*reg & ~(uint64_t)UINT32_MAX) | value;
+}
+
+/* The 64-bit register whose LO word is at @offset, or NULL. */
+static uint64_t *reg64(struct skua_dev *dev, uint64_t offset)
+{
+	switch (offset & ~4ull) {
+	case SKUA_REG_ACCEPTED_LO:
+		return &dev->accepted;
+	case SKUA_REG_CMD_RING_LO:
+		return &dev->cmdq.ring_addr;
+	case SKUA_REG_CMD_CPL_LO:
+		return &dev->cmdq.cpl_addr;
+	case SKUA_REG_CMD_DBR_LO:
+		return &dev->cmdq.dbr_addr;
+	default:
+		return NULL;
+	}
+}
+
+static void reg_write(struct skua_dev *dev, uint64_t offset, uint32_t value)
+{
+	uint64_t *reg = reg64(dev, offset);
+	bool high = offset & 4;
+
+	if (offset == SKUA_REG_CONTROL) {
+		control(dev, value);
+		return;
+	}
+	if (dev->status & SKUA_STATUS_ENABLED)
+		return;
+	/* The registers that come in halves start at multiples of 8. */
+	if (reg)
+		set_half(reg, high, value);
+	else if (offset == SKUA_REG_CMD_LOG_SIZE)
+		dev->cmdq.log_size = value;
+}
+
+static uint32_t reg_read(struct skua_dev *dev, uint64_t offset)
+{
+	uint64_t *reg = reg64(dev, offset);
+
+	if (reg)
+		return (uint32_t)(offset & 4 ? *reg >> 32 : *reg);
+	switch (offset) {
+	case SKUA_REG_SIGNATURE:
+		return SKUA_SIGNATURE;
+	case SKUA_REG_VERSION:
+		return SKUA_VERSION(SKUA_VERSION_MAJOR, SKUA_VERSION_MINOR);
+	case SKUA_REG_STATUS:
+		return dev->status;
+	case SKUA_REG_HEALTH:
+		return dev->health;
+	case SKUA_REG_FEATURES_LO:
+		return (uint32_t)FEATURES_OFFERED;
+	case SKUA_REG_FEATURES_HI:
+		return (uint32_t)(FEATURES_OFFERED >> 32);
+	case SKUA_REG_CLOCK_LO:
+		dev->clock_hi = (uint32_t)(engine_now(dev->engine) >> 32);
+		return (uint32_t)engine_now(dev->engine);
+	case SKUA_REG_CLOCK_HI:
+		return dev->clock_hi;
+	case SKUA_REG_CMD_LOG_SIZE:
+		return dev->cmdq.log_size;
+	case SKUA_REG_CMD_MAX_LOG:
+		return LIMIT_LOG_CMD;
+	default:
+		return 0;
+	}
+}
+
+static void sq_doorbell(struct skua_dev *dev, uint32_t qpn, uint32_t db_page)
+{
+	struct skua_qp *qp = numtab_get(&dev->qps, qpn);
+
+	if (!qp || qp->db_page != db_page) {
+		STAT_INC(dev, bad_doorbells);
+		return;
+	}
+	qp_activate(qp);
+}
+
+static void doorbell(struct skua_dev *dev, uint64_t offset, uint64_t value)
+{
+	uint32_t page = (uint32_t)(offset / SKUA_PAGE_SIZE);
+	uint32_t number = (uint32_t)value;
+
+	if (!dev_running(dev))
+		return;
+	switch (offset % SKUA_PAGE_SIZE) {
+	case SKUA_DB_SQ:
+		sq_doorbell(dev, number, page);
+		break;
+	case SKUA_DB_CQ_ARM:
+		cq_arm_doorbell(dev, number, page);
+		break;
+	case SKUA_DB_CMD:
+		if (page == 0) {
+			cmdq_doorbell(dev);
+			break;
+		}
+		/* fall through */
+	default:
+		STAT_INC(dev, bad_doorbells);
+	}
+}
+
+void skua_dev_bar_write(struct skua_dev *dev, unsigned int bar, uint64_t offset,
+			const void *data, size_t len)
+{
+	uint64_t v64;
+	uint32_t v32;
+
+	if (bar == SKUA_BAR_REGS && len == 4 && offset % 4 == 0) {
+		memcpy(&v32, data, 4);
+		reg_write(dev, offset, le32toh(v32));
+	} else if (bar == SKUA_BAR_DOORBELL && len == 8 && offset % 8 == 0) {
+		memcpy(&v64, data, 8);
+		doorbell(dev, offset, le64toh(v64));
+	} else {
+		STAT_INC(dev, bad_doorbells);
+	}
+}
+
+void skua_dev_bar_read(struct skua_dev *dev, unsigned int bar, uint64_t offset, void *data,
+		       size_t len)
+{
+	uint32_t v32;
+
+	if (bar == SKUA_BAR_REGS && len == 4 && offset % 4 == 0) {
+		v32 = htole32(reg_read(dev, offset));
+		memcpy(data, &v32, 4);
+	} else if (bar == SKUA_BAR_DOORBELL) {
+		memset(data, 0, len);
+	} else {
+		memcpy(data, all_ones, len < 8 ? len : 8);
+	}
+}
+
+static bool run_qps(struct skua_dev *dev)
+{
+	struct skua_qp *qp, *first = NULL;
+	int32_t budget = TURN_BYTES;
+	bool any = false;
+
+	while (budget > 0 && (qp = TAILQ_FIRST(&dev->active)) && qp != first) {
+		if (!first)
+			first = qp;
+		TAILQ_REMOVE(&dev->active, qp, active_entry);
+		TAILQ_INSERT_TAIL(&dev->active, qp, active_entry);
+		budget -= LOOK_COST;
+		any |= qp_run(qp, &budget);
+		if (first != qp && !first->active)
+			first = qp;
+	}
+	return any;
+}
+
+bool skua_dev_run(struct skua_dev *dev)
+{
+	bool any = port_receive(dev->port);
+
+	if (!dev_running(dev))
+		return any;
+	any |= cmdq_run(dev);
+	if (dev_running(dev))
+		any |= run_qps(dev);
+	return any;
+}
+
+bool skua_dev_active(const struct skua_dev *dev)
+{
+	return dev_running(dev) && (cmdq_active(dev) || !TAILQ_EMPTY(&dev->active));
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The inside of a device: what the files of core/ and roce/ share. All of it belongs to the
+ * engine's thread.
+ */
+#ifndef SKUAD_CORE_DEVICE_H
+#define SKUAD_CORE_DEVICE_H
+
+#include <endian.h>
+#include <sys/queue.h>
+
+#include "core/dev.h"
+#include "core/engine_priv.h"
+#include "core/hostmem.h"
+#include "core/numtab.h"
+#include "core/pages.h"
+#include "core/timer.h"
+#include "link/port.h"
+#include "skua/cmd.h"
+#include "skua/cqe.h"
+#include "skua/doorbell.h"
+#include "skua/eqe.h"
+#include "skua/regs.h"
+#include "skua/wqe.h"
+
+struct skua_qp;
+
+/* Limits that QUERY_DEVICE reports. */
+#define LIMIT_EQ		(SKUA_NUM_VECTORS + 1)
+#define LIMIT_PD		65536u
+#define LIMIT_CQ		65536u
+#define LIMIT_QP		65536u
+#define LIMIT_MR		262144u
+#define LIMIT_LOG_CQE		20
+#define LIMIT_LOG_SQ_BLOCKS	18
+#define LIMIT_LOG_RQ		15
+#define LIMIT_LOG_EQE		17
+#define LIMIT_LOG_CMD		10
+#define LIMIT_DB_PAGES		4096u
+#define LIMIT_PAGES		(40u << 20)
+#define LIMIT_MR_SIZE		(64ull << 30)
+#define LIMIT_MSG		(1u << 31)
+#define LIMIT_SGE		30
+#define LIMIT_INLINE		512
+#define LIMIT_RD		128
+#define LIMIT_GID		256
+#define LIMIT_MTU		9000u
+#define LIMIT_CMD_TIMEOUT	5	/* seconds */
+#define RESERVED_LKEY		0xffffff00u
+
+#define FEATURES_OFFERED \
+	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
+	 1ull << SKUA_F_INVALIDATE)
+
+/* Asynchronous events that wait for room, one of a kind and object at most. */
+struct async_event {
+	TAILQ_ENTRY(async_event) entry;
+	bool queued;
+	uint8_t type;			/* enum skua_event_type */
+	uint32_t number;
+	uint64_t handle;
+};
+
+struct pd {
+	uint32_t number;
+	uint32_t refs;			/* MRs and QPs in it */
+};
+
+struct eq {
+	uint32_t number;
+	uint8_t type;			/* enum skua_eq_type */
+	uint16_t vector;
+	uint32_t size;			/* entries */
+	uint32_t pi;
+	uint32_t ncq;			/* CQs that map to it */
+	struct pages ring;
+	struct mem_ref dbr;		/* struct skua_eq_dbr */
+};
+
+struct cq {
+	uint32_t number;
+	struct eq *eq;
+	uint32_t size;			/* CQEs */
+	uint32_t pi;
+	uint32_t ci;			/* as last read */
+	uint32_t db_page;
+	uint32_t refs;			/* queues of QPs that complete into it */
+	bool error;			/* overflowed or unreachable: nothing is written any more */
+	uint32_t fired_seq;		/* of the last arming that was answered */
+	uint32_t solicited_pi;		/* index behind the last solicited CQE */
+	bool event_out;			/* an EQE was written, at event_pi - 1 of its EQ */
+	uint32_t event_pi;
+	uint64_t handle;
+	struct pages ring;
+	struct mem_ref dbr;		/* struct skua_cq_dbr */
+	struct async_event error_event;
+};
+
+struct mr {
+	uint32_t key;
+	uint8_t type;			/* enum skua_mr_type */
+	bool valid;			/* not invalidated */
+	uint32_t access;
+	struct pd *pd;
+	uint64_t iova, length;
+	struct pages pages;
+};
+
+struct gid_entry {
+	uint8_t gid[16];
+	uint8_t mac[6];
+	uint16_t vlan;
+	bool set;
+};
+
+/* The command queue: registers, and the command that is being carried out in steps. */
+struct cmdq {
+	uint64_t ring_addr, cpl_addr, dbr_addr;
+	uint32_t log_size;
+	struct mem_ref dbr;		/* struct skua_dbr */
+	uint32_t pi, ci;		/* commands published, as last read; taken */
+	uint32_t cpl_pi;
+	bool busy;			/* cmd goes on */
+	bool loading, draining;		/* the part of it that goes on */
+	bool awake;			/* the ring is looked at */
+	struct skua_cmd cmd;
+	struct pages pages;
+	struct pages_load load;
+};
+
+struct device_stats {
+#define STATS_FIELD(name) uint64_t name;
+	SKUA_STATS(STATS_FIELD)
+#undef STATS_FIELD
+};
+
+struct skua_dev {
+	char *name, *link_name;
+	struct engine *engine;
+	TAILQ_ENTRY(skua_dev) engine_entry;
+	const struct skua_host_ops *ops;
+	void *host;
+
+	uint32_t status, health;	/* registers */
+	uint64_t accepted;
+	uint32_t clock_hi;
+	bool bus_master;
+	struct hostmem mem;
+	struct cmdq cmdq;
+
+	struct numtab eqs, pds, cqs, qps, mrs;
+	uint64_t pages_used;		/* of the quota LIMIT_PAGES */
+	struct eq *async_eq;
+	TAILQ_HEAD(, async_event) async_pending;
+	struct async_event fatal_event, port_event;
+
+	uint32_t port_flags, mtu;
+	uint8_t mac[6], perm_mac[6];
+	uint32_t rx_qpn;
+	struct gid_entry gids[LIMIT_GID];
+	struct link_port *port;
+
+	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
+	struct timer err_timer;		/* looks at QPs in ERR */
+	TAILQ_HEAD(, skua_qp) err_qps;
+
+	struct device_stats stats;
+};
+
+/* Counters are written by one thread and read by others. */
+#define STAT_ADD(dev, name, n) \
+	__atomic_store_n(&(dev)->stats.name, (dev)->stats.name + (n), __ATOMIC_RELAXED)
+#define STAT_INC(dev, name)	STAT_ADD(dev, name, 1)
+
+static inline bool dev_has(const struct skua_dev *dev, unsigned int feature)
+{
+	return dev->accepted >> feature & 1;
+}
+
+static inline bool dev_running(const struct skua_dev *dev)
+{
+	return (dev->status & (SKUA_STATUS_ENABLED | SKUA_STATUS_FATAL)) == SKUA_STATUS_ENABLED;
+}
+
+/* dev.c: one round of commands and queues. True if anything was done. */
+bool skua_dev_run(struct skua_dev *dev);
+/* True if it must be run again without waiting for a doorbell or a timer. */
+bool skua_dev_active(const struct skua_dev *dev);
+
+/* cmdq.c */
+void cmdq_reset(struct skua_dev *dev);
+bool cmdq_start(struct skua_dev *dev);		/* false: HEALTH says why */
+bool cmdq_run(struct skua_dev *dev);		/* true if anything was done */
+bool cmdq_active(const struct skua_dev *dev);
+void cmdq_doorbell(struct skua_dev *dev);
+
+/*
+ * Commands, one for each opcode: take cmdq.cmd, fill @cpl, return enum skua_cmd_status, or -1
+ * to be called again. Reserved fields are checked already.
+ */
+int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_query_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_set_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_query_stats(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_set_gid(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_create_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_destroy_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_create_pd(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_destroy_pd(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_create_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_destroy_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_query_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+
+/* Write @len bytes to the command's output buffer, or as many as it takes. */
+int cmd_output(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const void *out, uint32_t len);
+
+/*
+ * Read the page list of a ring of @size bytes whose entries are @entry bytes long; rings are
+ * short enough to be read at once. The pages are charged to the quota.
+ */
+int ring_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list,
+	      uint64_t size, uint32_t entry);
+void pages_release(struct skua_dev *dev, struct pages *pages);	/* free, and give back quota */
+bool pages_charge(struct skua_dev *dev, uint32_t npages);
+
+/* eq.c */
+void eq_post_comp(struct skua_dev *dev, struct cq *cq);
+void async_event(struct skua_dev *dev, struct async_event *event, uint8_t type,
+		 uint32_t number, uint64_t handle);
+void async_event_forget(struct skua_dev *dev, struct async_event *event);
+void async_event_retry(struct skua_dev *dev);
+void eq_free_all(struct skua_dev *dev);
+
+/* cq.c */
+void cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe);
+void cq_arm_doorbell(struct skua_dev *dev, uint32_t cqn, uint32_t db_page);
+void cq_free_all(struct skua_dev *dev);
+
+/* mr.c: rights and places of memory. */
+struct mem_access {
+	struct pd *pd;
+	bool privileged;
+	uint32_t need;		/* SKUA_ACCESS_* */
+};
+
+/* Returns enum skua_vendor_err; on SKUA_VENDOR_ERR_NONE [@addr, @addr + @len) may be used. */
+int mr_check(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
+	     uint64_t len);
+/* The same, and the runs of memory there are appended to @segs. */
+int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
+	    uint32_t len, struct seglist *segs);
+int mr_invalidate(struct skua_dev *dev, struct pd *pd, uint32_t key);
+void mr_free_all(struct skua_dev *dev);
+void pd_free_all(struct skua_dev *dev);
+
+/* port.c */
+void port_reset(struct skua_dev *dev);
+/* Frames and trains from the wire; port.h says more. */
+int gid_find(const struct skua_dev *dev, const uint8_t *gid);
+
+/* qp.c */
+void qp_free_all(struct skua_dev *dev);
+
+#endif /* SKUAD_CORE_DEVICE_H */

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The engine loop: devices that have work are run in turn; sockets are looked at in between,
+ * and slept on when there is no work.
+ *
+ * Spinning is worth most when the host posts again at once, and is ruinous when the host wants
+ * the core that we spin on. So the window in which idle queues are still looked at shrinks
+ * when the kernel takes the core from us, and grows back slowly.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/device.h"
+
+#define SPIN_MAX_NS	20000
+#define SPIN_STEP_NS	2000
+#define TUNE_NS		1000000
+#define POLL_NS		5000		/* between looks at the sockets while busy */
+#define MAX_EVENTS	32
+
+struct engine_request {
+	STAILQ_ENTRY(engine_request) entry;
+	void (*fn)(void *arg);
+	void *arg;
+	bool done;
+	pthread_cond_t cond;
+};
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void wake_ready(struct engine_fd *efd)
+{
+	uint64_t n;
+
+	if (read(efd->fd, &n, sizeof(n)) < 0)
+		return;		/* somebody else's wake-up was read already */
+}
+
+struct engine *engine_create(bool manual_clock)
+{
+	struct engine *engine = calloc(1, sizeof(*engine));
+
+	if (!engine)
+		return NULL;
+	engine->manual = manual_clock;
+	engine->now = manual_clock ? 1000000000 : clock_ns();
+	engine->spin_ns = manual_clock ? 0 : SPIN_MAX_NS;
+	TAILQ_INIT(&engine->devices);
+	STAILQ_INIT(&engine->requests);
+	pthread_mutex_init(&engine->lock, NULL);
+	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	engine->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	engine->wake = (struct engine_fd){ .fd = engine->wake_fd, .ready = wake_ready };
+	if (engine->epoll_fd < 0 || engine->wake_fd < 0 ||
+	    engine_fd_add(engine, &engine->wake)) {
+		engine_destroy(engine);
+		return NULL;
+	}
+	return engine;
+}
+
+void engine_destroy(struct engine *engine)
+{
+	if (engine->epoll_fd >= 0)
+		close(engine->epoll_fd);
+	if (engine->wake_fd >= 0)
+		close(engine->wake_fd);
+	pthread_mutex_destroy(&engine->lock);
+	timers_free(&engine->timers);
+	free(engine);
+}
+
+int engine_fd_add(struct engine *engine, struct engine_fd *efd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = efd };
+
+	return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, efd->fd, &ev) ? -errno : 0;
+}
+
+void engine_fd_del(struct engine *engine, struct engine_fd *efd)
+{
+	epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, efd->fd, NULL);
+}
+
+/* One event at a time: a callback may forget and free any other. */
+static bool serve_fds(struct engine *engine, int timeout_ms)
+{
+	struct epoll_event ev;
+	bool any = false;
+
+	for (int i = 0; i < MAX_EVENTS; i++) {
+		struct engine_fd *efd;
+
+		if (epoll_wait(engine->epoll_fd, &ev, 1, i ? 0 : timeout_ms) != 1)
+			break;
+		if (!engine->manual)
+			engine->now = clock_ns();
+		efd = ev.data.ptr;
+		efd->ready(efd);
+		any = true;
+	}
+	return any;
+}
+
+static bool serve_requests(struct engine *engine)
+{
+	struct engine_request *req;
+	bool any = false;
+
+	pthread_mutex_lock(&engine->lock);
+	while ((req = STAILQ_FIRST(&engine->requests))) {
+		STAILQ_REMOVE_HEAD(&engine->requests, entry);
+		pthread_mutex_unlock(&engine->lock);
+		req->fn(req->arg);
+		pthread_mutex_lock(&engine->lock);
+		req->done = true;
+		pthread_cond_signal(&req->cond);
+		any = true;
+	}
+	pthread_mutex_unlock(&engine->lock);
+	return any;
+}
+
+static bool run_devices(struct engine *engine)
+{
+	struct skua_dev *dev;
+	bool any = false;
+
+	TAILQ_FOREACH(dev, &engine->devices, engine_entry)
+		any |= skua_dev_run(dev);
+	return any;
+}
+
+bool engine_step(struct engine *engine)
+{
+	bool any = serve_fds(engine, 0);
+
+	any |= run_devices(engine);
+	/* Received work first: what came in time does not time out. */
+	if (!any)
+		any = timers_run(&engine->timers, engine->now);
+	return any;
+}
+
+static bool active(const struct engine *engine)
+{
+	const struct skua_dev *dev;
+
+	TAILQ_FOREACH(dev, &engine->devices, engine_entry)
+		if (skua_dev_active(dev))
+			return true;
+	return false;
+}
+
+/* Is somebody else after the core that we spin on? */
+static void tune_spin(struct engine *engine)
+{
+	struct rusage usage;
+
+	if (engine->now < engine->next_tune)
+		return;
+	engine->next_tune = engine->now + TUNE_NS;
+	getrusage(RUSAGE_THREAD, &usage);
+	if (usage.ru_nivcsw != engine->switches)
+		engine->spin_ns /= 2;
+	else if (engine->spin_ns < SPIN_MAX_NS)
+		engine->spin_ns += SPIN_STEP_NS;
+	engine->switches = usage.ru_nivcsw;
+}
+
+static int sleep_ms(const struct engine *engine)
+{
+	uint64_t next = timers_next(&engine->timers);
+
+	if (next == TIMER_NEVER)
+		return -1;
+	if (next <= engine->now)
+		return 0;
+	next = (next - engine->now + 999999) / 1000000;
+	return next > 1000000 ? 1000000 : (int)next;
+}
+
+static void go_to_sleep(struct engine *engine)
+{
+	__atomic_store_n(&engine->sleeping, true, __ATOMIC_SEQ_CST);
+	/* Whoever handed over work before it saw us asleep did not wake us: look again. */
+	if (!serve_requests(engine) && !run_devices(engine) && !active(engine) &&
+	    !__atomic_load_n(&engine->stop, __ATOMIC_ACQUIRE))
+		serve_fds(engine, sleep_ms(engine));
+	__atomic_store_n(&engine->sleeping, false, __ATOMIC_SEQ_CST);
+}
+
+void engine_run(struct engine *engine)
+{
+	__atomic_store_n(&engine->running, true, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&engine->stop, __ATOMIC_ACQUIRE)) {
+		bool any;
+
+		engine->now = clock_ns();
+		any = run_devices(engine);
+		if (engine->now >= engine->next_poll) {
+			any |= serve_fds(engine, 0);
+			any |= serve_requests(engine);
+			timers_run(&engine->timers, engine->now);
+			engine->next_poll = engine->now + POLL_NS;
+			tune_spin(engine);
+		}
+		if (any)
+			continue;
+		if (!timers_run(&engine->timers, engine->now) && !active(engine))
+			go_to_sleep(engine);
+	}
+	__atomic_store_n(&engine->running, false, __ATOMIC_RELEASE);
+	serve_requests(engine);
+}
+
+void engine_kick(struct engine *engine)
+{
+	uint64_t one = 1;
+
+	/* Pairs with go_to_sleep(): our work is visible before we ask whether it sleeps. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&engine->sleeping, __ATOMIC_SEQ_CST) &&
+	    write(engine->wake_fd, &one, sizeof(one)) < 0)
+		return;		/* full: it is awake already */
+}
+
+void engine_stop(struct engine *engine)
+{
+	__atomic_store_n(&engine->stop, true, __ATOMIC_RELEASE);
+	engine_kick(engine);
+}
+
+void engine_call(struct engine *engine, void (*fn)(void *arg), void *arg)
+{
+	struct engine_request req = { .fn = fn, .arg = arg, .cond = PTHREAD_COND_INITIALIZER };
+
+	pthread_mutex_lock(&engine->lock);
+	if (!__atomic_load_n(&engine->running, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_unlock(&engine->lock);
+		fn(arg);
+		return;
+	}
+	STAILQ_INSERT_TAIL(&engine->requests, &req, entry);
+	pthread_mutex_unlock(&engine->lock);
+	engine_kick(engine);
+	pthread_mutex_lock(&engine->lock);
+	while (!req.done)
+		pthread_cond_wait(&req.cond, &engine->lock);
+	pthread_mutex_unlock(&engine->lock);
+}
+
+uint64_t engine_now(struct engine *engine)
+{
+	return engine->now;
+}
+
+void engine_clock_advance(struct engine *engine, uint64_t ns)
+{
+	engine->now += ns;
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Event queues (manual: events).
+ *
+ * A CQ has one unconsumed EQE at most, and an EQ serves no more CQs than it has entries, so
+ * completion events always find room. Asynchronous events wait in the device, one of a kind
+ * and object, when the host is slow.
+ */
+#include <stdlib.h>
+
+#include "core/copy.h"
+#include "core/device.h"
+
+#define COMP_EQE_SIZE	sizeof(struct skua_comp_eqe)
+#define ASYNC_EQE_SIZE	sizeof(struct skua_async_eqe)
+
+static uint32_t eqe_size(const struct eq *eq)
+{
+	return eq->type == SKUA_EQ_ASYNC ? ASYNC_EQE_SIZE : COMP_EQE_SIZE;
+}
+
+int cmd_create_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	const struct skua_cmd_create_eq *in = &dev->cmdq.cmd.create_eq;
+	struct eq *eq;
+	int status;
+
+	if (in->type > SKUA_EQ_ASYNC || in->log_size > LIMIT_LOG_EQE ||
+	    le16toh(in->vector) >= SKUA_NUM_VECTORS || le64toh(in->dbr_addr) % 64)
+		return SKUA_CMD_BAD_PARAM;
+	if (in->type == SKUA_EQ_ASYNC && dev->async_eq)
+		return SKUA_CMD_NO_RESOURCE;
+	eq = calloc(1, sizeof(*eq));
+	if (!eq)
+		return SKUA_CMD_NO_RESOURCE;
+	eq->type = in->type;
+	eq->vector = le16toh(in->vector);
+	eq->size = 1u << in->log_size;
+	eq->dbr.iova = le64toh(in->dbr_addr);
+	status = SKUA_CMD_BAD_ADDRESS;
+	if (!mem_ref_at(&dev->mem, &eq->dbr, sizeof(struct skua_eq_dbr), false))
+		goto free_eq;
+	status = ring_load(dev, &eq->ring, &in->ring, (uint64_t)eq->size * eqe_size(eq),
+			   eqe_size(eq));
+	if (status)
+		goto free_eq;
+	status = SKUA_CMD_NO_RESOURCE;
+	eq->number = numtab_add(&dev->eqs, eq);
+	if (!eq->number)
+		goto free_ring;
+	if (eq->type == SKUA_EQ_ASYNC)
+		dev->async_eq = eq;
+	cpl->number = htole32(eq->number);
+	return SKUA_CMD_OK;
+
+free_ring:
+	pages_release(dev, &eq->ring);
+free_eq:
+	free(eq);
+	return status;
+}
+
+static void eq_free(struct skua_dev *dev, struct eq *eq)
+{
+	if (dev->async_eq == eq)
+		dev->async_eq = NULL;
+	numtab_del(&dev->eqs, eq->number);
+	pages_release(dev, &eq->ring);
+	free(eq);
+}
+
+int cmd_destroy_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	struct eq *eq = numtab_get(&dev->eqs, le32toh(dev->cmdq.cmd.object.number));
+
+	(void)cpl;
+	if (!eq)
+		return SKUA_CMD_BAD_OBJECT;
+	if (eq->ncq)
+		return SKUA_CMD_BUSY;
+	eq_free(dev, eq);
+	return SKUA_CMD_OK;
+}
+
+void eq_free_all(struct skua_dev *dev)
+{
+	struct eq *eq;
+
+	while ((eq = numtab_any(&dev->eqs)))
+		eq_free(dev, eq);
+}
+
+/* Write an EQE, whose last byte holds the phase, and interrupt if the host asks for it. */
+static bool eq_write(struct skua_dev *dev, struct eq *eq, uint8_t *eqe)
+{
+	uint32_t size = eqe_size(eq);
+	uint8_t *p = pages_at(&eq->ring, &dev->mem, (uint64_t)(eq->pi % eq->size) * size, size,
+			      true);
+	struct skua_eq_dbr *dbr = mem_ref_at(&dev->mem, &eq->dbr, sizeof(*dbr), false);
+
+	if (!p || !dbr)
+		return false;
+	if (!(eq->pi & eq->size))
+		eqe[size - 1] |= SKUA_EQE_PHASE;
+	copy_entry(p, eqe, size);
+	eq->pi++;
+	STAT_INC(dev, events);
+	host_full_barrier();
+	if (!dev_has(dev, SKUA_F_EVENT_IDX) ||
+	    SKUA_EVENT_DUE(eq->pi, host_load32(&dbr->event), eq->pi - 1)) {
+		STAT_INC(dev, interrupts);
+		dev->ops->raise_irq(dev->host, eq->vector);
+	}
+	return true;
+}
+
+/* Consumed as far as the host says; never more than was written. */
+static bool eq_consumer(struct skua_dev *dev, struct eq *eq, uint32_t *ci)
+{
+	struct skua_eq_dbr *dbr = mem_ref_at(&dev->mem, &eq->dbr, sizeof(*dbr), false);
+
+	if (!dbr)
+		return false;
+	*ci = host_load32(&dbr->ci);
+	return true;
+}
+
+void eq_post_comp(struct skua_dev *dev, struct cq *cq)
+{
+	struct skua_comp_eqe eqe = { .cqn = htole32(cq->number) };
+	struct eq *eq = cq->eq;
+	uint32_t ci;
+
+	if (!eq_consumer(dev, eq, &ci)) {
+		skua_dev_fail(dev, SKUA_HEALTH_EQ_ADDRESS);
+		return;
+	}
+	/* The host will act on the EQE that it has not consumed, and see this one's cause. */
+	if (cq->event_out && (int32_t)(ci - cq->event_pi) < 0)
+		return;
+	/* A consumer that runs backwards would let us overwrite. */
+	if (eq->pi - ci >= eq->size)
+		return;
+	if (!eq_write(dev, eq, (uint8_t *)&eqe)) {
+		skua_dev_fail(dev, SKUA_HEALTH_EQ_ADDRESS);
+		return;
+	}
+	cq->event_out = true;
+	cq->event_pi = eq->pi;
+}
+
+void async_event(struct skua_dev *dev, struct async_event *event, uint8_t type,
+		 uint32_t number, uint64_t handle)
+{
+	if (event->queued)
+		return;
+	event->type = type;
+	event->number = number;
+	event->handle = handle;
+	event->queued = true;
+	TAILQ_INSERT_TAIL(&dev->async_pending, event, entry);
+	async_event_retry(dev);
+}
+
+void async_event_forget(struct skua_dev *dev, struct async_event *event)
+{
+	if (event->queued)
+		TAILQ_REMOVE(&dev->async_pending, event, entry);
+	event->queued = false;
+}
+
+void async_event_retry(struct skua_dev *dev)
+{
+	struct eq *eq = dev->async_eq;
+	struct async_event *event;
+	uint32_t ci;
+
+	while (eq && (event = TAILQ_FIRST(&dev->async_pending))) {
+		struct skua_async_eqe eqe = {
+			.type = event->type,
+			.number = htole32(event->number),
+			.handle = htole64(event->handle),
+			.timestamp = htole64(engine_now(dev->engine)),
+		};
+		bool ok = eq_consumer(dev, eq, &ci);
+
+		if (ok && eq->pi - ci >= eq->size)
+			return;
+		async_event_forget(dev, event);
+		if (!ok || !eq_write(dev, eq, (uint8_t *)&eqe)) {
+			skua_dev_fail(dev, SKUA_HEALTH_EQ_ADDRESS);
+			return;
+		}
+	}
+}

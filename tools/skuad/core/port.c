@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The port: its settings, GIDs and counters, and what arrives on it.
+ */
+#include <string.h>
+
+#include "core/qp.h"
+#include "ctl/control.h"
+
+int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	const uint8_t *mac = dev->perm_mac;
+	struct skua_device_caps caps = {
+		.guid = { mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5] },
+		.max_mr_size = htole64(LIMIT_MR_SIZE),
+		.max_pages = htole64(LIMIT_PAGES),
+		.clock_khz = htole32(1000000),
+		.fw_version = htole32(SKUA_VERSION(1, 0)),
+		.max_eq = htole32(LIMIT_EQ),
+		.max_pd = htole32(LIMIT_PD),
+		.max_cq = htole32(LIMIT_CQ),
+		.max_qp = htole32(LIMIT_QP),
+		.max_mr = htole32(LIMIT_MR),
+		.max_cqe = htole32(1u << LIMIT_LOG_CQE),
+		.max_sq_blocks = htole32(1u << LIMIT_LOG_SQ_BLOCKS),
+		.max_rq_entries = htole32(1u << LIMIT_LOG_RQ),
+		.max_eqe = htole32(1u << LIMIT_LOG_EQE),
+		.num_db_pages = htole32(LIMIT_DB_PAGES),
+		.reserved_lkey = htole32(RESERVED_LKEY),
+		.max_msg_size = htole32(LIMIT_MSG),
+		.max_send_sge = htole16(LIMIT_SGE),
+		.max_recv_sge = htole16(LIMIT_SGE),
+		.max_inline = htole16(LIMIT_INLINE),
+		.max_rd_atomic = htole16(LIMIT_RD),
+		.gid_table_len = htole16(LIMIT_GID),
+		.pkey_table_len = htole16(1),
+		.num_ports = 1,
+		.cmd_timeout = LIMIT_CMD_TIMEOUT,
+	};
+
+	return cmd_output(dev, cpl, &caps, sizeof(caps));
+}
+
+int cmd_query_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	struct skua_port_attr attr = {
+		.link_up = port_is_up(dev->port),
+		.max_mtu = htole32(LIMIT_MTU),
+		.mtu = htole32(dev->mtu),
+		.flags = htole32(dev->port_flags),
+		.speed_mbps = htole32(100000),
+		.rx_qpn = htole32(dev->rx_qpn),
+	};
+
+	memcpy(attr.mac, dev->mac, sizeof(attr.mac));
+	memcpy(attr.perm_mac, dev->perm_mac, sizeof(attr.perm_mac));
+	return cmd_output(dev, cpl, &attr, sizeof(attr));
+}
+
+int cmd_set_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	const struct skua_cmd_set_port *in = &dev->cmdq.cmd.set_port;
+	uint32_t mask = le32toh(in->mask), mtu = le32toh(in->mtu);
+	uint32_t rx_qpn = le32toh(in->rx_qpn);
+	const struct skua_qp *qp;
+
+	(void)cpl;
+	if (mask & ~(uint32_t)SKUA_PORT_SET_MASK || le32toh(in->flags) & ~(uint32_t)SKUA_PORT_F_MASK)
+		return SKUA_CMD_BAD_PARAM;
+	if (mask & SKUA_PORT_SET_MTU && (mtu < 68 || mtu > LIMIT_MTU))
+		return SKUA_CMD_BAD_PARAM;
+	if (mask & SKUA_PORT_SET_MAC && in->mac[0] & 1)
+		return SKUA_CMD_BAD_PARAM;
+	if (mask & SKUA_PORT_SET_RX_QP && rx_qpn) {
+		qp = numtab_get(&dev->qps, rx_qpn);
+		if (!qp || qp->type != SKUA_QPT_ETH)
+			return SKUA_CMD_BAD_OBJECT;
+	}
+	if (mask & SKUA_PORT_SET_FLAGS)
+		dev->port_flags = le32toh(in->flags);
+	if (mask & SKUA_PORT_SET_MTU)
+		dev->mtu = mtu;
+	if (mask & SKUA_PORT_SET_MAC) {
+		memcpy(dev->mac, in->mac, sizeof(dev->mac));
+		port_set_mac(dev->port, dev->mac);
+	}
+	if (mask & SKUA_PORT_SET_RX_QP)
+		dev->rx_qpn = rx_qpn;
+	return SKUA_CMD_OK;
+}
+
+int cmd_query_stats(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	struct skua_stats out = { 0 };
+
+#define STATS_OUT(name) out.name = htole64(dev->stats.name);
+	SKUA_STATS(STATS_OUT)
+#undef STATS_OUT
+	return cmd_output(dev, cpl, &out, sizeof(out));
+}
+
+int cmd_set_gid(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	const struct skua_cmd_set_gid *in = &dev->cmdq.cmd.set_gid;
+	static const uint8_t none[16];
+	uint16_t vlan = le16toh(in->vlan), index = le16toh(in->index);
+	struct gid_entry *e = &dev->gids[index < LIMIT_GID ? index : 0];
+
+	(void)cpl;
+	if (index >= LIMIT_GID || (vlan >= 4095 && vlan != SKUA_VLAN_NONE))
+		return SKUA_CMD_BAD_PARAM;
+	memcpy(e->gid, in->gid, sizeof(e->gid));
+	memcpy(e->mac, in->mac, sizeof(e->mac));
+	e->vlan = vlan;
+	e->set = memcmp(e->gid, none, sizeof(none)) != 0;
+	return SKUA_CMD_OK;
+}
+
+int gid_find(const struct skua_dev *dev, const uint8_t *gid)
+{
+	for (int i = 0; i < LIMIT_GID; i++)
+		if (dev->gids[i].set && !memcmp(dev->gids[i].gid, gid, 16))
+			return i;
+	return -1;
+}
+
+void port_reset(struct skua_dev *dev)
+{
+	memset(dev->gids, 0, sizeof(dev->gids));
+	memset(&dev->stats, 0, sizeof(dev->stats));
+	dev->port_flags = 0;
+	dev->mtu = 1500;
+	dev->rx_qpn = 0;
+	memcpy(dev->mac, dev->perm_mac, sizeof(dev->mac));
+	port_set_mac(dev->port, dev->mac);
+}
+
+/*
+ * A train from the wire. Nothing of it is believed before it is known to be for a QP that
+ * expects packets from just there.
+ */
+void skua_dev_rx_train(struct skua_dev *dev, const struct train *t)
+{
+	const struct roce_path *path = t->path;
+	struct skua_qp *qp;
+
+	if (!dev_running(dev) || (dev->port_flags & (SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE)) !=
+	    (SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE)) {
+		STAT_INC(dev, rx_dropped);
+		return;
+	}
+	STAT_ADD(dev, rdma_rx_packets, t->npkts);
+	STAT_ADD(dev, rdma_rx_bytes, t->payload ? t->payload->bytes : 0);
+	qp = numtab_get(&dev->qps, t->dest_qpn);
+	if (!qp || qp->type != SKUA_QPT_RC || qp->state < SKUA_QPS_RTR) {
+		STAT_INC(dev, rdma_rx_bad_qp);
+		return;
+	}
+	if (memcmp(path->dgid, qp->path.sgid, 16) || memcmp(path->sgid, qp->path.dgid, 16)) {
+		STAT_INC(dev, rdma_rx_bad_qp);
+		return;
+	}
+	if (t->op == TRAIN_READ_RESP || t->op == TRAIN_ACK)
+		roce_req_rx(qp, t);
+	else
+		roce_resp_rx(qp, t);
+}
+
+/* What skuactl asks. */
+void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info)
+{
+	*info = (struct skua_dev_info){
+		.name = dev->name,
+		.link = dev->link_name,
+		.link_up = port_is_up(dev->port),
+		.status = dev->status,
+		.health = dev->health,
+		.features = dev->accepted,
+		.port_flags = dev->port_flags,
+		.mtu = dev->mtu,
+		.eqs = dev->eqs.count,
+		.pds = dev->pds.count,
+		.cqs = dev->cqs.count,
+		.qps = dev->qps.count,
+		.mrs = dev->mrs.count,
+	};
+	memcpy(info->mac, dev->mac, sizeof(info->mac));
+}
+
+void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values)
+{
+#define STATS_GET(name) *values++ = __atomic_load_n(&dev->stats.name, __ATOMIC_RELAXED);
+	SKUA_STATS(STATS_GET)
+#undef STATS_GET
+}
+
+void skua_dev_for_each_qp(const struct skua_dev *dev,
+			  void (*fn)(const struct skua_qp_info *qp, void *arg), void *arg)
+{
+	const struct skua_qp *qp;
+	uint32_t i = 0;
+
+	while ((qp = numtab_next(&dev->qps, &i))) {
+		struct skua_qp_info info = {
+			.qpn = qp->number,
+			.dest_qpn = qp->dest_qpn,
+			.type = qp->type,
+			.state = qp->state,
+			.sq_psn = qp->req.psn,
+			.una_psn = qp->req.una_psn,
+			.rq_psn = qp->resp.epsn,
+			.retries = qp->req.retries,
+			.path_mtu = qp->pmtu,
+		};
+
+		fn(&info, arg);
+	}
+}
+
+struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap)
+{
+	return port_set_capture(dev->port, cap);
+}
+
+void skua_dev_set_link(struct skua_dev *dev, bool up)
+{
+	if (port_is_up(dev->port) == up)
+		return;
+	port_set_up(dev->port, up);
+	if (!dev_running(dev))
+		return;
+	/* One event of the port is enough: the host asks how the port is now. */
+	async_event(dev, &dev->port_event, up ? SKUA_EVENT_PORT_UP : SKUA_EVENT_PORT_DOWN, 1, 0);
+	dev->port_event.type = up ? SKUA_EVENT_PORT_UP : SKUA_EVENT_PORT_DOWN;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Queue pairs: what core/ (rings, work requests, completions) and roce/ (transport) share.
+ */
+#ifndef SKUAD_CORE_QP_H
+#define SKUAD_CORE_QP_H
+
+#include "core/device.h"
+
+/* An SGE in host byte order; the layout of struct skua_sge. */
+struct sge {
+	uint64_t addr;
+	uint32_t length;
+	uint32_t lkey;
+};
+
+/* A send work request, copied from the ring and checked. */
+struct send_wqe {
+	uint8_t opcode;			/* enum skua_wqe_opcode */
+	uint8_t flags;			/* SKUA_WQE_* */
+	uint8_t num_sge;
+	uint8_t status, vendor_err;	/* a fault found here; else success */
+	bool done;			/* READ, LOCAL_INV, NOP: carried out */
+	uint32_t cookie;
+	uint32_t sq_ci;			/* index behind it */
+	uint32_t length;		/* bytes of payload */
+	uint32_t imm;			/* immediate as on the wire, or key */
+	uint32_t rkey;
+	uint64_t raddr;
+	uint32_t psn, npsn;		/* of its packets, once it has been started */
+	uint32_t read_off;		/* READ: bytes that have come */
+	const uint8_t *data;		/* inline data, or struct sge */
+	struct port_mark mark;		/* of its last train */
+};
+
+struct recv_wqe {
+	uint32_t cookie;
+	uint8_t num_sge;
+	uint64_t length;		/* sum of the SGEs */
+	struct sge sge[LIMIT_SGE];
+};
+
+/* roce/req.c: the requester. Indices of the window run free: una <= nxt <= tail. */
+struct roce_req {
+	uint32_t una;			/* oldest WQE without completion */
+	uint32_t nxt;			/* WQE to send from next */
+	uint32_t nxt_pkt;		/* packets of it that were sent */
+	uint32_t tail;			/* WQEs taken from the ring */
+	uint32_t psn;			/* of the next new packet */
+	uint32_t una_psn;		/* oldest not acknowledged */
+	uint32_t reads;			/* READs under way */
+	uint8_t retries, rnr_retries;	/* so far, without progress */
+	bool rnr_wait;
+	bool busy;			/* the wire had no room */
+	bool failing;			/* the oldest WQE ends with its own status, not a flush */
+	uint64_t rnr_until;
+	uint64_t ack_deadline;		/* TIMER_NEVER: nothing is waited for */
+};
+
+struct read_job {
+	uint32_t psn, npkts;		/* of the responses */
+	uint32_t sent;			/* packets */
+	uint32_t rkey;
+	uint64_t raddr;
+	uint32_t length;
+	uint32_t msn;
+	bool duplicate;
+};
+
+/* roce/resp.c: the responder. */
+struct roce_resp {
+	uint32_t epsn;			/* expected */
+	uint32_t msn;
+	bool in_message;
+	enum train_op op;		/* of the message under way */
+	uint32_t offset;		/* bytes of it received */
+	uint64_t raddr;			/* WRITE: where it goes */
+	uint32_t rkey, length;
+	bool have_recv;
+	struct recv_wqe recv;		/* of the SEND under way */
+	bool nak_sent;			/* silence until epsn comes */
+	bool ack_due;
+	uint8_t syndrome;		/* of what is due */
+	uint32_t ack_psn;
+	struct read_job *reads;		/* ring of LIMIT_RD */
+	uint32_t reads_head, reads_tail;
+};
+
+struct skua_qp {
+	struct skua_dev *dev;
+	uint32_t number;
+	uint8_t type;			/* enum skua_qp_type */
+	uint8_t state;			/* enum skua_qp_state */
+	bool privileged;
+	bool dead_sq, dead_rq;		/* overrun or unreachable: left alone until RESET */
+	struct pd *pd;
+	struct cq *scq, *rcq;
+	uint32_t db_page;
+	uint64_t handle;
+	struct async_event error_event;
+	bool error_raised;
+
+	TAILQ_ENTRY(skua_qp) active_entry, err_entry;
+	bool active, in_err;
+	uint64_t idle_since;		/* 0: had work at the last look */
+
+	/* Send queue: 64-byte blocks. */
+	struct pages sq;
+	uint32_t sq_size, sq_ci;	/* blocks; next to fetch */
+	struct mem_ref sq_dbr;
+	uint8_t *shadow;		/* our copies of the WQEs in the window */
+	struct send_wqe *wqes;		/* the window */
+	uint32_t wqe_mask;
+
+	/* Receive queue: entries. */
+	struct pages rq;
+	uint32_t rq_size, rq_ci;
+	uint8_t rq_log_stride;
+	struct mem_ref rq_dbr;
+
+	struct skua_qp_attr attr;	/* as given, little endian */
+	uint32_t access, dest_qpn, pmtu;
+	uint16_t max_rd, max_dest_rd;
+	struct roce_path path;
+	struct timer timer;
+	struct roce_req req;
+	struct roce_resp resp;
+};
+
+static inline bool qp_can_send(const struct skua_qp *qp)
+{
+	return qp->state == SKUA_QPS_RTS;
+}
+
+static inline bool qp_can_receive(const struct skua_qp *qp)
+{
+	return qp->state == SKUA_QPS_RTR || qp->state == SKUA_QPS_RTS;
+}
+
+/* qp.c */
+void qp_activate(struct skua_qp *qp);
+void qp_to_err(struct skua_qp *qp);
+/* To ERR, with an asynchronous event: one at most between INIT and RESET. */
+void qp_error(struct skua_qp *qp, uint8_t event);
+void qp_fatal(struct skua_qp *qp);
+/* Do the QP's work. *@budget: payload bytes, or what counts as such. True if any was done. */
+bool qp_run(struct skua_qp *qp, int32_t *budget);
+
+/* sq.c: from ring to window, and back as completions. */
+bool sq_fetch(struct skua_qp *qp);		/* one WQE more in the window */
+void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
+		 uint8_t vendor_err);
+/* Runs of the WQE's payload [@offset, @offset + @len), appended; enum skua_vendor_err. */
+int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, uint32_t len,
+	       uint32_t need, struct seglist *segs);
+bool sq_flush(struct skua_qp *qp);		/* what was posted; true if any */
+bool sq_ask_doorbell(struct skua_qp *qp);	/* false: there is work after all */
+struct send_wqe *sq_wqe(const struct skua_qp *qp, uint32_t i);
+
+/* rq.c */
+enum rq_result { RQ_OK, RQ_EMPTY, RQ_BAD, RQ_FATAL };
+/* The next receive WQE, left in the queue until rq_take(). RQ_BAD: @vendor_err says why. */
+enum rq_result rq_peek(struct skua_qp *qp, struct recv_wqe *wqe, uint8_t *vendor_err);
+void rq_take(struct skua_qp *qp);
+int rq_payload(struct skua_qp *qp, const struct recv_wqe *wqe, uint64_t offset, uint32_t len,
+	       struct seglist *segs);
+void rq_complete(struct skua_qp *qp, struct skua_cqe *cqe);
+bool rq_flush(struct skua_qp *qp);
+
+/* eth.c */
+bool eth_run(struct skua_qp *qp, int32_t *budget);
+
+/* roce/req.c */
+void roce_req_reset(struct skua_qp *qp);
+void roce_req_start(struct skua_qp *qp);	/* RTR to RTS */
+bool roce_req_run(struct skua_qp *qp, int32_t *budget);
+bool roce_req_pending(const struct skua_qp *qp);	/* would do something if run again */
+void roce_req_flush(struct skua_qp *qp);		/* the window, in ERR */
+void roce_req_rx(struct skua_qp *qp, const struct train *t);
+void roce_timer(struct timer *timer);
+
+/* roce/resp.c */
+void roce_resp_reset(struct skua_qp *qp);
+bool roce_resp_run(struct skua_qp *qp, int32_t *budget);
+bool roce_resp_pending(const struct skua_qp *qp);
+void roce_resp_flush(struct skua_qp *qp);
+void roce_resp_rx(struct skua_qp *qp, const struct train *t);
+
+#endif /* SKUAD_CORE_QP_H */

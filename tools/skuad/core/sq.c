@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Send queues: from the host's ring to the window of WQEs under way, and back as completions
+ * (manual: WQEs, doorbell records).
+ *
+ * A WQE is copied once to a shadow of the ring, at its own place there; it is checked and
+ * used there until it completes. Blocks are not fetched again before the WQE in them has
+ * completed, so the shadow needs no other bookkeeping.
+ */
+#include <string.h>
+
+#include "core/copy.h"
+#include "core/qp.h"
+
+struct wqe_format {
+	bool valid;
+	bool rdma;		/* has struct skua_wqe_rdma */
+	bool payload;		/* may have SGEs or, if not a READ, inline data */
+	bool eth;		/* for ETH QPs too */
+	uint8_t cqe;		/* enum skua_cqe_opcode */
+};
+
+static const struct wqe_format formats[] = {
+	[SKUA_WQE_NOP]		= { true, false, false, true,  SKUA_CQE_NOP },
+	[SKUA_WQE_SEND]		= { true, false, true,  true,  SKUA_CQE_SEND },
+	[SKUA_WQE_SEND_IMM]	= { true, false, true,  false, SKUA_CQE_SEND },
+	[SKUA_WQE_SEND_INV]	= { true, false, true,  false, SKUA_CQE_SEND },
+	[SKUA_WQE_WRITE]	= { true, true,  true,  false, SKUA_CQE_WRITE },
+	[SKUA_WQE_WRITE_IMM]	= { true, true,  true,  false, SKUA_CQE_WRITE },
+	[SKUA_WQE_READ]		= { true, true,  true,  false, SKUA_CQE_READ },
+	[SKUA_WQE_LOCAL_INV]	= { true, false, false, false, SKUA_CQE_LOCAL_INV },
+};
+
+static const struct wqe_format *format_of(uint8_t opcode)
+{
+	static const struct wqe_format unknown = { .cqe = SKUA_CQE_NOP };
+
+	return opcode < sizeof(formats) / sizeof(formats[0]) ? &formats[opcode] : &unknown;
+}
+
+struct send_wqe *sq_wqe(const struct skua_qp *qp, uint32_t i)
+{
+	return &qp->wqes[i & qp->wqe_mask];
+}
+
+static struct skua_dbr *sq_record(struct skua_qp *qp)
+{
+	return mem_ref_at(&qp->dev->mem, &qp->sq_dbr, sizeof(struct skua_dbr), true);
+}
+
+static void sq_dead(struct skua_qp *qp)
+{
+	qp->dead_sq = true;
+	qp_fatal(qp);
+}
+
+static bool copy_blocks(struct skua_qp *qp, uint32_t index, uint32_t n, uint8_t *dst)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t offset = (uint64_t)((index + i) & (qp->sq_size - 1)) * SKUA_WQE_BLOCK;
+		const uint8_t *p = pages_at(&qp->sq, &qp->dev->mem, offset, SKUA_WQE_BLOCK,
+					    false);
+
+		if (!p)
+			return false;
+		copy_from_host(dst + (size_t)i * SKUA_WQE_BLOCK, p, SKUA_WQE_BLOCK);
+	}
+	return true;
+}
+
+static void fault(struct send_wqe *wqe, uint8_t status, uint8_t vendor_err)
+{
+	wqe->status = status;
+	wqe->vendor_err = vendor_err;
+}
+
+/* SGEs to host order in place; the sum of their lengths. */
+static uint64_t read_sges(uint8_t *p, unsigned int n)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct skua_sge in;
+		struct sge out;
+
+		memcpy(&in, p + i * sizeof(in), sizeof(in));
+		out.addr = le64toh(in.addr);
+		out.length = le32toh(in.length);
+		out.lkey = le32toh(in.lkey);
+		memcpy(p + i * sizeof(in), &out, sizeof(out));
+		sum += out.length;
+	}
+	return sum;
+}
+
+/* The rest of a WQE whose control segment is @c and whose blocks stand at @p. */
+static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wqe_ctrl *c,
+		  uint8_t *p)
+{
+	const struct wqe_format *f = format_of(c->opcode);
+	uint32_t head = sizeof(*c), room = c->nblocks * (uint32_t)SKUA_WQE_BLOCK;
+	uint64_t length;
+
+	if (!f->valid || (qp->type == SKUA_QPT_ETH && !f->eth) ||
+	    ((c->opcode == SKUA_WQE_SEND_INV || c->opcode == SKUA_WQE_LOCAL_INV) &&
+	     !dev_has(qp->dev, SKUA_F_INVALIDATE))) {
+		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE);
+		return;
+	}
+	if (f->rdma) {
+		struct skua_wqe_rdma r;
+
+		memcpy(&r, p + head, sizeof(r));
+		wqe->raddr = le64toh(r.raddr);
+		wqe->rkey = le32toh(r.rkey);
+		head += sizeof(r);
+		if (r.rsvd)
+			fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
+	}
+	wqe->data = p + head;
+	if (c->flags & SKUA_WQE_INLINE) {
+		length = le32toh(c->length);
+		if (!f->payload || c->opcode == SKUA_WQE_READ || c->num_sge ||
+		    length > LIMIT_INLINE || head + length > room)
+			fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_SGE_COUNT);
+	} else {
+		if (c->num_sge > LIMIT_SGE || (c->num_sge && !f->payload) ||
+		    head + c->num_sge * sizeof(struct skua_sge) > room || c->length) {
+			fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_SGE_COUNT);
+			return;
+		}
+		length = read_sges(p + head, c->num_sge);
+	}
+	if (c->flags & ~SKUA_WQE_FLAGS || c->flags & SKUA_WQE_L4_CSUM)
+		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
+	if (length > LIMIT_MSG)
+		fault(wqe, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
+	wqe->length = (uint32_t)length;
+	if (c->opcode == SKUA_WQE_SEND_INV || c->opcode == SKUA_WQE_LOCAL_INV)
+		wqe->imm = le32toh(c->inv_key);
+	else
+		wqe->imm = c->imm_data;
+}
+
+/* Published and not fetched; 0 when the queue is empty, or is no good any more. */
+static uint32_t sq_available(struct skua_qp *qp)
+{
+	struct skua_dbr *dbr;
+	uint32_t n;
+
+	if (!qp->sq_size || qp->dead_sq)
+		return 0;
+	dbr = sq_record(qp);
+	if (!dbr) {
+		sq_dead(qp);
+		return 0;
+	}
+	n = host_load32(&dbr->pi) - qp->sq_ci;
+	if (n > qp->sq_size) {
+		sq_dead(qp);
+		return 0;
+	}
+	return n;
+}
+
+bool sq_fetch(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+	uint32_t at = qp->sq_ci & (qp->sq_size - 1);
+	struct skua_wqe_ctrl c;
+	struct send_wqe *wqe;
+	uint32_t n;
+	uint8_t *p;
+
+	if (!qp->sq_size || req->tail - req->una > qp->wqe_mask)
+		return false;
+	n = sq_available(qp);
+	if (!n)
+		return false;
+	p = qp->shadow + (size_t)at * SKUA_WQE_BLOCK;
+	if (!copy_blocks(qp, qp->sq_ci, 1, p)) {
+		sq_dead(qp);
+		return false;
+	}
+	memcpy(&c, p, sizeof(c));
+	wqe = sq_wqe(qp, req->tail);
+	*wqe = (struct send_wqe){
+		.opcode = c.opcode, .flags = c.flags, .num_sge = c.num_sge,
+		.cookie = le32toh(c.cookie),
+	};
+	if (c.nblocks < 1 || c.nblocks > SKUA_WQE_MAX_BLOCKS || c.nblocks > n) {
+		/* Where the next one begins is not known: this one is all that was published. */
+		qp->sq_ci += n;
+		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
+	} else {
+		if (!copy_blocks(qp, qp->sq_ci + 1, c.nblocks - 1u, p + SKUA_WQE_BLOCK)) {
+			sq_dead(qp);
+			return false;
+		}
+		qp->sq_ci += c.nblocks;
+		parse(qp, wqe, &c, p);
+	}
+	wqe->sq_ci = qp->sq_ci;
+	req->tail++;
+	return true;
+}
+
+void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
+		 uint8_t vendor_err)
+{
+	struct skua_cqe cqe = {
+		.qp_handle = htole64(qp->handle),
+		.cookie = htole32(wqe->cookie),
+		.sq_ci = htole32(wqe->sq_ci),
+		.qpn = htole32(qp->number),
+		.opcode = format_of(wqe->opcode)->cqe,
+		.status = status,
+		.vendor_err = vendor_err,
+	};
+
+	if (status == SKUA_CQE_SUCCESS && !(wqe->flags & SKUA_WQE_SIGNALED))
+		return;
+	if (wqe->opcode == SKUA_WQE_READ)
+		cqe.byte_len = htole32(wqe->length);
+	cq_post(qp->dev, qp->scq, &cqe);
+}
+
+int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, uint32_t len,
+	       uint32_t need, struct seglist *segs)
+{
+	struct mem_access access = { qp->pd, qp->privileged, need };
+
+	if (wqe->flags & SKUA_WQE_INLINE) {
+		segs->seg[segs->n++] = (struct seg){ (uint8_t *)(uintptr_t)wqe->data + offset, len };
+		segs->bytes += len;
+		return SKUA_VENDOR_ERR_NONE;
+	}
+	for (unsigned int i = 0; i < wqe->num_sge && len; i++) {
+		struct sge sge;
+		uint32_t n;
+		int err;
+
+		memcpy(&sge, wqe->data + i * sizeof(sge), sizeof(sge));
+		if (offset >= sge.length) {
+			offset -= sge.length;
+			continue;
+		}
+		n = sge.length - offset < len ? sge.length - offset : len;
+		err = mr_segs(qp->dev, &access, sge.lkey, sge.addr + offset, n, segs);
+		if (err)
+			return err;
+		len -= n;
+		offset = 0;
+	}
+	return SKUA_VENDOR_ERR_NONE;
+}
+
+bool sq_flush(struct skua_qp *qp)
+{
+	bool any = false;
+
+	while (sq_fetch(qp)) {
+		sq_complete(qp, sq_wqe(qp, qp->req.una), SKUA_CQE_WR_FLUSH_ERR,
+			    SKUA_VENDOR_ERR_NONE);
+		qp->req.una++;
+		any = true;
+	}
+	qp->req.nxt = qp->req.una;
+	return any;
+}
+
+bool sq_ask_doorbell(struct skua_qp *qp)
+{
+	struct skua_dbr *dbr;
+
+	if (!qp->sq_size || qp->dead_sq)
+		return true;
+	dbr = sq_record(qp);
+	if (!dbr) {
+		sq_dead(qp);
+		return true;
+	}
+	host_store32(&dbr->event, qp->sq_ci);
+	host_full_barrier();
+	/* With WQEs under way an answer or a timer brings it back; a full window can take no more. */
+	return host_load32(&dbr->pi) == qp->sq_ci || qp->req.una != qp->req.tail ||
+	       qp->state < SKUA_QPS_RTS;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * A device's port on an in-process wire, and the switch between the ports of a wire.
+ *
+ * Ports are made before engines run and live as long as their device. Sending is done on the
+ * thread of the sender's engine. A port on the same engine takes a train at once: when
+ * port_send_train() returns, its payload has been copied. For a port on another engine the
+ * train waits in a ring, and its payload is referred to until port_drained() says otherwise.
+ */
+#ifndef SKUAD_LINK_PORT_H
+#define SKUAD_LINK_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/seg.h"
+#include "roce/train.h"
+
+struct capture;
+struct engine;
+struct link_port;
+struct skua_dev;
+
+enum port_result {
+	PORT_SENT,
+	PORT_BUSY,	/* no room: try again */
+	PORT_LOST,	/* nobody there, or the link is down */
+};
+
+/* Attach @dev to the wire that @link ("wire:NAME") names. NULL with errno set. */
+struct link_port *port_create(struct skua_dev *dev, struct engine *engine, const char *link);
+void port_destroy(struct link_port *port);
+
+/* The addresses by which others find it, and whether it carries anything. Any thread may read
+ * them. */
+void port_set_mac(struct link_port *port, const uint8_t *mac);
+void port_set_up(struct link_port *port, bool up);
+bool port_is_up(const struct link_port *port);
+struct capture *port_set_capture(struct link_port *port, struct capture *cap);
+
+/* How far the ring is that a train went into; for a train that is over, ring is NULL. */
+struct port_mark {
+	const struct port_ring *ring;
+	uint32_t head;
+};
+
+enum port_result port_send_train(struct link_port *port, const struct train *t,
+				 struct port_mark *mark);
+
+/* The train is over: nothing refers to its payload any more. */
+bool port_passed(const struct port_mark *mark);
+
+/* An Ethernet frame without FCS; to one port, or to all others. The payload is copied. */
+enum port_result port_send_frame(struct link_port *port, const struct seglist *frame);
+
+/* Take what other engines' ports have sent to this one. True if there was anything. */
+bool port_receive(struct link_port *port);
+
+/* No train that this port sent refers to memory of its device any more. */
+bool port_drained(const struct link_port *port);
+
+/* The device's side: called on its engine's thread (core/port.c). */
+void skua_dev_rx_train(struct skua_dev *dev, const struct train *t);
+void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame);
+
+#endif /* SKUAD_LINK_PORT_H */

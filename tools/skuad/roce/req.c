@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The requester of RC.
+ *
+ * Theory of operation. WQEs pass through a window: they are taken from the ring at its tail,
+ * sent at nxt, and completed at una, strictly in order. PSNs are given out when a message is
+ * begun, and are kept when it is sent again: after a NAK, an RNR wait or a timeout, nxt goes
+ * back to una and everything from the oldest unacknowledged packet on is sent again
+ * (go-back-N). READs count as acknowledged as far as their responses have come.
+ *
+ * A WQE that is wrong is held until all before it have completed; then it completes with its
+ * error, and the QP goes to ERR, where the rest is flushed.
+ */
+#include "core/copy.h"
+#include "core/qp.h"
+
+#define MESSAGE_COST	256		/* of a turn, at least */
+#define ACK_EVERY	(1u << 20)	/* ask for an ACK in the middle of long messages, bytes */
+#define PSN_WINDOW	(1 << 22)	/* packets ahead of the oldest not acknowledged */
+
+/* RNR timer codes in units of 10 us (IBTA table of RNR NAK timers). */
+static const uint32_t rnr_10us[32] = {
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,
+	1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+};
+
+static const enum train_op train_ops[] = {
+	[SKUA_WQE_SEND]		= TRAIN_SEND,
+	[SKUA_WQE_SEND_IMM]	= TRAIN_SEND_IMM,
+	[SKUA_WQE_SEND_INV]	= TRAIN_SEND_INV,
+	[SKUA_WQE_WRITE]	= TRAIN_WRITE,
+	[SKUA_WQE_WRITE_IMM]	= TRAIN_WRITE_IMM,
+	[SKUA_WQE_READ]		= TRAIN_READ_REQ,
+};
+
+void roce_req_reset(struct skua_qp *qp)
+{
+	qp->req = (struct roce_req){ .ack_deadline = TIMER_NEVER };
+}
+
+static void set_timer(struct skua_qp *qp, uint64_t deadline)
+{
+	/* One that fires too early looks again: cheaper than moving it with every ACK. */
+	if (!qp->timer.pos || qp->timer.deadline > deadline)
+		timer_set(&qp->dev->engine->timers, &qp->timer, deadline);
+}
+
+/* Something is waited for, from now on. */
+static void start_ack_timer(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+
+	req->ack_deadline = TIMER_NEVER;
+	if (!qp->attr.timeout || req->una == req->nxt)
+		return;
+	req->ack_deadline = engine_now(qp->dev->engine) + (4096ull << qp->attr.timeout);
+	set_timer(qp, req->ack_deadline);
+}
+
+/* The oldest WQE ends with @status, all behind it flushed. */
+static void fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
+{
+	struct send_wqe *wqe = sq_wqe(qp, qp->req.una);
+
+	wqe->status = status;
+	wqe->vendor_err = vendor_err;
+	qp->req.failing = true;
+	qp_to_err(qp);
+}
+
+static bool acked(const struct roce_req *req, const struct send_wqe *wqe)
+{
+	if (!wqe->npsn || wqe->opcode == SKUA_WQE_READ)
+		return wqe->done;
+	return psn_diff(req->una_psn, psn_add(wqe->psn, wqe->npsn)) >= 0;
+}
+
+/* Complete what can be, in order. */
+static void complete_acked(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+
+	while (req->una != req->nxt) {
+		struct send_wqe *wqe = sq_wqe(qp, req->una);
+
+		if (!acked(req, wqe))
+			return;
+		if (!port_passed(&wqe->mark)) {
+			req->busy = true;
+			return;
+		}
+		sq_complete(qp, wqe, SKUA_CQE_SUCCESS, SKUA_VENDOR_ERR_NONE);
+		req->una++;
+	}
+}
+
+/* Send again from the oldest packet that was not acknowledged. */
+static void rewind_to_una(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+	const struct send_wqe *wqe = sq_wqe(qp, req->una);
+
+	STAT_INC(qp->dev, retransmits);
+	req->nxt = req->una;
+	req->nxt_pkt = 0;
+	req->reads = 0;
+	if (req->una != req->tail && wqe->npsn && wqe->opcode != SKUA_WQE_READ)
+		req->nxt_pkt = (uint32_t)psn_diff(req->una_psn, wqe->psn);
+	qp_activate(qp);
+}
+
+/* Without progress once more: false if that was once too often. */
+static bool retry(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+
+	if (req->retries >= qp->attr.retry_cnt) {
+		fail(qp, SKUA_CQE_RETRY_EXC_ERR, SKUA_VENDOR_ERR_TIMEOUT);
+		return false;
+	}
+	req->retries++;
+	rewind_to_una(qp);
+	return true;
+}
+
+void roce_timer(struct timer *timer)
+{
+	struct skua_qp *qp = (void *)((char *)timer - offsetof(struct skua_qp, timer));
+	struct roce_req *req = &qp->req;
+	uint64_t now = engine_now(qp->dev->engine);
+
+	if (qp->state != SKUA_QPS_RTS)
+		return;
+	if (req->rnr_wait) {
+		if (now < req->rnr_until)
+			set_timer(qp, req->rnr_until);
+		else
+			qp_activate(qp);
+		return;
+	}
+	if (req->ack_deadline == TIMER_NEVER)
+		return;
+	if (now < req->ack_deadline) {
+		set_timer(qp, req->ack_deadline);
+		return;
+	}
+	req->ack_deadline = TIMER_NEVER;
+	if (req->una == req->nxt)
+		return;
+	STAT_INC(qp->dev, ack_timeouts);
+	retry(qp);
+}
+
+/* Give the message its PSNs, when it is begun for the first time. */
+static void assign_psn(struct skua_qp *qp, struct send_wqe *wqe)
+{
+	struct roce_req *req = &qp->req;
+
+	if (wqe->npsn)
+		return;
+	wqe->psn = req->psn;
+	wqe->npsn = wqe->length ? (wqe->length - 1) / qp->pmtu + 1 : 1;
+	req->psn = psn_add(req->psn, wqe->npsn);
+}
+
+static void next_wqe(struct roce_req *req)
+{
+	req->nxt++;
+	req->nxt_pkt = 0;
+}
+
+/* A WQE that sends nothing is carried out here, when all before it have completed. */
+static bool run_local(struct skua_qp *qp, struct send_wqe *wqe)
+{
+	struct roce_req *req = &qp->req;
+	int err;
+
+	if (wqe->opcode == SKUA_WQE_LOCAL_INV && !wqe->done) {
+		if (req->una != req->nxt)
+			return false;
+		err = mr_invalidate(qp->dev, qp->pd, wqe->imm);
+		if (!err && !port_drained(qp->dev->port))
+			req->busy = true;
+		if (err) {
+			fail(qp, SKUA_CQE_LOC_QP_OP_ERR, (uint8_t)err);
+			return true;
+		}
+	}
+	wqe->done = true;
+	next_wqe(req);
+	complete_acked(qp);
+	return true;
+}
+
+static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
+{
+	struct skua_dev *dev = qp->dev;
+	enum port_result r;
+
+	t->dest_qpn = qp->dest_qpn;
+	t->src_qpn = qp->number;
+	t->pmtu = qp->pmtu;
+	t->path = &qp->path;
+	r = port_send_train(dev->port, t, &wqe->mark);
+	if (r == PORT_BUSY) {
+		qp->req.busy = true;
+		return false;
+	}
+	/* What is lost on the way is the timer's. */
+	STAT_ADD(dev, rdma_tx_packets, t->npkts);
+	STAT_ADD(dev, rdma_tx_bytes, t->payload ? t->payload->bytes : 0);
+	return true;
+}
+
+static bool send_read(struct skua_qp *qp, struct send_wqe *wqe)
+{
+	struct roce_req *req = &qp->req;
+	uint32_t pkts = wqe->read_off / qp->pmtu;
+	struct train t = {
+		.op = TRAIN_READ_REQ, .first = true, .last = true, .ack_req = true, .npkts = 1,
+		.rkey = wqe->rkey, .raddr = wqe->raddr + wqe->read_off,
+		.msg_len = wqe->length - wqe->read_off,
+	};
+
+	if (wqe->done) {
+		next_wqe(req);
+		return true;
+	}
+	if (!qp->max_rd) {
+		wqe->status = SKUA_CQE_LOC_QP_OP_ERR;
+		wqe->vendor_err = SKUA_VENDOR_ERR_WQE_OPCODE;
+		return true;
+	}
+	if (req->reads >= qp->max_rd)
+		return false;
+	assign_psn(qp, wqe);
+	t.psn = psn_add(wqe->psn, pkts);
+	if (!transmit(qp, wqe, &t))
+		return false;
+	STAT_INC(qp->dev, rdma_tx_read);
+	req->reads++;
+	next_wqe(req);
+	return true;
+}
+
+/* One train of a SEND or WRITE. */
+static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
+{
+	struct roce_req *req = &qp->req;
+	struct seglist *src = &qp->dev->engine->src;
+	uint32_t max = SEG_MAX_BYTES / qp->pmtu, offset, len, n;
+	struct train t = {
+		.op = train_ops[wqe->opcode], .imm = wqe->imm, .rkey = wqe->rkey,
+		.raddr = wqe->raddr, .msg_len = wqe->length,
+	};
+	int err;
+
+	assign_psn(qp, wqe);
+	n = wqe->npsn - req->nxt_pkt;
+	if (n > max)
+		n = max;
+	t.psn = psn_add(wqe->psn, req->nxt_pkt);
+	if (psn_diff(psn_add(t.psn, n), req->una_psn) > PSN_WINDOW)
+		return false;
+	offset = req->nxt_pkt * qp->pmtu;
+	len = wqe->length - offset;
+	if (len > n * qp->pmtu)
+		len = n * qp->pmtu;
+	src->n = 0;
+	src->bytes = 0;
+	err = len ? sq_payload(qp, wqe, offset, len, 0, src) : 0;
+	if (err) {
+		wqe->status = SKUA_CQE_LOC_PROT_ERR;
+		wqe->vendor_err = (uint8_t)err;
+		return true;
+	}
+	t.npkts = n;
+	t.first = req->nxt_pkt == 0;
+	t.last = req->nxt_pkt + n == wqe->npsn;
+	t.ack_req = t.last || offset / ACK_EVERY != (offset + len) / ACK_EVERY;
+	t.solicited = wqe->flags & SKUA_WQE_SOLICITED;
+	t.payload = src;
+	if (!transmit(qp, wqe, &t))
+		return false;
+	*budget -= (int32_t)len;
+	if (t.first)
+		STAT_ADD(qp->dev, rdma_tx_send, t.op <= TRAIN_SEND_INV);
+	if (t.first)
+		STAT_ADD(qp->dev, rdma_tx_write, t.op > TRAIN_SEND_INV);
+	req->nxt_pkt += n;
+	if (t.last)
+		next_wqe(req);
+	return true;
+}
+
+/* Do a step of the WQE at nxt. False: it has to wait. */
+static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
+{
+	struct roce_req *req = &qp->req;
+
+	if (wqe->status) {
+		if (req->una != req->nxt)
+			return false;
+		fail(qp, wqe->status, wqe->vendor_err);
+		return true;
+	}
+	if (wqe->flags & SKUA_WQE_FENCE && req->reads)
+		return false;
+	*budget -= MESSAGE_COST;
+	if (wqe->opcode == SKUA_WQE_NOP || wqe->opcode == SKUA_WQE_LOCAL_INV)
+		return run_local(qp, wqe);
+	if (wqe->opcode == SKUA_WQE_READ)
+		return send_read(qp, wqe);
+	return send_payload(qp, wqe, budget);
+}
+
+bool roce_req_run(struct skua_qp *qp, int32_t *budget)
+{
+	struct roce_req *req = &qp->req;
+	bool any = false;
+
+	req->busy = false;
+	complete_acked(qp);
+	if (req->rnr_wait) {
+		if (engine_now(qp->dev->engine) < req->rnr_until)
+			return false;
+		req->rnr_wait = false;
+	}
+	while (*budget > 0 && qp->state == SKUA_QPS_RTS &&
+	       (req->nxt != req->tail || sq_fetch(qp))) {
+		if (!send_step(qp, sq_wqe(qp, req->nxt), budget))
+			break;
+		any = true;
+	}
+	if (any && req->ack_deadline == TIMER_NEVER)
+		start_ack_timer(qp);
+	return any;
+}
+
+bool roce_req_pending(const struct skua_qp *qp)
+{
+	return qp->req.busy || (qp->state == SKUA_QPS_ERR && qp->req.una != qp->req.tail);
+}
+
+void roce_req_flush(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+
+	while (req->una != req->tail) {
+		struct send_wqe *wqe = sq_wqe(qp, req->una);
+
+		if (!port_passed(&wqe->mark))
+			return;
+		if (req->failing)
+			sq_complete(qp, wqe, wqe->status, wqe->vendor_err);
+		else
+			sq_complete(qp, wqe, SKUA_CQE_WR_FLUSH_ERR, SKUA_VENDOR_ERR_NONE);
+		req->failing = false;
+		req->una++;
+	}
+	req->nxt = req->una;
+	req->busy = false;
+}
+
+/* The oldest READ without all of its responses, of those that were sent. */
+static struct send_wqe *oldest_read(const struct skua_qp *qp)
+{
+	for (uint32_t i = qp->req.una; i != qp->req.nxt; i++) {
+		struct send_wqe *wqe = sq_wqe(qp, i);
+
+		if (wqe->opcode == SKUA_WQE_READ && !wqe->done)
+			return wqe;
+	}
+	return NULL;
+}
+
+/* All packets before @psn have arrived, but READs only as far as their responses came. */
+static void ack_up_to(struct skua_qp *qp, uint32_t psn)
+{
+	struct roce_req *req = &qp->req;
+	const struct send_wqe *read = oldest_read(qp);
+	uint32_t limit;
+
+	if (read) {
+		limit = psn_add(read->psn, read->read_off / qp->pmtu);
+		if (psn_diff(psn, limit) > 0)
+			psn = limit;
+	}
+	if (psn_diff(psn, req->una_psn) <= 0)
+		return;
+	req->una_psn = psn;
+	req->retries = 0;
+	req->rnr_retries = 0;
+	complete_acked(qp);
+	start_ack_timer(qp);
+}
+
+static void rnr_nak(struct skua_qp *qp, uint8_t code)
+{
+	struct roce_req *req = &qp->req;
+
+	STAT_INC(qp->dev, rnr_nak_received);
+	if (qp->attr.rnr_retry != 7 && req->rnr_retries >= qp->attr.rnr_retry) {
+		fail(qp, SKUA_CQE_RNR_RETRY_EXC_ERR, SKUA_VENDOR_ERR_PEER_NAK);
+		return;
+	}
+	if (qp->attr.rnr_retry != 7)
+		req->rnr_retries++;
+	rewind_to_una(qp);
+	req->rnr_wait = true;
+	req->rnr_until = engine_now(qp->dev->engine) + rnr_10us[code & 31] * 10000ull;
+	req->ack_deadline = TIMER_NEVER;
+	set_timer(qp, req->rnr_until);
+}
+
+static void rx_ack(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_req *req = &qp->req;
+	uint8_t status;
+
+	if (psn_diff(t->psn, req->una_psn) < 0 || psn_diff(t->psn, req->psn) >= 0)
+		return;
+	if (AETH_TYPE(t->syndrome) == 0) {
+		ack_up_to(qp, psn_add(t->psn, 1));
+		return;
+	}
+	ack_up_to(qp, t->psn);
+	if (req->una == req->nxt || req->una_psn != t->psn)
+		return;
+	if (AETH_TYPE(t->syndrome) == AETH_RNR) {
+		rnr_nak(qp, t->syndrome & 31);
+		return;
+	}
+	switch (t->syndrome) {
+	case AETH_NAK_SEQ:
+		STAT_INC(qp->dev, seq_nak_received);
+		retry(qp);
+		return;
+	case AETH_NAK_INV_REQ:
+		status = SKUA_CQE_REM_INV_REQ_ERR;
+		break;
+	case AETH_NAK_ACCESS:
+		status = SKUA_CQE_REM_ACCESS_ERR;
+		break;
+	case AETH_NAK_OP:
+		status = SKUA_CQE_REM_OP_ERR;
+		break;
+	default:
+		STAT_INC(qp->dev, rdma_rx_bad_packet);
+		return;
+	}
+	fail(qp, status, SKUA_VENDOR_ERR_PEER_NAK);
+}
+
+static void rx_read_resp(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_req *req = &qp->req;
+	struct send_wqe *wqe = oldest_read(qp);
+	struct seglist *dst = &qp->dev->engine->dst;
+	uint32_t bytes = t->payload ? t->payload->bytes : 0;
+	int err;
+
+	if (!wqe || t->psn != psn_add(wqe->psn, wqe->read_off / qp->pmtu)) {
+		STAT_INC(qp->dev, duplicates);
+		return;
+	}
+	ack_up_to(qp, wqe->psn);
+	if (sq_wqe(qp, req->una) != wqe)
+		return;		/* trains of earlier ones are still referred to */
+	if (bytes > wqe->length - wqe->read_off ||
+	    (t->last ? wqe->read_off + bytes != wqe->length : bytes != t->npkts * qp->pmtu)) {
+		fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
+		return;
+	}
+	dst->n = 0;
+	dst->bytes = 0;
+	err = bytes ? sq_payload(qp, wqe, wqe->read_off, bytes, SKUA_ACCESS_LOCAL_WRITE, dst) : 0;
+	if (err) {
+		fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+		return;
+	}
+	if (bytes)
+		copy_segs(dst, t->payload);
+	wqe->read_off += bytes;
+	if (t->last) {
+		wqe->done = true;
+		req->reads--;
+	}
+	ack_up_to(qp, psn_add(t->psn, t->npkts));
+}
+
+void roce_req_rx(struct skua_qp *qp, const struct train *t)
+{
+	if (qp->state != SKUA_QPS_RTS)
+		return;
+	if (t->op == TRAIN_ACK)
+		rx_ack(qp, t);
+	else
+		rx_read_resp(qp, t);
+	qp_activate(qp);
+}

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The responder of RC.
+ *
+ * Theory of operation. Trains are taken in the order of their PSNs: what comes too early is
+ * answered with one NAK and dropped until the gap is filled; what comes again is acknowledged
+ * again, and READs are carried out again. What is owed to the peer is noted, and sent when the
+ * QP has its turn: responses of READs first, in order, then one ACK or NAK for all that came.
+ * So many messages of one turn of the peer are answered by one ACK.
+ *
+ * A fault is told to the peer, completes the receive it touched, and puts the QP in ERR.
+ */
+#include "core/copy.h"
+#include "core/qp.h"
+
+void roce_resp_reset(struct skua_qp *qp)
+{
+	struct read_job *reads = qp->resp.reads;
+
+	qp->resp = (struct roce_resp){ .reads = reads };
+}
+
+static bool is_nak(uint8_t syndrome)
+{
+	return AETH_TYPE(syndrome) != 0;
+}
+
+/* Owe the peer @syndrome for @psn. A NAK that is owed is not overtaken by ACKs. */
+static void owe(struct skua_qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	struct roce_resp *resp = &qp->resp;
+
+	if (resp->ack_due && is_nak(resp->syndrome) && !is_nak(syndrome))
+		return;
+	resp->ack_due = true;
+	resp->syndrome = syndrome;
+	resp->ack_psn = psn;
+	qp_activate(qp);
+}
+
+static void complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
+{
+	struct roce_resp *resp = &qp->resp;
+
+	cqe->cookie = htole32(resp->recv.cookie);
+	resp->have_recv = false;
+	rq_complete(qp, cqe);
+}
+
+static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
+{
+	struct skua_cqe cqe = {
+		.opcode = SKUA_CQE_RECV, .status = status, .vendor_err = vendor_err,
+	};
+
+	if (qp->resp.have_recv)
+		complete_recv(qp, &cqe);
+}
+
+/* The request at epsn is refused. */
+static void refuse(struct skua_qp *qp, uint8_t syndrome, uint8_t event)
+{
+	if (syndrome == AETH_NAK_ACCESS)
+		STAT_INC(qp->dev, access_nak_sent);
+	else if (syndrome == AETH_NAK_INV_REQ)
+		STAT_INC(qp->dev, invalid_nak_sent);
+	else
+		STAT_INC(qp->dev, op_nak_sent);
+	owe(qp, syndrome, qp->resp.epsn);
+	qp_error(qp, event);
+}
+
+static void invalid(struct skua_qp *qp)
+{
+	refuse(qp, AETH_NAK_INV_REQ, SKUA_EVENT_QP_REQ_ERR);
+}
+
+/* Memory of ours that the peer named: @err is enum skua_vendor_err. */
+static void bad_memory(struct skua_qp *qp, int err)
+{
+	if (err == SKUA_VENDOR_ERR_UNREACHABLE)
+		refuse(qp, AETH_NAK_OP, SKUA_EVENT_QP_FATAL);
+	else
+		refuse(qp, AETH_NAK_ACCESS, SKUA_EVENT_QP_ACCESS_ERR);
+}
+
+/* A receive for a message that begins, or a WRITE with immediate that ends. */
+static bool get_recv(struct skua_qp *qp)
+{
+	struct roce_resp *resp = &qp->resp;
+	uint8_t err;
+
+	switch (rq_peek(qp, &resp->recv, &err)) {
+	case RQ_OK:
+		rq_take(qp);
+		resp->have_recv = true;
+		return true;
+	case RQ_EMPTY:
+		if (!resp->nak_sent) {
+			STAT_INC(qp->dev, rnr_nak_sent);
+			owe(qp, AETH_RNR | qp->attr.min_rnr_timer, resp->epsn);
+		}
+		resp->nak_sent = true;
+		return false;
+	case RQ_BAD:
+		rq_take(qp);
+		resp->have_recv = true;
+		fail_recv(qp, SKUA_CQE_LOC_QP_OP_ERR, err);
+		/* fall through */
+	default:
+		refuse(qp, AETH_NAK_OP, SKUA_EVENT_QP_FATAL);
+		return false;
+	}
+}
+
+/* A message has come whole. */
+static void finish(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+	bool write = resp->op >= TRAIN_WRITE;
+	struct skua_cqe cqe = {
+		.opcode = write ? SKUA_CQE_RECV_WRITE_IMM : SKUA_CQE_RECV,
+		.byte_len = htole32(resp->offset),
+		.flags = t->solicited ? SKUA_CQE_SOLICITED : 0,
+	};
+
+	resp->in_message = false;
+	resp->msn = psn_add(resp->msn, 1);
+	if (write)
+		STAT_INC(qp->dev, rdma_rx_write);
+	else
+		STAT_INC(qp->dev, rdma_rx_send);
+	if (t->op == TRAIN_SEND_IMM || t->op == TRAIN_WRITE_IMM) {
+		cqe.imm_data = t->imm;
+		cqe.flags |= SKUA_CQE_WITH_IMM;
+	} else if (t->op == TRAIN_SEND_INV) {
+		cqe.inv_key = htole32(t->imm);
+		cqe.flags |= SKUA_CQE_WITH_INV;
+	}
+	if (resp->have_recv)
+		complete_recv(qp, &cqe);
+}
+
+static bool is_send(enum train_op op)
+{
+	return op <= TRAIN_SEND_INV;
+}
+
+/* Where @bytes of a SEND go, in @dst. */
+static bool place_send(struct skua_qp *qp, uint32_t bytes, struct seglist *dst)
+{
+	struct roce_resp *resp = &qp->resp;
+	int err;
+
+	if (resp->offset + (uint64_t)bytes > resp->recv.length) {
+		fail_recv(qp, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
+		invalid(qp);
+		return false;
+	}
+	err = rq_payload(qp, &resp->recv, resp->offset, bytes, dst);
+	if (err) {
+		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+		refuse(qp, AETH_NAK_OP, SKUA_EVENT_QP_FATAL);
+	}
+	return !err;
+}
+
+static bool place_write(struct skua_qp *qp, const struct train *t, uint32_t bytes,
+			struct seglist *dst)
+{
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
+	struct roce_resp *resp = &qp->resp;
+	int err = SKUA_VENDOR_ERR_NONE;
+
+	if (bytes > resp->length - resp->offset ||
+	    (t->last && resp->offset + bytes != resp->length)) {
+		invalid(qp);
+		return false;
+	}
+	if (bytes)
+		err = mr_segs(qp->dev, &access, resp->rkey, resp->raddr + resp->offset, bytes,
+			      dst);
+	if (err)
+		bad_memory(qp, err);
+	return !err;
+}
+
+/* A SEND begins: false if it cannot. */
+static bool begin_send(struct skua_qp *qp)
+{
+	return get_recv(qp);
+}
+
+static bool begin_write(struct skua_qp *qp, const struct train *t)
+{
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
+	struct roce_resp *resp = &qp->resp;
+	int err = SKUA_VENDOR_ERR_NONE;
+
+	if (t->msg_len > LIMIT_MSG) {
+		invalid(qp);
+		return false;
+	}
+	if (!(qp->access & SKUA_ACCESS_REMOTE_WRITE))
+		err = SKUA_VENDOR_ERR_RIGHTS;
+	else if (t->msg_len)
+		err = mr_check(qp->dev, &access, t->rkey, t->raddr, t->msg_len);
+	if (err) {
+		bad_memory(qp, err);
+		return false;
+	}
+	resp->raddr = t->raddr;
+	resp->rkey = t->rkey;
+	resp->length = t->msg_len;
+	return true;
+}
+
+/* Packets of a SEND or WRITE, the next that are expected. */
+static void rx_payload(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+	struct seglist *dst = &qp->dev->engine->dst;
+	uint32_t bytes = t->payload ? t->payload->bytes : 0;
+	int err;
+
+	if (t->pmtu != qp->pmtu || t->first == resp->in_message ||
+	    (!t->first && is_send(t->op) != is_send(resp->op)) ||
+	    (!t->last && bytes != t->npkts * t->pmtu)) {
+		invalid(qp);
+		return;
+	}
+	if (t->first && !(is_send(t->op) ? begin_send(qp) : begin_write(qp, t)))
+		return;
+	if (t->first)
+		resp->offset = 0;
+	/* The immediate needs a receive: without one nothing of this train has come. */
+	if (t->op == TRAIN_WRITE_IMM && t->last && !get_recv(qp))
+		return;
+	resp->op = t->op;
+	resp->in_message = true;
+	dst->n = 0;
+	dst->bytes = 0;
+	if (!(is_send(t->op) ? place_send(qp, bytes, dst) : place_write(qp, t, bytes, dst)))
+		return;
+	if (bytes)
+		copy_segs(dst, t->payload);
+	if (t->op == TRAIN_SEND_INV && t->last) {
+		err = mr_invalidate(qp->dev, qp->pd, t->imm);
+		if (err) {
+			fail_recv(qp, SKUA_CQE_REM_INV_REQ_ERR, (uint8_t)err);
+			refuse(qp, AETH_NAK_ACCESS, SKUA_EVENT_QP_ACCESS_ERR);
+			return;
+		}
+	}
+	resp->nak_sent = false;
+	resp->offset += bytes;
+	resp->epsn = psn_add(resp->epsn, t->npkts);
+	if (t->last)
+		finish(qp, t);
+	if (t->ack_req)
+		owe(qp, AETH_ACK, psn_add(resp->epsn, PSN_MASK));
+}
+
+static uint32_t read_packets(const struct skua_qp *qp, uint32_t len)
+{
+	return len ? (len - 1) / qp->pmtu + 1 : 1;
+}
+
+static bool queue_read(struct skua_qp *qp, const struct train *t, bool duplicate)
+{
+	struct roce_resp *resp = &qp->resp;
+
+	if (resp->reads_head - resp->reads_tail >= qp->max_dest_rd)
+		return false;
+	resp->reads[resp->reads_head++ % LIMIT_RD] = (struct read_job){
+		.psn = t->psn, .npkts = read_packets(qp, t->msg_len), .rkey = t->rkey,
+		.raddr = t->raddr, .length = t->msg_len, .msn = resp->msn,
+		.duplicate = duplicate,
+	};
+	qp_activate(qp);
+	return true;
+}
+
+static int check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_t len)
+{
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ };
+
+	if (!(qp->access & SKUA_ACCESS_REMOTE_READ))
+		return SKUA_VENDOR_ERR_RIGHTS;
+	return len ? mr_check(qp->dev, &access, rkey, raddr, len) : SKUA_VENDOR_ERR_NONE;
+}
+
+static void rx_read(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+	int err;
+
+	if (resp->in_message || t->msg_len > LIMIT_MSG) {
+		invalid(qp);
+		return;
+	}
+	err = check_read(qp, t->rkey, t->raddr, t->msg_len);
+	if (err) {
+		bad_memory(qp, err);
+		return;
+	}
+	resp->msn = psn_add(resp->msn, 1);
+	if (!queue_read(qp, t, false)) {
+		invalid(qp);
+		return;
+	}
+	STAT_INC(qp->dev, rdma_rx_read);
+	resp->nak_sent = false;
+	resp->epsn = psn_add(resp->epsn, read_packets(qp, t->msg_len));
+}
+
+/* The bytes of @src behind the first @skip. */
+static void seglist_behind(struct seglist *dst, const struct seglist *src, uint32_t skip)
+{
+	dst->n = 0;
+	dst->bytes = src->bytes - skip;
+	for (unsigned int i = 0; i < src->n; i++) {
+		struct seg seg = src->seg[i];
+
+		if (skip >= seg.len) {
+			skip -= seg.len;
+			continue;
+		}
+		dst->seg[dst->n++] = (struct seg){ seg.p + skip, seg.len - skip };
+		skip = 0;
+	}
+}
+
+/* @t begins before what is expected: its peer did not hear us. */
+static void rx_duplicate(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+	uint32_t behind = (uint32_t)psn_diff(resp->epsn, t->psn);
+	struct seglist rest;
+	struct train tail = *t;
+
+	STAT_INC(qp->dev, duplicates);
+	if (t->op == TRAIN_READ_REQ) {
+		/* Again, if it is still allowed; a READ that is too many is asked for once more. */
+		if (read_packets(qp, t->msg_len) <= behind &&
+		    !check_read(qp, t->rkey, t->raddr, t->msg_len))
+			queue_read(qp, t, true);
+		return;
+	}
+	if (t->npkts <= behind) {
+		if (t->ack_req)
+			owe(qp, AETH_ACK, psn_add(resp->epsn, PSN_MASK));
+		return;
+	}
+	/* Its later packets are new. */
+	tail.first = false;
+	tail.psn = resp->epsn;
+	tail.npkts -= behind;
+	if (t->payload && behind * t->pmtu <= t->payload->bytes) {
+		seglist_behind(&rest, t->payload, behind * t->pmtu);
+		tail.payload = &rest;
+	}
+	rx_payload(qp, &tail);
+}
+
+void roce_resp_rx(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+	int32_t ahead = psn_diff(t->psn, resp->epsn);
+
+	if (!qp_can_receive(qp))
+		return;
+	if (ahead > 0) {
+		STAT_INC(qp->dev, out_of_order);
+		if (!resp->nak_sent) {
+			STAT_INC(qp->dev, seq_nak_sent);
+			owe(qp, AETH_NAK_SEQ, resp->epsn);
+		}
+		resp->nak_sent = true;
+	} else if (ahead < 0) {
+		rx_duplicate(qp, t);
+	} else if (t->op == TRAIN_READ_REQ) {
+		rx_read(qp, t);
+	} else {
+		/* The peer has come back to what was refused: it may be refused again. */
+		resp->nak_sent = false;
+		rx_payload(qp, t);
+	}
+}
+
+static enum port_result transmit(struct skua_qp *qp, struct train *t)
+{
+	struct port_mark mark;
+	enum port_result r;
+
+	t->dest_qpn = qp->dest_qpn;
+	t->src_qpn = qp->number;
+	t->pmtu = qp->pmtu;
+	t->path = &qp->path;
+	r = port_send_train(qp->dev->port, t, &mark);
+	if (r != PORT_BUSY) {
+		STAT_ADD(qp->dev, rdma_tx_packets, t->npkts);
+		STAT_ADD(qp->dev, rdma_tx_bytes, t->payload ? t->payload->bytes : 0);
+	}
+	return r;
+}
+
+/* A train of responses. False: no room on the wire. */
+static bool send_response(struct skua_qp *qp, struct read_job *job, int32_t *budget)
+{
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ };
+	struct roce_resp *resp = &qp->resp;
+	struct seglist *src = &qp->dev->engine->src;
+	uint32_t offset = job->sent * qp->pmtu, len = job->length - offset;
+	uint32_t n = job->npkts - job->sent, max = SEG_MAX_BYTES / qp->pmtu;
+	struct train t = { .op = TRAIN_READ_RESP, .syndrome = AETH_ACK, .msn = job->msn };
+	int err = 0;
+
+	if (n > max) {
+		n = max;
+		len = n * qp->pmtu;
+	}
+	src->n = 0;
+	src->bytes = 0;
+	if (len)
+		err = mr_segs(qp->dev, &access, job->rkey, job->raddr + offset, len, src);
+	if (err) {
+		resp->reads_tail = resp->reads_head;
+		/* A READ that came again and may not be any more is not answered. */
+		if (!job->duplicate) {
+			resp->epsn = psn_add(job->psn, job->sent);
+			bad_memory(qp, err);
+		}
+		return true;
+	}
+	t.psn = psn_add(job->psn, job->sent);
+	t.npkts = n;
+	t.first = job->sent == 0;
+	t.last = job->sent + n == job->npkts;
+	t.payload = len ? src : NULL;
+	if (transmit(qp, &t) == PORT_BUSY)
+		return false;
+	*budget -= (int32_t)len + 64;
+	job->sent += n;
+	if (t.last)
+		resp->reads_tail++;
+	return true;
+}
+
+static bool send_owed(struct skua_qp *qp)
+{
+	struct roce_resp *resp = &qp->resp;
+	struct train t = {
+		.op = TRAIN_ACK, .first = true, .last = true, .npkts = 1,
+		.psn = resp->ack_psn, .syndrome = resp->syndrome, .msn = resp->msn,
+	};
+
+	if (transmit(qp, &t) == PORT_BUSY)
+		return false;
+	resp->ack_due = false;
+	return true;
+}
+
+bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
+{
+	struct roce_resp *resp = &qp->resp;
+	bool any = false;
+
+	while (resp->reads_tail != resp->reads_head) {
+		if (*budget <= 0 ||
+		    !send_response(qp, &resp->reads[resp->reads_tail % LIMIT_RD], budget))
+			return any;
+		any = true;
+	}
+	return (resp->ack_due && send_owed(qp)) || any;
+}
+
+bool roce_resp_pending(const struct skua_qp *qp)
+{
+	return qp->resp.ack_due || qp->resp.reads_tail != qp->resp.reads_head;
+}
+
+void roce_resp_flush(struct skua_qp *qp)
+{
+	fail_recv(qp, SKUA_CQE_WR_FLUSH_ERR, SKUA_VENDOR_ERR_NONE);
+}
