@@ -38,6 +38,18 @@ static const struct skua_op skua_ops[] = {
 
 #define SKUA_NUM_OPS	(sizeof(skua_ops) / sizeof(skua_ops[0]))
 
+/* Opcodes that a device with @features serves, as bits of enum ibv_wr_opcode. */
+static inline uint32_t skua_op_mask(uint64_t features)
+{
+	uint32_t mask = 0;
+	unsigned int i;
+
+	for (i = 0; i < SKUA_NUM_OPS; i++)
+		if (skua_ops[i].wqe && features >> skua_ops[i].feature & 1)
+			mask |= 1u << i;
+	return mask;
+}
+
 /* Bytes of a WQE before its SGEs or inline data. */
 static inline uint32_t skua_op_header(const struct skua_op *op)
 {

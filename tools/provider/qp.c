@@ -175,17 +175,6 @@ static int skua_qp_cmd_create(struct ibv_pd *ibv_pd, struct skua_qp *qp,
 				 &resp.ibv_resp, sizeof(resp));
 }
 
-static uint32_t skua_qp_opcodes(const struct skua_context *ctx)
-{
-	uint32_t opcodes = 0;
-	unsigned int i;
-
-	for (i = 0; i < SKUA_NUM_OPS; i++)
-		if (skua_ops[i].wqe && ctx->caps.features >> skua_ops[i].feature & 1)
-			opcodes |= 1u << i;
-	return opcodes;
-}
-
 static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr,
 				      uint64_t send_ops)
 {
@@ -203,7 +192,7 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 
 	qp->db = ctx->db;
 	qp->event_idx = ctx->event_idx;
-	qp->opcodes = skua_qp_opcodes(ctx);
+	qp->opcodes = skua_op_mask(ctx->caps.features);
 	qp->sq_sig = attr->sq_sig_all ? SKUA_WQE_SIGNALED : 0;
 	err = EOPNOTSUPP;
 	if (!skua_qp_fill_wr_ops(qp, send_ops))

@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Posting and polling through verbs' own structures, against a device of memory. Built with
+ * the headers of an rdma-core tree; libibverbs itself is not needed.
+ */
+#include "cmocka_all.h"
+
+#include "../op.h"
+#include "../skua.h"
+#include "fake.h"
+
+#define BLOCKS		16
+#define RQ_SIZE		4
+#define CQ_SIZE		16
+#define QPN		0x123456
+#define ALL_OPS		(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | \
+			 IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_WRITE | \
+			 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \
+			 IBV_QP_EX_WITH_LOCAL_INV)
+
+static struct skua_qp qp;
+static struct skua_cq cq;
+static struct fake_cq dev;
+static struct skua_info_page info;
+static uint64_t db_page[SKUA_PAGE_SIZE / 8];
+static uint8_t wqe_copy[SKUA_WQE_MAX_BLOCKS * SKUA_WQE_BLOCK];
+static const struct skua_wqe_ctrl *ctrl = (void *)wqe_copy;
+
+static struct ibv_sge sges[2] = {
+	{ .addr = 0x10000, .length = 100, .lkey = 0x11 },
+	{ .addr = 0x20000, .length = 200, .lkey = 0x22 },
+};
+
+static int setup(void **state)
+{
+	memset(&qp, 0, sizeof(qp));
+	memset(&cq, 0, sizeof(cq));
+	memset(db_page, 0, sizeof(db_page));
+	info.state = SKUA_INFO_ALIVE;
+
+	fake_sq_init(&qp.sq, BLOCKS);
+	fake_rq_init(&qp.rq, RQ_SIZE, 6);
+	fake_cq_init(&dev, &cq.ring, CQ_SIZE);
+	skua_lock_init(&qp.sq_lock, true);
+	skua_lock_init(&qp.rq_lock, true);
+	skua_lock_init(&cq.lock, true);
+	skua_lock_init(&cq.arm_lock, true);
+	cq.info = &info;
+	qp.db = db_page;
+	qp.event_idx = true;
+	qp.opcodes = skua_op_mask(1 << SKUA_F_RC | 1 << SKUA_F_INVALIDATE);
+	qp.max_send_sge = 4;
+	qp.max_inline = 64;
+	qp.max_recv_sge = 3;
+	qp.vqp.qp.qp_num = QPN;
+	qp.vqp.qp.state = IBV_QPS_RTS;
+	assert_true(skua_qp_fill_wr_ops(&qp, ALL_OPS));
+	skua_cq_fill_ex_ops(&cq.vcq.cq_ex,
+			    IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	skua_lock_destroy(&cq.arm_lock);
+	skua_lock_destroy(&cq.lock);
+	skua_lock_destroy(&qp.rq_lock);
+	skua_lock_destroy(&qp.sq_lock);
+	fake_cq_free(&cq.ring);
+	fake_rq_free(&qp.rq);
+	fake_sq_free(&qp.sq);
+	return 0;
+}
+
+static struct ibv_send_wr make_wr(enum ibv_wr_opcode opcode)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = 0xfeed,
+		.sg_list = sges,
+		.num_sge = opcode == IBV_WR_LOCAL_INV ? 0 : 2,
+		.opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+
+	switch (opcode) {
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_LOCAL_INV:
+		wr.invalidate_rkey = 0x77;
+		break;
+	case IBV_WR_SEND_WITH_IMM:
+		wr.imm_data = htobe32(0x12345678);
+		break;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		wr.imm_data = htobe32(0x12345678);
+		/* fallthrough */
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_READ:
+		wr.wr.rdma.remote_addr = 0x8877665544332211;
+		wr.wr.rdma.rkey = 0x99;
+		break;
+	default:
+		break;
+	}
+	return wr;
+}
+
+static int post(struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad = NULL;
+	int err;
+
+	err = skua_post_send(&qp.vqp.qp, wr, &bad);
+	assert_int_equal(err != 0, bad != NULL);
+	return err;
+}
+
+static const struct {
+	enum ibv_wr_opcode opcode;
+	uint8_t wqe;
+	bool rdma;
+} rows[] = {
+	{ IBV_WR_SEND, SKUA_WQE_SEND, false },
+	{ IBV_WR_SEND_WITH_IMM, SKUA_WQE_SEND_IMM, false },
+	{ IBV_WR_SEND_WITH_INV, SKUA_WQE_SEND_INV, false },
+	{ IBV_WR_RDMA_WRITE, SKUA_WQE_WRITE, true },
+	{ IBV_WR_RDMA_WRITE_WITH_IMM, SKUA_WQE_WRITE_IMM, true },
+	{ IBV_WR_RDMA_READ, SKUA_WQE_READ, true },
+	{ IBV_WR_LOCAL_INV, SKUA_WQE_LOCAL_INV, false },
+};
+
+#define NUM_ROWS	(sizeof(rows) / sizeof(rows[0]))
+
+static void check_wqe(unsigned int row, uint32_t index)
+{
+	struct ibv_send_wr wr = make_wr(rows[row].opcode);
+	const struct skua_wqe_rdma *rdma = (void *)(ctrl + 1);
+	const struct skua_sge *sge = (void *)(ctrl + 1 + rows[row].rdma);
+	int i;
+
+	fake_sq_fetch(&qp.sq, index, wqe_copy);
+	assert_int_equal(ctrl->opcode, rows[row].wqe);
+	assert_int_equal(ctrl->flags, SKUA_WQE_SIGNALED);
+	assert_int_equal(ctrl->num_sge, wr.num_sge);
+	assert_int_equal(ctrl->length, 0);
+	assert_int_equal(qp.sq.wr_id[le32toh(ctrl->cookie)], 0xfeed);
+	switch (rows[row].opcode) {
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_LOCAL_INV:
+		assert_int_equal(le32toh(ctrl->inv_key), 0x77);
+		break;
+	case IBV_WR_SEND_WITH_IMM:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		assert_int_equal(be32toh(ctrl->imm_data), 0x12345678);
+		break;
+	default:
+		assert_int_equal(ctrl->inv_key, 0);
+	}
+	if (rows[row].rdma) {
+		assert_int_equal(le64toh(rdma->raddr), 0x8877665544332211);
+		assert_int_equal(le32toh(rdma->rkey), 0x99);
+		assert_int_equal(rdma->rsvd, 0);
+	}
+	for (i = 0; i < wr.num_sge; i++) {
+		assert_int_equal(le64toh(sge[i].addr), sges[i].addr);
+		assert_int_equal(le32toh(sge[i].length), sges[i].length);
+		assert_int_equal(le32toh(sge[i].lkey), sges[i].lkey);
+	}
+}
+
+static void test_each_opcode_becomes_its_wqe(void **state)
+{
+	unsigned int i;
+
+	for (i = 0; i < NUM_ROWS; i++) {
+		struct ibv_send_wr wr = make_wr(rows[i].opcode);
+		uint32_t index = qp.sq.pi;
+
+		assert_int_equal(post(&wr), 0);
+		check_wqe(i, index);
+		assert_int_equal(le32toh(qp.sq.dbr->pi), index + 1);
+	}
+}
+
+static void test_flags(void **state)
+{
+	struct ibv_send_wr wr = make_wr(IBV_WR_SEND);
+
+	wr.send_flags = IBV_SEND_FENCE | IBV_SEND_SOLICITED;
+	assert_int_equal(post(&wr), 0);
+	fake_sq_fetch(&qp.sq, 0, wqe_copy);
+	assert_int_equal(ctrl->flags, SKUA_WQE_FENCE | SKUA_WQE_SOLICITED);
+
+	qp.sq_sig = SKUA_WQE_SIGNALED;
+	wr.send_flags = 0;
+	assert_int_equal(post(&wr), 0);
+	fake_sq_fetch(&qp.sq, 1, wqe_copy);
+	assert_int_equal(ctrl->flags, SKUA_WQE_SIGNALED);
+}
+
+static void test_inline_is_gathered(void **state)
+{
+	struct ibv_sge pieces[3] = {
+		{ .addr = (uintptr_t)"abc", .length = 3 },
+		{ .addr = 0, .length = 0 },
+		{ .addr = (uintptr_t)"defgh", .length = 5 },
+	};
+	struct ibv_send_wr wr = make_wr(IBV_WR_RDMA_WRITE);
+
+	wr.sg_list = pieces;
+	wr.num_sge = 3;
+	wr.send_flags = IBV_SEND_INLINE;
+	assert_int_equal(post(&wr), 0);
+	fake_sq_fetch(&qp.sq, 0, wqe_copy);
+	assert_int_equal(ctrl->flags, SKUA_WQE_INLINE);
+	assert_int_equal(ctrl->num_sge, 0);
+	assert_int_equal(le32toh(ctrl->length), 8);
+	assert_memory_equal(wqe_copy + 32, "abcdefgh", 8);
+}
+
+static void test_refused_wrs(void **state)
+{
+	static char big[65];
+	struct ibv_sge many[5] = {};
+	struct ibv_sge one = { .addr = (uintptr_t)big, .length = sizeof(big) };
+	struct ibv_sge huge[2] = { { .length = UINT32_MAX }, { .length = 2 } };
+	struct ibv_send_wr wr;
+
+	wr = make_wr(IBV_WR_ATOMIC_CMP_AND_SWP);
+	assert_int_equal(post(&wr), EINVAL);
+	wr = make_wr(1000);
+	assert_int_equal(post(&wr), EINVAL);
+	wr = make_wr(IBV_WR_SEND);
+	wr.sg_list = many;
+	wr.num_sge = 5;
+	assert_int_equal(post(&wr), EINVAL);
+	wr.num_sge = -1;
+	assert_int_equal(post(&wr), EINVAL);
+	wr.sg_list = &one;
+	wr.num_sge = 1;
+	wr.send_flags = IBV_SEND_INLINE;
+	assert_int_equal(post(&wr), EINVAL);
+	wr.sg_list = huge;
+	wr.num_sge = 2;
+	assert_int_equal(post(&wr), EINVAL);
+	one.length = 1;
+	wr.sg_list = &one;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_RDMA_READ;
+	assert_int_equal(post(&wr), EINVAL);
+
+	assert_int_equal(qp.sq.pi, 0);
+	assert_int_equal(qp.sq.dbr->pi, 0);
+}
+
+static void test_opcode_without_its_feature_is_refused(void **state)
+{
+	struct ibv_send_wr wr = make_wr(IBV_WR_LOCAL_INV);
+
+	qp.opcodes = skua_op_mask(1 << SKUA_F_RC);
+	assert_int_equal(post(&wr), EINVAL);
+	wr = make_wr(IBV_WR_SEND);
+	assert_int_equal(post(&wr), 0);
+	assert_false(skua_qp_fill_wr_ops(&qp, IBV_QP_EX_WITH_LOCAL_INV));
+	assert_true(skua_qp_fill_wr_ops(&qp, IBV_QP_EX_WITH_SEND));
+	assert_false(skua_qp_fill_wr_ops(&qp, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO));
+}
+
+static void test_states(void **state)
+{
+	struct ibv_recv_wr rwr = { .sg_list = sges, .num_sge = 1 }, *bad;
+	struct ibv_send_wr wr = make_wr(IBV_WR_SEND);
+	static const struct {
+		enum ibv_qp_state state;
+		int send, recv;
+	} table[] = {
+		{ IBV_QPS_RESET, EINVAL, EINVAL },
+		{ IBV_QPS_INIT, EINVAL, 0 },
+		{ IBV_QPS_RTR, EINVAL, 0 },
+		{ IBV_QPS_RTS, 0, 0 },
+		{ IBV_QPS_ERR, 0, 0 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		qp.vqp.qp.state = table[i].state;
+		assert_int_equal(post(&wr), table[i].send);
+		assert_int_equal(skua_post_recv(&qp.vqp.qp, &rwr, &bad), table[i].recv);
+		qp.vqp.qp_ex.wr_start(&qp.vqp.qp_ex);
+		assert_int_equal(qp.vqp.qp_ex.wr_complete(&qp.vqp.qp_ex), table[i].send);
+	}
+}
+
+/* Fills the queue: what fits is published, with one doorbell; the rest is pointed at. */
+static void test_full_queue(void **state)
+{
+	struct ibv_send_wr wr[BLOCKS + 2], *bad = NULL;
+	unsigned int i;
+
+	for (i = 0; i < BLOCKS + 2; i++) {
+		wr[i] = make_wr(IBV_WR_SEND);
+		wr[i].next = i < BLOCKS + 1 ? &wr[i + 1] : NULL;
+	}
+	assert_int_equal(skua_post_send(&qp.vqp.qp, wr, &bad), ENOMEM);
+	assert_ptr_equal(bad, &wr[BLOCKS]);
+	assert_int_equal(le32toh(qp.sq.dbr->pi), BLOCKS);
+	assert_int_equal(le64toh(db_page[SKUA_DB_SQ / 8]), SKUA_DB(QPN, BLOCKS));
+}
+
+static void test_doorbell_only_if_asked_for(void **state)
+{
+	struct ibv_send_wr wr = make_wr(IBV_WR_SEND);
+
+	qp.sq.dbr->event = htole32(5);
+	assert_int_equal(post(&wr), 0);
+	assert_int_equal(db_page[SKUA_DB_SQ / 8], 0);
+	qp.event_idx = false;
+	assert_int_equal(post(&wr), 0);
+	assert_int_equal(le64toh(db_page[SKUA_DB_SQ / 8]), SKUA_DB(QPN, 2));
+}
+
+static void test_post_recv(void **state)
+{
+	struct ibv_recv_wr wr[RQ_SIZE + 1], *bad = NULL;
+	const struct skua_rqe *rqe = (void *)((char *)qp.rq.buf + 64);
+	const struct skua_sge *sge = (void *)(rqe + 1);
+	unsigned int i;
+
+	for (i = 0; i < RQ_SIZE + 1; i++)
+		wr[i] = (struct ibv_recv_wr) {
+			.wr_id = i, .sg_list = sges, .num_sge = 2,
+			.next = i < RQ_SIZE ? &wr[i + 1] : NULL,
+		};
+	assert_int_equal(skua_post_recv(&qp.vqp.qp, wr, &bad), ENOMEM);
+	assert_ptr_equal(bad, &wr[RQ_SIZE]);
+	assert_int_equal(le32toh(qp.rq.dbr->pi), RQ_SIZE);
+	assert_int_equal(le32toh(rqe->cookie), 1);
+	assert_int_equal(rqe->num_sge, 2);
+	assert_int_equal(le64toh(sge[1].addr), sges[1].addr);
+	assert_int_equal(db_page[SKUA_DB_SQ / 8], 0);
+
+	wr[0].next = NULL;
+	wr[0].num_sge = 4;
+	assert_int_equal(skua_post_recv(&qp.vqp.qp, wr, &bad), EINVAL);
+	assert_ptr_equal(bad, wr);
+}
+
+static void complete(struct skua_cqe cqe)
+{
+	cqe.qp_handle = htole64((uintptr_t)&qp);
+	cqe.qpn = htole32(QPN);
+	fake_cq_write(&dev, cqe);
+}
+
+static void test_poll_send(void **state)
+{
+	struct ibv_send_wr wr = make_wr(IBV_WR_RDMA_READ);
+	struct ibv_wc wc[4];
+
+	assert_int_equal(post(&wr), 0);
+	wr.wr_id = 0xbeef;
+	assert_int_equal(post(&wr), 0);
+	assert_int_equal(skua_poll_cq(&cq.vcq.cq, 4, wc), 0);
+
+	complete((struct skua_cqe) {
+		.cookie = htole32(1), .byte_len = htole32(300), .sq_ci = htole32(2),
+		.opcode = SKUA_CQE_READ,
+	});
+	assert_int_equal(skua_poll_cq(&cq.vcq.cq, 4, wc), 1);
+	assert_int_equal(wc[0].wr_id, 0xbeef);
+	assert_int_equal(wc[0].status, IBV_WC_SUCCESS);
+	assert_int_equal(wc[0].opcode, IBV_WC_RDMA_READ);
+	assert_int_equal(wc[0].byte_len, 300);
+	assert_int_equal(wc[0].qp_num, QPN);
+	assert_int_equal(wc[0].wc_flags, 0);
+	assert_int_equal(skua_sq_room(&qp.sq, qp.sq.pi), BLOCKS);
+	assert_int_equal(le32toh(cq.ring.dbr->ci), 1);
+}
+
+static void test_poll_recv(void **state)
+{
+	struct ibv_recv_wr wr = { .wr_id = 0xcafe, .sg_list = sges, .num_sge = 1 }, *bad;
+	struct ibv_wc wc[2];
+
+	assert_int_equal(skua_post_recv(&qp.vqp.qp, &wr, &bad), 0);
+	assert_int_equal(skua_post_recv(&qp.vqp.qp, &wr, &bad), 0);
+	complete((struct skua_cqe) {
+		.cookie = htole32(0), .opcode = SKUA_CQE_RECV_WRITE_IMM,
+		.imm_data = htobe32(0x12345678), .flags = SKUA_CQE_WITH_IMM,
+	});
+	complete((struct skua_cqe) {
+		.cookie = htole32(1), .opcode = SKUA_CQE_RECV,
+		.inv_key = htole32(0x77), .flags = SKUA_CQE_WITH_INV,
+	});
+	assert_int_equal(skua_poll_cq(&cq.vcq.cq, 2, wc), 2);
+	assert_int_equal(wc[0].wr_id, 0xcafe);
+	assert_int_equal(wc[0].opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(wc[0].wc_flags, IBV_WC_WITH_IMM);
+	assert_int_equal(be32toh(wc[0].imm_data), 0x12345678);
+	assert_int_equal(wc[1].opcode, IBV_WC_RECV);
+	assert_int_equal(wc[1].wc_flags, IBV_WC_WITH_INV);
+	assert_int_equal(wc[1].invalidated_rkey, 0x77);
+	assert_int_equal(qp.rq.ci, 2);
+}
+
+static void test_poll_error(void **state)
+{
+	struct ibv_send_wr wr = make_wr(IBV_WR_SEND);
+	struct ibv_wc wc;
+
+	assert_int_equal(post(&wr), 0);
+	complete((struct skua_cqe) {
+		.sq_ci = htole32(1), .opcode = SKUA_CQE_SEND,
+		.status = SKUA_CQE_RNR_RETRY_EXC_ERR,
+		.vendor_err = SKUA_VENDOR_ERR_PEER_NAK,
+	});
+	assert_int_equal(skua_poll_cq(&cq.vcq.cq, 1, &wc), 1);
+	assert_int_equal(wc.wr_id, 0xfeed);
+	assert_int_equal(wc.status, IBV_WC_RNR_RETRY_EXC_ERR);
+	assert_int_equal(wc.vendor_err, SKUA_VENDOR_ERR_PEER_NAK);
+}
+
+static void test_dead_device_shows_when_the_cq_is_empty(void **state)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_wc wc;
+
+	complete((struct skua_cqe) { .opcode = SKUA_CQE_SEND });
+	info.state = SKUA_INFO_DEAD;
+	assert_int_equal(skua_poll_cq(&cq.vcq.cq, 1, &wc), 1);
+	assert_int_equal(skua_poll_cq(&cq.vcq.cq, 1, &wc), -1);
+	assert_int_equal(ibv_start_poll(&cq.vcq.cq_ex, &attr), EIO);
+	assert_int_equal(ibv_start_poll(&cq.vcq.cq_ex, &attr), EIO);
+}
+
+static void test_extended_poll(void **state)
+{
+	struct ibv_cq_ex *cq_ex = &cq.vcq.cq_ex;
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_send_wr wr = make_wr(IBV_WR_SEND);
+
+	assert_int_equal(ibv_start_poll(cq_ex, &attr), ENOENT);
+	assert_int_equal(post(&wr), 0);
+	complete((struct skua_cqe) {
+		.opcode = SKUA_CQE_SEND, .sq_ci = htole32(1), .timestamp = htole64(1ull << 40),
+	});
+	complete((struct skua_cqe) {
+		.opcode = SKUA_CQE_RECV, .byte_len = htole32(5), .imm_data = htobe32(9),
+		.flags = SKUA_CQE_WITH_IMM, .status = SKUA_CQE_LOC_LEN_ERR, .vendor_err = 9,
+	});
+
+	assert_int_equal(ibv_start_poll(cq_ex, &attr), 0);
+	assert_int_equal(cq_ex->wr_id, 0xfeed);
+	assert_int_equal(cq_ex->status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_wc_read_opcode(cq_ex), IBV_WC_SEND);
+	assert_int_equal(ibv_wc_read_qp_num(cq_ex), QPN);
+	assert_true(ibv_wc_read_completion_ts(cq_ex) == 1ull << 40);
+	assert_int_equal(ibv_next_poll(cq_ex), 0);
+	assert_int_equal(cq_ex->status, IBV_WC_LOC_LEN_ERR);
+	assert_int_equal(ibv_wc_read_opcode(cq_ex), IBV_WC_RECV);
+	assert_int_equal(ibv_wc_read_byte_len(cq_ex), 5);
+	assert_int_equal(ibv_wc_read_wc_flags(cq_ex), IBV_WC_WITH_IMM);
+	assert_int_equal(be32toh(ibv_wc_read_imm_data(cq_ex)), 9);
+	assert_int_equal(ibv_wc_read_vendor_err(cq_ex), 9);
+	assert_int_equal(ibv_next_poll(cq_ex), ENOENT);
+	assert_int_equal(cq.ring.dbr->ci, 0);
+	ibv_end_poll(cq_ex);
+	assert_int_equal(le32toh(cq.ring.dbr->ci), 2);
+}
+
+static void wr_by_call(unsigned int row)
+{
+	struct ibv_send_wr wr = make_wr(rows[row].opcode);
+	struct ibv_qp_ex *qp_ex = &qp.vqp.qp_ex;
+
+	qp_ex->wr_id = wr.wr_id;
+	qp_ex->wr_flags = wr.send_flags;
+	switch (rows[row].opcode) {
+	case IBV_WR_SEND:
+		ibv_wr_send(qp_ex);
+		break;
+	case IBV_WR_SEND_WITH_IMM:
+		ibv_wr_send_imm(qp_ex, wr.imm_data);
+		break;
+	case IBV_WR_SEND_WITH_INV:
+		ibv_wr_send_inv(qp_ex, wr.invalidate_rkey);
+		break;
+	case IBV_WR_RDMA_WRITE:
+		ibv_wr_rdma_write(qp_ex, wr.wr.rdma.rkey, wr.wr.rdma.remote_addr);
+		break;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		ibv_wr_rdma_write_imm(qp_ex, wr.wr.rdma.rkey, wr.wr.rdma.remote_addr,
+				      wr.imm_data);
+		break;
+	case IBV_WR_RDMA_READ:
+		ibv_wr_rdma_read(qp_ex, wr.wr.rdma.rkey, wr.wr.rdma.remote_addr);
+		break;
+	default:
+		ibv_wr_local_inv(qp_ex, wr.invalidate_rkey);
+		return;
+	}
+	ibv_wr_set_sge_list(qp_ex, wr.num_sge, wr.sg_list);
+}
+
+static void test_wr_calls_build_the_same_wqes(void **state)
+{
+	unsigned int i;
+
+	ibv_wr_start(&qp.vqp.qp_ex);
+	for (i = 0; i < NUM_ROWS; i++)
+		wr_by_call(i);
+	assert_int_equal(qp.sq.dbr->pi, 0);
+	assert_int_equal(ibv_wr_complete(&qp.vqp.qp_ex), 0);
+	assert_int_equal(le32toh(qp.sq.dbr->pi), NUM_ROWS);
+	assert_int_equal(le64toh(db_page[SKUA_DB_SQ / 8]), SKUA_DB(QPN, NUM_ROWS));
+	for (i = 0; i < NUM_ROWS; i++)
+		check_wqe(i, i);
+}
+
+static void test_wr_inline(void **state)
+{
+	struct ibv_data_buf bufs[2] = { { "abc", 3 }, { "defgh", 5 } };
+	struct ibv_qp_ex *qp_ex = &qp.vqp.qp_ex;
+
+	qp_ex->wr_flags = 0;
+	ibv_wr_start(qp_ex);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_inline_data_list(qp_ex, 2, bufs);
+	ibv_wr_rdma_write(qp_ex, 1, 2);
+	ibv_wr_set_inline_data(qp_ex, "xyz", 3);
+	assert_int_equal(ibv_wr_complete(qp_ex), 0);
+
+	fake_sq_fetch(&qp.sq, 0, wqe_copy);
+	assert_int_equal(ctrl->flags, SKUA_WQE_INLINE);
+	assert_int_equal(le32toh(ctrl->length), 8);
+	assert_memory_equal(wqe_copy + 16, "abcdefgh", 8);
+	fake_sq_fetch(&qp.sq, 1, wqe_copy);
+	assert_int_equal(le32toh(ctrl->length), 3);
+	assert_memory_equal(wqe_copy + 32, "xyz", 3);
+}
+
+static void test_wr_errors_take_all_back(void **state)
+{
+	struct ibv_qp_ex *qp_ex = &qp.vqp.qp_ex;
+	struct ibv_sge many[5] = {};
+	static char big[65];
+	unsigned int i;
+
+	ibv_wr_start(qp_ex);
+	ibv_wr_send(qp_ex);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_sge_list(qp_ex, 5, many);
+	ibv_wr_send(qp_ex);
+	assert_int_equal(ibv_wr_complete(qp_ex), EINVAL);
+	assert_int_equal(qp.sq.pi, 0);
+
+	ibv_wr_start(qp_ex);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_inline_data(qp_ex, big, sizeof(big));
+	assert_int_equal(ibv_wr_complete(qp_ex), EINVAL);
+
+	ibv_wr_start(qp_ex);
+	ibv_wr_rdma_read(qp_ex, 1, 2);
+	ibv_wr_set_inline_data(qp_ex, big, 1);
+	assert_int_equal(ibv_wr_complete(qp_ex), EINVAL);
+
+	ibv_wr_start(qp_ex);
+	for (i = 0; i < BLOCKS + 1; i++)
+		ibv_wr_send(qp_ex);
+	assert_int_equal(ibv_wr_complete(qp_ex), ENOMEM);
+
+	/* The last WR would need a second block, which is not there. */
+	ibv_wr_start(qp_ex);
+	for (i = 0; i < BLOCKS; i++)
+		ibv_wr_send(qp_ex);
+	ibv_wr_set_sge_list(qp_ex, 4, many);
+	assert_int_equal(ibv_wr_complete(qp_ex), ENOMEM);
+
+	ibv_wr_start(qp_ex);
+	ibv_wr_send(qp_ex);
+	ibv_wr_abort(qp_ex);
+
+	assert_int_equal(qp.sq.pi, 0);
+	assert_int_equal(qp.sq.dbr->pi, 0);
+	assert_int_equal(db_page[SKUA_DB_SQ / 8], 0);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_each_opcode_becomes_its_wqe),
+		T(test_flags),
+		T(test_inline_is_gathered),
+		T(test_refused_wrs),
+		T(test_opcode_without_its_feature_is_refused),
+		T(test_states),
+		T(test_full_queue),
+		T(test_doorbell_only_if_asked_for),
+		T(test_post_recv),
+		T(test_poll_send),
+		T(test_poll_recv),
+		T(test_poll_error),
+		T(test_dead_device_shows_when_the_cq_is_empty),
+		T(test_extended_poll),
+		T(test_wr_calls_build_the_same_wqes),
+		T(test_wr_inline),
+		T(test_wr_errors_take_all_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
