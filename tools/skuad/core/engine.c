@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/copy.h"
 #include "core/device.h"
 
 #define SPIN_MAX_NS	20000
@@ -230,7 +231,7 @@ void engine_kick(struct engine *engine)
 	uint64_t one = 1;
 
 	/* Pairs with go_to_sleep(): our work is visible before we ask whether it sleeps. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	host_full_barrier();
 	if (__atomic_load_n(&engine->sleeping, __ATOMIC_SEQ_CST) &&
 	    write(engine->wake_fd, &one, sizeof(one)) < 0)
 		return;		/* full: it is awake already */
