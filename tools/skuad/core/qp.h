@@ -20,6 +20,7 @@ struct send_wqe {
 	uint8_t flags;			/* SKUA_WQE_* */
 	uint8_t num_sge;
 	uint8_t status, vendor_err;	/* a fault found here; else success */
+	bool begun;			/* LOCAL_INV: the key is no good any more */
 	bool done;			/* READ, LOCAL_INV, NOP: carried out */
 	uint32_t cookie;
 	uint32_t sq_ci;			/* index behind it */

@@ -175,16 +175,19 @@ static bool run_local(struct skua_qp *qp, struct send_wqe *wqe)
 	struct roce_req *req = &qp->req;
 	int err;
 
-	if (wqe->opcode == SKUA_WQE_LOCAL_INV && !wqe->done) {
+	if (wqe->opcode == SKUA_WQE_LOCAL_INV) {
 		if (req->una != req->nxt)
 			return false;
-		err = mr_invalidate(qp->dev, qp->pd, wqe->imm);
-		if (!err && !port_drained(qp->dev->port))
-			req->busy = true;
+		err = wqe->begun ? 0 : mr_invalidate(qp->dev, qp->pd, wqe->imm);
 		if (err) {
 			fail(qp, SKUA_CQE_LOC_QP_OP_ERR, (uint8_t)err);
 			return true;
 		}
+		/* It is a fence: trains of any QP may still refer to the region. */
+		wqe->begun = true;
+		req->busy = !port_drained(qp->dev->port);
+		if (req->busy)
+			return false;
 	}
 	wqe->done = true;
 	next_wqe(req);
