@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The one barrier that rdma-core has no name for. Publishing an index and then looking
- * whether the device wants to be told needs StoreLoad order; all of udma_*_barrier() order
- * less (on x86 they are barriers of the compiler only).
+ * Order and access of words that host and device share.
+ *
+ * rdma-core has no name for skua_full_barrier(): publishing an index and then looking whether
+ * the device wants to be told needs StoreLoad order, and all of udma_*_barrier() order less
+ * (on x86 they do not even order the processor's own stores and loads).
  */
 #ifndef SKUA_BARRIER_H
 #define SKUA_BARRIER_H
 
+#include <endian.h>
+#include <stdint.h>
+
+#include <linux/types.h>
+#include <util/compiler.h>
 #include <util/udma_barrier.h>
 
 /* All stores before it are visible to the device before any load behind it is done. */
@@ -23,6 +30,25 @@ static inline void skua_full_barrier(void)
 #else
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
+}
+
+/* A word that the other side may read or write at any time, in one piece. No order. */
+static inline uint32_t skua_load_le32(const __le32 *word)
+{
+	return le32toh((__force __le32)__atomic_load_n((const __force uint32_t *)word,
+						       __ATOMIC_RELAXED));
+}
+
+static inline void skua_store_le32(__le32 *word, uint32_t value)
+{
+	__atomic_store_n((__force uint32_t *)word, (__force uint32_t)htole32(value),
+			 __ATOMIC_RELAXED);
+}
+
+static inline void skua_store_le64(__le64 *word, uint64_t value)
+{
+	__atomic_store_n((__force uint64_t *)word, (__force uint64_t)htole64(value),
+			 __ATOMIC_RELAXED);
 }
 
 #endif /* SKUA_BARRIER_H */

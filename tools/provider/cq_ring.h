@@ -62,8 +62,9 @@ static inline void skua_cq_consume(struct skua_cq_ring *ring)
 /* All CQEs consumed so far are the device's again. */
 static inline void skua_cq_publish(struct skua_cq_ring *ring)
 {
-	/* Release: they are read before they may be overwritten. */
-	__atomic_store_n(&ring->dbr->ci, htole32(ring->ci), __ATOMIC_RELEASE);
+	/* They are read before they may be overwritten. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	skua_store_le32(&ring->dbr->ci, ring->ci);
 }
 
 /*
@@ -106,15 +107,13 @@ static inline bool skua_cq_arm(struct skua_cq_ring *ring, bool solicited, bool e
 			       uint32_t *ci)
 {
 	enum skua_cq_arm_type type = solicited ? SKUA_CQ_ARM_SOLICITED : SKUA_CQ_ARM_NEXT;
-	uint64_t arm;
 
 	if (ring->armed > type)
 		type = ring->armed;
 	ring->armed = type;
 	ring->arm_seq = (ring->arm_seq + 1) & SKUA_CQ_ARM_SEQ_MASK;
 	*ci = __atomic_load_n(&ring->ci, __ATOMIC_RELAXED);
-	arm = SKUA_CQ_ARM(type, ring->arm_seq, *ci);
-	__atomic_store_n(&ring->dbr->arm, htole64(arm), __ATOMIC_RELEASE);
+	skua_store_le64(&ring->dbr->arm, SKUA_CQ_ARM(type, ring->arm_seq, *ci));
 	if (!event_idx)
 		return true;
 	/* Pairs with the device's, between writing a CQE and reading arm. */

@@ -45,7 +45,7 @@ static inline struct skua_sge *skua_rqe_begin(struct skua_rq *rq, uint64_t wr_id
 	};
 	rq->wr_id[cookie] = wr_id;
 	rq->pi++;
-	return (struct skua_sge *)(rqe + 1);
+	return (void *)(rqe + 1);
 }
 
 static inline void skua_rq_publish(struct skua_rq *rq)
@@ -59,7 +59,7 @@ static inline void skua_rq_reset(struct skua_rq *rq)
 	rq->pi = 0;
 	rq->ci = 0;
 	if (rq->size)
-		__atomic_store_n(&rq->dbr->pi, 0, __ATOMIC_RELAXED);
+		skua_store_le32(&rq->dbr->pi, 0);
 }
 
 #endif /* SKUA_RQ_H */

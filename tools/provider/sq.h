@@ -148,7 +148,7 @@ static inline void skua_dbr_publish(struct skua_dbr *dbr, uint32_t pi)
 {
 	/* The device sees the WQEs before it sees the index behind them. */
 	udma_to_device_barrier();
-	__atomic_store_n(&dbr->pi, htole32(pi), __ATOMIC_RELAXED);
+	skua_store_le32(&dbr->pi, pi);
 }
 
 /* Publish all WQEs built so far. Returns whether the caller is to ring SKUA_DB_SQ. */
@@ -165,7 +165,7 @@ static inline bool skua_sq_publish(struct skua_sq *sq, bool event_idx)
 		return true;
 	/* Pairs with the device's, between storing event and its last look at pi. */
 	skua_full_barrier();
-	event = le32toh(__atomic_load_n(&sq->dbr->event, __ATOMIC_RELAXED));
+	event = skua_load_le32(&sq->dbr->event);
 	return SKUA_EVENT_DUE(sq->pi, event, old);
 }
 
@@ -182,7 +182,7 @@ static inline void skua_sq_reset(struct skua_sq *sq)
 	sq->published = 0;
 	sq->ci = 0;
 	if (sq->blocks)
-		__atomic_store_n(&sq->dbr->pi, 0, __ATOMIC_RELAXED);
+		skua_store_le32(&sq->dbr->pi, 0);
 }
 
 #endif /* SKUA_SQ_H */
