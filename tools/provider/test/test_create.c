@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Making and destroying CQs and QPs, with the kernel replaced by doubles that keep what they
+ * were told: sizes, addresses, capacities, and what becomes of CQEs of a QP that is gone.
+ */
+#include "cmocka_all.h"
+
+#include "../skua.h"
+#include "../skua-abi.h"
+#include "fake.h"
+
+static struct skua_device device = { .page_size = 4096 };
+static struct skua_context ctx = {
+	.caps = {
+		.features = 1 << SKUA_F_EVENT_IDX | 1 << SKUA_F_RC | 1 << SKUA_F_INVALIDATE,
+		.max_sq_blocks = 4096,
+		.max_rq_entries = 1024,
+		.max_cqe = 1024,
+		.max_inline = 512,
+		.max_send_sge = 30,
+		.max_recv_sge = 30,
+	},
+	.event_idx = true,
+};
+static struct skua_info_page info;
+static uint64_t db_page[SKUA_PAGE_SIZE / 8];
+static struct ibv_pd pd;
+
+/* What the kernel was told, and what it answers. */
+static struct skua_create_cq_req cq_req;
+static struct skua_create_qp_req qp_req;
+static int answer;
+static int dontfork;			/* ranges kept from children */
+
+int ibv_dontfork_range(void *base, size_t size)
+{
+	assert_int_equal((uintptr_t)base % 4096, 0);
+	dontfork++;
+	return 0;
+}
+
+int ibv_dofork_range(void *base, size_t size)
+{
+	dontfork--;
+	return 0;
+}
+
+int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
+		      int comp_vector, struct ibv_cq *cq, struct ibv_create_cq *cmd,
+		      size_t cmd_size, struct ib_uverbs_create_cq_resp *resp, size_t resp_size)
+{
+	struct skua_cmd_create_cq *req = (void *)cmd;
+	struct skua_cmd_create_cq_resp *out = (void *)resp;
+
+	assert_int_equal(cmd_size, sizeof(*req));
+	cq_req = req->drv_payload;
+	out->cqn = 7;
+	cq->context = context;
+	return answer;
+}
+
+int ibv_cmd_destroy_cq(struct ibv_cq *cq)
+{
+	return answer;
+}
+
+int ibv_cmd_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp *qp, struct ibv_qp_init_attr *attr,
+		      struct ibv_create_qp *cmd, size_t cmd_size,
+		      struct ib_uverbs_create_qp_resp *resp, size_t resp_size)
+{
+	struct skua_cmd_create_qp *req = (void *)cmd;
+
+	assert_int_equal(cmd_size, sizeof(*req));
+	qp_req = req->drv_payload;
+	qp->context = ibv_pd->context;
+	qp->send_cq = attr->send_cq;
+	qp->recv_cq = attr->recv_cq;
+	qp->qp_num = 0x55;
+	qp->state = IBV_QPS_RESET;
+	return answer;
+}
+
+int ibv_cmd_destroy_qp(struct ibv_qp *qp)
+{
+	return answer;
+}
+
+int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+		      struct ibv_modify_qp *cmd, size_t cmd_size)
+{
+	return answer;
+}
+
+int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+		     struct ibv_qp_init_attr *init_attr, struct ibv_query_qp *cmd,
+		     size_t cmd_size)
+{
+	return answer;
+}
+
+static int setup(void **state)
+{
+	ctx.vctx.context.device = &device.vdev.device;
+	ctx.info = &info;
+	ctx.db = db_page;
+	pd.context = &ctx.vctx.context;
+	answer = 0;
+	assert_int_equal(dontfork, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	return dontfork;
+}
+
+static struct ibv_cq *make_cq(int cqe)
+{
+	return skua_create_cq(&ctx.vctx.context, cqe, NULL, 0);
+}
+
+static struct ibv_qp *make_qp(struct ibv_cq *send_cq, struct ibv_cq *recv_cq,
+			      struct ibv_qp_cap *cap)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = send_cq, .recv_cq = recv_cq, .cap = *cap, .qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *qp;
+
+	qp = skua_create_qp(&pd, &attr);
+	*cap = attr.cap;
+	return qp;
+}
+
+static void test_cq_is_a_power_of_two(void **state)
+{
+	struct ibv_cq *cq = make_cq(100);
+
+	assert_non_null(cq);
+	assert_int_equal(cq->cqe, 128);
+	assert_int_equal(cq_req.log_size, 7);
+	assert_int_equal(cq_req.buf_addr % 4096, 0);
+	assert_int_equal(cq_req.dbr_addr, cq_req.buf_addr + 128 * 64);
+	assert_int_equal(skua_destroy_cq(cq), 0);
+}
+
+static void test_cq_limits(void **state)
+{
+	struct ibv_cq *cq;
+
+	assert_null(make_cq(0));
+	assert_int_equal(errno, EINVAL);
+	assert_null(make_cq(-1));
+	assert_null(make_cq(1025));
+	assert_int_equal(errno, EINVAL);
+	cq = make_cq(1024);
+	assert_non_null(cq);
+	skua_destroy_cq(cq);
+	cq = make_cq(1);
+	assert_int_equal(cq->cqe, 1);
+	skua_destroy_cq(cq);
+	answer = ENOMEM;
+	assert_null(make_cq(10));
+	assert_int_equal(errno, ENOMEM);
+}
+
+static void test_cq_ex_refuses_what_it_cannot(void **state)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct ibv_cq_ex *cq_ex;
+
+	cq_ex = skua_create_cq_ex(&ctx.vctx.context, &attr);
+	assert_non_null(cq_ex);
+	assert_null(cq_ex->read_completion_ts);
+	skua_destroy_cq(ibv_cq_ex_to_cq(cq_ex));
+
+	attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	assert_null(skua_create_cq_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	assert_null(skua_create_cq_ex(&ctx.vctx.context, &attr));
+	attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	cq_ex = skua_create_cq_ex(&ctx.vctx.context, &attr);
+	assert_non_null(cq_ex);
+	assert_non_null(cq_ex->read_completion_ts);
+	skua_destroy_cq(ibv_cq_ex_to_cq(cq_ex));
+}
+
+/* Whatever is asked for: the rings hold it, in WRs of the largest size. */
+static void test_qp_holds_what_its_capacities_say(void **state)
+{
+	struct ibv_cq *cq = make_cq(16);
+	uint32_t sge, data, wr;
+
+	for (sge = 0; sge <= 30; sge++)
+		for (data = 0; data <= 512; data += 37)
+			for (wr = 1; wr <= 200; wr = wr * 3 + 1) {
+				struct ibv_qp_cap asked = {
+					.max_send_wr = wr, .max_recv_wr = wr,
+					.max_send_sge = sge, .max_recv_sge = sge,
+					.max_inline_data = data,
+				};
+				struct ibv_qp_cap cap = asked;
+				struct ibv_qp *qp = make_qp(cq, cq, &cap);
+				uint32_t bytes, payload;
+
+				assert_non_null(qp);
+				assert_true(cap.max_send_wr >= wr && cap.max_recv_wr >= wr);
+				assert_true(cap.max_send_sge >= sge && cap.max_send_sge <= 30);
+				assert_true(cap.max_recv_sge >= sge && cap.max_recv_sge <= 30);
+				assert_true(cap.max_inline_data >= data &&
+					    cap.max_inline_data <= 512);
+				payload = cap.max_send_sge * 16;
+				if (payload < cap.max_inline_data)
+					payload = cap.max_inline_data;
+				bytes = skua_wqe_blocks(32 + payload) * 64 * cap.max_send_wr;
+				assert_true(bytes <= 64u << qp_req.log_sq_blocks);
+				assert_int_equal(cap.max_recv_wr, 1u << qp_req.log_rq_size);
+				assert_true(16 + 16 * cap.max_recv_sge <=
+					    1u << qp_req.log_rq_stride);
+				skua_destroy_qp(qp);
+			}
+	skua_destroy_cq(cq);
+}
+
+static void test_qp_tells_where_its_memory_is(void **state)
+{
+	struct ibv_qp_cap cap = {
+		.max_send_wr = 64, .max_recv_wr = 10, .max_send_sge = 1, .max_recv_sge = 1,
+	};
+	struct ibv_cq *cq = make_cq(16);
+	struct ibv_qp *qp = make_qp(cq, cq, &cap);
+
+	assert_int_equal(qp_req.log_sq_blocks, 6);
+	assert_int_equal(qp_req.log_rq_size, 4);
+	assert_int_equal(qp_req.log_rq_stride, 5);
+	assert_int_equal(qp_req.flags, 0);
+	assert_int_equal(qp_req.qp_handle, (uintptr_t)to_skua_qp(qp));
+	assert_int_equal(qp_req.sq_addr % 4096, 0);
+	assert_int_equal(qp_req.rq_addr, qp_req.sq_addr + 4096);
+	assert_int_equal(qp_req.sq_dbr_addr, qp_req.sq_addr + 2 * 4096);
+	assert_int_equal(qp_req.rq_dbr_addr, qp_req.sq_dbr_addr + 64);
+	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
+static void test_qp_without_queues(void **state)
+{
+	struct ibv_qp_cap cap = { .max_send_wr = 0 };
+	struct ibv_recv_wr rwr = {}, *bad_recv;
+	struct ibv_send_wr wr = {}, *bad_send;
+	struct ibv_cq *cq = make_cq(16);
+	struct ibv_qp *qp = make_qp(cq, cq, &cap);
+
+	assert_int_equal(qp_req.flags, SKUA_CREATE_QP_NO_SQ | SKUA_CREATE_QP_NO_RQ);
+	assert_int_equal(qp_req.sq_addr | qp_req.rq_addr | qp_req.sq_dbr_addr |
+			 qp_req.rq_dbr_addr, 0);
+	assert_int_equal(qp_req.log_sq_blocks | qp_req.log_rq_size | qp_req.log_rq_stride, 0);
+	qp->state = IBV_QPS_RTS;
+	wr.opcode = IBV_WR_SEND;
+	assert_int_equal(skua_post_send(qp, &wr, &bad_send), ENOMEM);
+	assert_int_equal(skua_post_recv(qp, &rwr, &bad_recv), ENOMEM);
+	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
+static void test_qp_limits(void **state)
+{
+	static const struct ibv_qp_cap bad[] = {
+		{ .max_send_wr = 4097 },
+		{ .max_send_wr = 4096, .max_send_sge = 30 },
+		{ .max_send_wr = 1, .max_send_sge = 31 },
+		{ .max_send_wr = 1, .max_inline_data = 513 },
+		{ .max_send_wr = UINT32_MAX },
+		{ .max_recv_wr = 1025 },
+		{ .max_recv_wr = UINT32_MAX },
+		{ .max_recv_wr = 1, .max_recv_sge = 31 },
+		{ .max_recv_wr = 1, .max_recv_sge = UINT32_MAX },
+	};
+	struct ibv_cq *cq = make_cq(16);
+	struct ibv_qp_cap cap;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		cap = bad[i];
+		assert_null(make_qp(cq, cq, &cap));
+		assert_int_equal(errno, EINVAL);
+	}
+	cap = (struct ibv_qp_cap) { .max_send_wr = 1 };
+	answer = ENOSPC;
+	assert_null(make_qp(cq, cq, &cap));
+	assert_int_equal(errno, ENOSPC);
+	answer = 0;
+	skua_destroy_cq(cq);
+}
+
+static void test_qp_ex(void **state)
+{
+	struct ibv_cq *cq = make_cq(16);
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .pd = &pd,
+		.cap = { .max_send_wr = 3, .max_send_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+	struct ibv_qp *qp;
+
+	qp = skua_create_qp_ex(&ctx.vctx.context, &attr);
+	assert_non_null(qp);
+	assert_int_equal(attr.cap.max_send_wr, 4);
+	assert_true(to_skua_qp(qp)->vqp.comp_mask & VERBS_QP_EX);
+	skua_destroy_qp(qp);
+
+	attr.send_ops_flags = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP;
+	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+	attr.qp_type = IBV_QPT_UD;
+	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	skua_destroy_cq(cq);
+}
+
+/* The device's end of a CQ that the provider made. */
+static struct fake_cq device_of(struct ibv_cq *ibv_cq)
+{
+	struct skua_cq_ring *ring = &to_skua_cq(ibv_cq)->ring;
+
+	return (struct fake_cq) { .cqes = ring->cqes, .dbr = ring->dbr, .size = ring->size };
+}
+
+static void complete(struct fake_cq *dev, struct ibv_qp *qp, uint8_t opcode)
+{
+	fake_cq_write(dev, (struct skua_cqe) {
+		.qp_handle = htole64((uintptr_t)to_skua_qp(qp)),
+		.qpn = htole32(qp->qp_num),
+		.opcode = opcode,
+	});
+}
+
+static void test_destroy_takes_the_cqes_along(void **state)
+{
+	struct ibv_qp_cap cap = { .max_send_wr = 8, .max_recv_wr = 8 };
+	struct ibv_cq *send_cq = make_cq(8), *recv_cq = make_cq(8);
+	struct fake_cq send_dev = device_of(send_cq), recv_dev = device_of(recv_cq);
+	struct ibv_qp *gone = make_qp(send_cq, recv_cq, &cap);
+	struct ibv_qp *stays = make_qp(send_cq, recv_cq, &cap);
+	struct ibv_wc wc[8];
+
+	stays->qp_num = 0x66;
+	complete(&send_dev, gone, SKUA_CQE_SEND);
+	complete(&send_dev, stays, SKUA_CQE_SEND);
+	complete(&send_dev, gone, SKUA_CQE_SEND);
+	complete(&recv_dev, gone, SKUA_CQE_RECV);
+	complete(&recv_dev, stays, SKUA_CQE_RECV);
+
+	assert_int_equal(skua_destroy_qp(gone), 0);
+	assert_int_equal(skua_poll_cq(send_cq, 8, wc), 1);
+	assert_int_equal(wc[0].qp_num, 0x66);
+	assert_int_equal(skua_poll_cq(recv_cq, 8, wc), 1);
+	assert_int_equal(wc[0].qp_num, 0x66);
+	skua_destroy_qp(stays);
+	skua_destroy_cq(send_cq);
+	skua_destroy_cq(recv_cq);
+}
+
+static void test_destroy_that_fails_takes_nothing(void **state)
+{
+	struct ibv_qp_cap cap = { .max_send_wr = 8 };
+	struct ibv_cq *cq = make_cq(8);
+	struct fake_cq dev = device_of(cq);
+	struct ibv_qp *qp = make_qp(cq, cq, &cap);
+	struct ibv_wc wc;
+
+	complete(&dev, qp, SKUA_CQE_SEND);
+	answer = EBUSY;
+	assert_int_equal(skua_destroy_qp(qp), EBUSY);
+	assert_int_equal(skua_destroy_cq(cq), EBUSY);
+	answer = 0;
+	assert_int_equal(skua_poll_cq(cq, 1, &wc), 1);
+	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
+static void test_reset_begins_anew(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct ibv_qp_cap cap = { .max_send_wr = 8, .max_recv_wr = 8 };
+	struct ibv_cq *cq = make_cq(8);
+	struct fake_cq dev = device_of(cq);
+	struct ibv_qp *qp = make_qp(cq, cq, &cap);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad_send;
+	struct ibv_recv_wr rwr = {}, *bad_recv;
+	struct ibv_wc wc;
+
+	qp->state = IBV_QPS_RTS;
+	assert_int_equal(skua_post_send(qp, &wr, &bad_send), 0);
+	assert_int_equal(skua_post_recv(qp, &rwr, &bad_recv), 0);
+	complete(&dev, qp, SKUA_CQE_SEND);
+	assert_int_equal(skua_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(skua_poll_cq(cq, 1, &wc), 0);
+	assert_int_equal(to_skua_qp(qp)->sq.dbr->pi, 0);
+	assert_int_equal(to_skua_qp(qp)->rq.dbr->pi, 0);
+	assert_int_equal(skua_post_send(qp, &wr, &bad_send), 0);
+	assert_int_equal(le32toh(to_skua_qp(qp)->sq.dbr->pi), 1);
+	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
+static void test_query_tells_the_real_capacities(void **state)
+{
+	struct ibv_qp_cap cap = { .max_send_wr = 5, .max_inline_data = 100 };
+	struct ibv_qp_init_attr init = {};
+	struct ibv_cq *cq = make_cq(8);
+	struct ibv_qp *qp = make_qp(cq, cq, &cap);
+	struct ibv_qp_attr attr = {};
+
+	assert_int_equal(skua_query_qp(qp, &attr, IBV_QP_CAP, &init), 0);
+	assert_memory_equal(&init.cap, &cap, sizeof(cap));
+	assert_memory_equal(&attr.cap, &cap, sizeof(cap));
+	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
+static void test_notify_rings_over_a_cqe(void **state)
+{
+	struct ibv_qp_cap cap = { .max_send_wr = 8 };
+	struct ibv_cq *cq = make_cq(8);
+	struct fake_cq dev = device_of(cq);
+	struct ibv_qp *qp = make_qp(cq, cq, &cap);
+
+	memset(db_page, 0, sizeof(db_page));
+	assert_int_equal(skua_req_notify_cq(cq, 0), 0);
+	assert_int_equal(db_page[SKUA_DB_CQ_ARM / 8], 0);
+	complete(&dev, qp, SKUA_CQE_SEND);
+	assert_true(fake_cq_evaluate(&dev));
+	skua_cq_event(cq);
+	assert_int_equal(skua_req_notify_cq(cq, 1), 0);
+	assert_int_equal(le64toh(db_page[SKUA_DB_CQ_ARM / 8]), SKUA_DB(7, 0));
+	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_cq_is_a_power_of_two),
+		T(test_cq_limits),
+		T(test_cq_ex_refuses_what_it_cannot),
+		T(test_qp_holds_what_its_capacities_say),
+		T(test_qp_tells_where_its_memory_is),
+		T(test_qp_without_queues),
+		T(test_qp_limits),
+		T(test_qp_ex),
+		T(test_destroy_takes_the_cqes_along),
+		T(test_destroy_that_fails_takes_nothing),
+		T(test_reset_begins_anew),
+		T(test_query_tells_the_real_capacities),
+		T(test_notify_rings_over_a_cqe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
