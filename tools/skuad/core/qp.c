@@ -130,6 +130,7 @@ static void qp_reset(struct skua_qp *qp)
 	qp->dead_sq = false;
 	qp->dead_rq = false;
 	qp->sq_ci = 0;
+	qp->sq_done = 0;
 	qp->rq_ci = 0;
 	qp->access = 0;
 	memset(&qp->attr, 0, sizeof(qp->attr));

@@ -107,7 +107,8 @@ struct skua_qp {
 
 	/* Send queue: 64-byte blocks. */
 	struct pages sq;
-	uint32_t sq_size, sq_ci;	/* blocks; next to fetch */
+	uint32_t sq_size;		/* blocks */
+	uint32_t sq_ci, sq_done;	/* next to fetch; behind the last that completed */
 	struct mem_ref sq_dbr;
 	uint8_t *shadow;		/* our copies of the WQEs in the window */
 	struct send_wqe *wqes;		/* the window */

@@ -142,11 +142,15 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 		wqe->imm = c->imm_data;
 }
 
-/* Published and not fetched; 0 when the queue is empty, or is no good any more. */
+/*
+ * Blocks published and not fetched; 0 when the queue is empty, or is no good any more. Blocks
+ * whose WQEs have not completed are the device's: publishing over them is an overrun, or a host
+ * could change in the shadow what has been checked there.
+ */
 static uint32_t sq_available(struct skua_qp *qp)
 {
 	struct skua_dbr *dbr;
-	uint32_t n;
+	uint32_t pi;
 
 	if (!qp->sq_size || qp->dead_sq)
 		return 0;
@@ -155,12 +159,12 @@ static uint32_t sq_available(struct skua_qp *qp)
 		sq_dead(qp);
 		return 0;
 	}
-	n = host_load32(&dbr->pi) - qp->sq_ci;
-	if (n > qp->sq_size) {
+	pi = host_load32(&dbr->pi);
+	if (pi - qp->sq_done > qp->sq_size || pi - qp->sq_ci > qp->sq_size) {
 		sq_dead(qp);
 		return 0;
 	}
-	return n;
+	return pi - qp->sq_ci;
 }
 
 bool sq_fetch(struct skua_qp *qp)
@@ -218,6 +222,7 @@ void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
 		.vendor_err = vendor_err,
 	};
 
+	qp->sq_done = wqe->sq_ci;
 	if (status == SKUA_CQE_SUCCESS && !(wqe->flags & SKUA_WQE_SIGNALED))
 		return;
 	if (wqe->opcode == SKUA_WQE_READ)

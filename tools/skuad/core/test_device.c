@@ -538,6 +538,23 @@ static void overrun_index_kills_only_its_qp(void **state)
 	assert_int_equal(command(w, a, &query), SKUA_CMD_OK);
 }
 
+static void publishing_over_work_under_way_is_an_overrun(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	/* No receive: the SEND stays in the queue, and its block is not the host's. */
+	post(a, SKUA_WQE_SEND, 0, a->buf, 8, 0, 0, 0);
+	settle(w);
+	for (int i = 0; i < 1 << LOG_SQ; i++)
+		post(a, SKUA_WQE_NOP, 0, 0, 0, 0, 0, 0);
+	post_recv(b, b->buf, 8);
+	engine_clock_advance(w->engine, 1000000);
+	settle(w);
+	expect(a, SKUA_CQE_SEND, SKUA_CQE_WR_FLUSH_ERR);
+	assert_null(poll(a));
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -553,6 +570,7 @@ int main(void)
 		TEST(lost_peer_ends_in_retry_exceeded),
 		TEST(arming_gives_one_event),
 		TEST(overrun_index_kills_only_its_qp),
+		TEST(publishing_over_work_under_way_is_an_overrun),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
