@@ -67,9 +67,10 @@ struct skua_create_qp_resp {
 	__u32 comp_mask;
 };
 
+/* A disassociated context may read zeroes where the page was: that must not look alive. */
 enum skua_info_state {
-	SKUA_INFO_ALIVE	= 0,
-	SKUA_INFO_DEAD	= 1,	/* no completion will ever come again */
+	SKUA_INFO_DEAD	= 0,	/* no completion will ever come again */
+	SKUA_INFO_ALIVE	= 1,
 };
 
 /* Read-only page that every context maps. It outlives the device. */
