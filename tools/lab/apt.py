@@ -1,0 +1,121 @@
+"""apt on the host for the root's suites, with directories of its own: the host's are untouched.
+
+One update serves everything: what is chosen here, what mmdebstrap installs and what is
+downloaded besides. Lists and packages stay in build/apt, which is all that --offline needs.
+"""
+
+import glob
+import os
+import re
+import subprocess
+import time
+
+import paths
+from mirror import STABLE, sources
+from say import LabError
+
+LISTS = os.path.join(paths.APT, 'lists')
+ARCHIVES = os.path.join(paths.APT, 'archives')
+SOURCES = os.path.join(paths.APT, 'sources.list')
+
+offline = False     # --offline
+
+
+def _options():
+    empty = os.path.join(paths.APT, 'empty')
+    values = {
+        'Dir::State': paths.APT, 'Dir::State::Lists': LISTS, 'Dir::State::status': '/dev/null',
+        'Dir::Cache': paths.APT, 'Dir::Cache::archives': ARCHIVES,
+        'Dir::Cache::pkgcache': '', 'Dir::Cache::srcpkgcache': '',
+        'Dir::Etc::SourceList': SOURCES, 'Dir::Etc::SourceParts': empty,
+        'Dir::Etc::Preferences': empty + '/none', 'Dir::Etc::PreferencesParts': empty,
+        'APT::Architecture': 'amd64', 'APT::Architectures::': 'amd64',
+        'APT::Sandbox::User': 'root' if os.geteuid() == 0 else '',
+        'Debug::NoLocking': '1', 'Acquire::Languages': 'none',
+    }
+    return [word for key, value in values.items() for word in ('-o', '%s=%s' % (key, value))]
+
+
+def run(tool, *words, **kwargs):
+    """Run apt-get or apt-cache; its output goes to the log, or comes back where asked."""
+    return subprocess.run([tool, *_options(), *words], check=True, **kwargs)
+
+
+def update(log):
+    """Fetch the lists, unless offline or they are of the same sources and of today."""
+    for name in ('lists/partial', 'archives/partial', 'empty'):
+        os.makedirs(os.path.join(paths.APT, name), exist_ok=True)
+    if offline:
+        if not glob.glob(LISTS + '/*_Packages*'):
+            raise LabError('--offline, and no package lists are kept here: '
+                           'run once online, or `lab cache import FILE`')
+        return
+    text = sources()
+    if os.path.exists(SOURCES) and open(SOURCES).read() == text \
+            and time.time() - os.path.getmtime(SOURCES) < 86400:
+        return
+    with open(SOURCES, 'w') as file:
+        file.write(text)
+    try:
+        run('apt-get', 'update', stdout=log, stderr=log)
+    except subprocess.CalledProcessError:
+        os.unlink(SOURCES)
+        raise LabError('apt-get update failed: %s' % log.name)
+
+
+def names(pattern):
+    """The names of packages that match, from the lists."""
+    out = run('apt-cache', 'pkgnames', stdout=subprocess.PIPE, text=True).stdout.split()
+    return [name for name in out if re.fullmatch(pattern, name)]
+
+
+def version(package, suite=None):
+    """The version that would be installed; from one suite if given."""
+    text = run('apt-cache', 'madison', package, stdout=subprocess.PIPE, text=True).stdout
+    for row in text.splitlines():
+        _, number, where = [word.strip() for word in row.split('|')]
+        if suite is None or ' %s/' % suite in where:
+            return number
+    raise LabError('no package %s in %s' % (package, suite or 'the mirror'))
+
+
+def kernel(series):
+    """The release (uname -r) of the newest packaged kernel of a series such as 6.12."""
+    def number(release):
+        return [int(word) for word in re.findall(r'\d+', release)]
+    found = [name[len('linux-image-'):] for name in names(r'linux-image-\d[^-]*(-\d+)?-amd64')]
+    of_series = [release for release in found if re.match(re.escape(series) + r'[.+-]', release)]
+    if not of_series:
+        have = sorted({'.'.join(release.split('.')[:2]) for release in found}, key=number)
+        raise LabError('the mirror has no kernel %s; it has %s' % (series, ', '.join(have)))
+    return max(of_series, key=number)
+
+
+def download(packages, log):
+    """Fetch packages (name or name=version) without installing; return their files."""
+    files = []
+    for package in packages:
+        name = package.split('=')[0]
+        number = version(name)
+        file = '%s_%s_*.deb' % (name, number.replace(':', '%3a'))
+        if not glob.glob(os.path.join(ARCHIVES, file)):
+            if offline:
+                raise LabError('--offline, and %s %s is not kept here' % (name, number))
+            run('apt-get', 'download', '%s=%s' % (name, number), cwd=ARCHIVES, stdout=log, stderr=log)
+        files.append(glob.glob(os.path.join(ARCHIVES, file))[0])
+    return files
+
+
+def source(package, log):
+    """The original tarball of a source package."""
+    where = os.path.join(paths.APT, 'sources')
+    os.makedirs(where, exist_ok=True)
+    pattern = os.path.join(where, package + '_*.orig.tar.*')
+    tarballs = [name for name in glob.glob(pattern) if not name.endswith('.asc')]
+    if not tarballs:
+        if offline:
+            raise LabError('--offline, and the source of %s is not kept here' % package)
+        run('apt-get', 'source', '--download-only', '--tar-only', package + '/' + STABLE,
+            cwd=where, stdout=log, stderr=log)
+        tarballs = [name for name in glob.glob(pattern) if not name.endswith('.asc')]
+    return max(tarballs)

@@ -1,0 +1,44 @@
+"""What the Debian root holds, by purpose. Suites are named by role in mirror.py."""
+
+# From the suite's backports, with all that must be of the same version.
+BACKPORTS = '''
+    qemu-system-x86 qemu-system-common qemu-system-data qemu-utils seabios
+'''
+
+# Compiles the modules, the provider, skuad and the programs of selftests/.
+BUILD = '''
+    gcc make libc6-dev dpkg-dev pkg-config cmake ninja-build git patch perl bc flex bison
+    clang libclang-rt-dev sparse gdb libelf-dev
+    libnl-3-dev libnl-route-3-dev libudev-dev libibverbs-dev librdmacm-dev
+    libdeflate-dev libjson-c-dev liburcu-dev libcmocka-dev libpcap-dev libseccomp-dev
+'''
+
+# Makes images, and looks at what skuad wrote.
+IMAGES = '''
+    erofs-utils busybox-static kmod xz-utils zstd cpio tshark python3-scapy
+'''
+
+# What people run in guests.
+GUEST = '''
+    rdma-core ibverbs-utils ibverbs-providers rdmacm-utils perftest python3-pyverbs python3
+    iproute2 iputils-ping ethtool procps psmisc less strace tcpdump netcat-openbsd iperf3 qperf
+    nfs-kernel-server nfs-common nvme-cli fio libfabric-bin ucx-utils
+    pciutils util-linux bash ca-certificates
+'''
+
+# Documentation stays out, but for the test suites that Debian ships as such.
+PATH_EXCLUDE = ['/usr/share/man/*', '/usr/share/locale/*', '/usr/share/info/*',
+                '/usr/share/doc/*', '/usr/share/lintian/*']
+PATH_INCLUDE = ['/usr/share/doc/rdma-core/*', '/usr/share/doc/*/copyright']
+
+# What the chroot has and no guest needs, relative to the root (mkfs.erofs --exclude-regex).
+NOT_IN_GUEST = [
+    'usr/lib/llvm-[0-9]*/.*', 'usr/src/.*', 'usr/lib/linux-kbuild-.*', 'usr/lib/modules/.*',
+    'usr/share/(qemu|seabios|icons|cmake-.*|wireshark|i18n)/.*', 'usr/bin/qemu-.*', 'usr/bin/clang.*',
+    'usr/lib/x86_64-linux-gnu/(libLLVM|libclang|libwireshark|liblto).*', 'usr/lib/gcc/.*/lto.*',
+    'var/(cache|lib/apt)/.*', 'boot/.*', '(proc|sys|dev|tmp)/.+',
+]
+
+
+def words(*lists):
+    return [word for text in lists for word in text.split()]

@@ -1,0 +1,27 @@
+"""Where things are. Everything that is fetched or built lies under build/."""
+
+import os
+
+LAB = os.path.dirname(os.path.realpath(__file__))
+REPO = os.path.dirname(os.path.dirname(LAB))
+BUILD = os.environ.get('SKUA_BUILD') or os.path.join(REPO, 'build')
+
+APT = os.path.join(BUILD, 'apt')            # package lists and fetched packages: what `lab cache` keeps
+ROOT = os.path.join(BUILD, 'root')          # the Debian root: chroot, guest and home of QEMU
+IMAGES = os.path.join(BUILD, 'images')      # root.erofs, initramfs
+KERNELS = os.path.join(BUILD, 'kernels')    # by series: vmlinux, modules.erofs, release
+MODULES = os.path.join(BUILD, 'modules')    # by series: skua.ko, skua_ib.ko
+SOURCES = os.path.join(BUILD, 'src')        # unpacked: rdma-core, linux-6.12, linux-7.2
+PROVIDER = os.path.join(BUILD, 'provider')  # libskua and skua.driver
+SKUAD = os.path.join(BUILD, 'skuad')        # skuad, skuactl and their tests
+STAMPS = os.path.join(BUILD, 'stamps')      # what each stage was last made from
+LOGS = os.path.join(BUILD, 'log')           # what each stage printed
+RUNS = os.path.join(BUILD, 'run')           # one directory a guest
+
+
+def repo(*parts):
+    return os.path.join(REPO, *parts)
+
+
+def lab(*parts):
+    return os.path.join(LAB, *parts)

@@ -1,0 +1,69 @@
+"""What the lab tells the person: one line a step, on standard error.
+
+Standard output belongs to the command that runs in the guest, and to tables.
+"""
+
+import os
+import sys
+import threading
+import time
+
+START = time.monotonic()
+
+
+class LabError(Exception):
+    """Something the person can act on: one line, no traceback."""
+
+
+def line(text):
+    sys.stderr.write('lab: %s\n' % text)
+    sys.stderr.flush()
+
+
+def seconds(value):
+    return '%.1f s' % value if value < 100 else '%d min %02d s' % divmod(round(value), 60)
+
+
+class Progress:
+    """While a long step runs: its name, its time and the last line of its log.
+
+    On a terminal the line is rewritten every second; elsewhere one is printed every 15 s.
+    """
+
+    def __init__(self, name, log, budget):
+        self.name, self.log, self.budget = name, log, budget
+        self.tty = sys.stderr.isatty()
+        self.stop = threading.Event()
+        self.start = time.monotonic()
+        self.thread = threading.Thread(target=self._show, daemon=True)
+
+    def _last(self):
+        try:
+            with open(self.log, 'rb') as file:
+                file.seek(0, os.SEEK_END)
+                file.seek(max(0, file.tell() - 400))
+                lines = file.read().decode(errors='replace').replace('\r', '\n').split('\n')
+        except OSError:
+            return ''
+        lines = [text.strip() for text in lines if text.strip()]
+        return lines[-1][:70] if lines else ''
+
+    def _show(self):
+        while not self.stop.wait(1 if self.tty else 15):
+            text = '%s: %d s of at most %d: %s' % (
+                self.name, time.monotonic() - self.start, self.budget, self._last())
+            if self.tty:
+                sys.stderr.write('\r\033[Klab: %s' % text)
+                sys.stderr.flush()
+            else:
+                line(text)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join()
+        if self.tty:
+            sys.stderr.write('\r\033[K')

@@ -1,0 +1,92 @@
+"""Stages: a step with a name, inputs, a budget and a log.
+
+A stage whose inputs are those of its last success, and whose result is still there, is not
+run again. Two `lab` commands at once wait for each other here, stage by stage.
+"""
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import time
+
+import paths
+import say
+from say import LabError
+
+times = []      # (name, seconds, made anew) of this command, for the summary
+
+
+def digest(*inputs):
+    """A hash of strings and of files and trees (absolute paths that exist): content and mode."""
+    total = hashlib.sha256()
+    for text in inputs:
+        text = str(text)
+        total.update(text.encode() + b'\0')
+        if os.path.isabs(text) and os.path.exists(text):
+            for path in _files(text):
+                total.update(os.path.relpath(path, paths.REPO).encode() + b'\0')
+                with open(path, 'rb') as file:
+                    total.update(hashlib.sha256(file.read()).digest())
+    return total.hexdigest()
+
+
+def _files(path):
+    if os.path.isfile(path):
+        return [path]
+    found = []
+    for where, directories, names in os.walk(path):
+        directories[:] = sorted(name for name in directories
+                                if name not in ('__pycache__', '.git', 'build'))
+        found += [os.path.join(where, name) for name in sorted(names)
+                  if os.path.isfile(os.path.join(where, name))]
+    return found
+
+
+class Stage:
+    """`make(log)` does the work; `inputs()` says what it depends on; `result` is a path it makes."""
+
+    def __init__(self, name, make, inputs, result, budget):
+        self.name, self.make, self.inputs = name, make, inputs
+        self.result, self.budget = result, budget
+        self.log = os.path.join(paths.LOGS, name + '.log')
+        self.stamp = os.path.join(paths.STAMPS, name)
+
+    def current(self, hashed):
+        try:
+            return os.path.exists(self.result) and open(self.stamp).read() == hashed
+        except OSError:
+            return False
+
+    def run(self):
+        """Bring the result up to date. True if it was made anew."""
+        os.makedirs(paths.STAMPS, exist_ok=True)
+        os.makedirs(paths.LOGS, exist_ok=True)
+        start = time.monotonic()
+        with open(self.stamp + '.lock', 'w') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            hashed = digest(*self.inputs())
+            if self.current(hashed):
+                times.append((self.name, 0.0, False))
+                return False
+            say.line('%s: at most %d s' % (self.name, self.budget))
+            with open(self.log, 'w') as log, say.Progress(self.name, self.log, self.budget):
+                try:
+                    self.make(log)
+                except subprocess.CalledProcessError as error:
+                    raise LabError('%s failed (status %d): %s\n%s' % (
+                        self.name, error.returncode, self.log, tail(self.log))) from None
+                except subprocess.TimeoutExpired:
+                    raise LabError('%s took more than %d s: %s' % (
+                        self.name, self.budget, self.log)) from None
+            with open(self.stamp, 'w') as file:
+                file.write(hashed)
+        took = time.monotonic() - start
+        times.append((self.name, took, True))
+        say.line('%s: %s' % (self.name, say.seconds(took)))
+        return True
+
+
+def tail(path, lines=15):
+    with open(path, errors='replace') as file:
+        return ''.join('    ' + text for text in file.readlines()[-lines:]).rstrip()
