@@ -102,6 +102,16 @@ static int check(const struct skua_cmd *cmd, const struct command *c)
 	return SKUA_CMD_OK;
 }
 
+int cmd_drain(struct skua_dev *dev)
+{
+	struct cmdq *q = &dev->cmdq;
+
+	if (!q->draining)
+		q->ticket = port_ticket(dev->port);
+	q->draining = !port_drained(dev->port, q->ticket);
+	return q->draining ? -1 : SKUA_CMD_OK;
+}
+
 int cmd_output(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const void *out, uint32_t len)
 {
 	const struct skua_cmd_hdr *hdr = &dev->cmdq.cmd.hdr;
@@ -282,7 +292,6 @@ bool cmdq_run(struct skua_dev *dev)
 	q->busy = status < 0;
 	if (q->busy || !dev_running(dev))
 		return true;
-	q->draining = false;
 	complete(dev, &cpl, status);
 	async_event_retry(dev);
 	return true;

@@ -30,9 +30,10 @@ static void free_objects(struct skua_dev *dev)
  * what they have sent to us meanwhile is taken, so two that wait cannot stop each other. */
 static void drain(struct skua_dev *dev)
 {
+	uint64_t ticket = port_ticket(dev->port);
 	struct skua_dev *other;
 
-	while (!port_drained(dev->port))
+	while (!port_drained(dev->port, ticket))
 		TAILQ_FOREACH(other, &dev->engine->devices, engine_entry)
 			port_receive(other->port);
 }

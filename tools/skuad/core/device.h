@@ -122,6 +122,7 @@ struct cmdq {
 	uint32_t cpl_pi;
 	bool busy;			/* cmd goes on */
 	bool loading, draining;		/* the part of it that goes on */
+	uint64_t ticket;		/* draining: up to here */
 	bool awake;			/* the ring is looked at */
 	struct skua_cmd cmd;
 	struct pages pages;
@@ -215,6 +216,10 @@ int cmd_query_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+
+/* The last part of a command that takes memory away: SKUA_CMD_OK when no train refers to it any
+ * more, -1 to be called again. */
+int cmd_drain(struct skua_dev *dev);
 
 /* Write @len bytes to the command's output buffer, or as many as it takes. */
 int cmd_output(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const void *out, uint32_t len);

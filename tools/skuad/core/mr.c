@@ -174,15 +174,12 @@ int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	struct mr *mr = numtab_get(&dev->mrs, key >> 8);
 
 	(void)cpl;
-	if (dev->cmdq.draining)		/* the second part: trains that refer to it are over */
-		return port_drained(dev->port) ? SKUA_CMD_OK : -1;
+	if (dev->cmdq.draining)
+		return cmd_drain(dev);
 	if (!mr || mr->key != key)
 		return SKUA_CMD_BAD_OBJECT;
 	mr_free(dev, mr);
-	if (port_drained(dev->port))
-		return SKUA_CMD_OK;
-	dev->cmdq.draining = true;
-	return -1;
+	return cmd_drain(dev);
 }
 
 void mr_free_all(struct skua_dev *dev)

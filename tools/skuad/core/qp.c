@@ -276,7 +276,7 @@ int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	err_list_leave(qp);
 	timer_cancel(&dev->engine->timers, &qp->timer);
 	qp->state = SKUA_QPS_RESET;
-	if (!port_drained(dev->port))
+	if (cmd_drain(dev))
 		return -1;
 	qp_unref(qp);
 	qp_free(dev, qp);
@@ -430,8 +430,7 @@ static int modify_to_reset(struct skua_dev *dev, struct skua_qp *qp)
 {
 	qp_deactivate(qp);
 	qp->state = SKUA_QPS_RESET;
-	dev->cmdq.draining = !port_drained(dev->port);
-	if (dev->cmdq.draining)
+	if (cmd_drain(dev))
 		return -1;
 	qp_reset(qp);
 	return SKUA_CMD_OK;
@@ -470,6 +469,7 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (to == SKUA_QPS_RESET)
 		return modify_to_reset(dev, qp);
 	if (to == SKUA_QPS_ERR) {
+		qp->resp.reads_tail = qp->resp.reads_head;	/* nothing is answered any more */
 		qp_to_err(qp);
 		return SKUA_CMD_OK;
 	}

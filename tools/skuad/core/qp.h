@@ -21,6 +21,7 @@ struct send_wqe {
 	uint8_t num_sge;
 	uint8_t status, vendor_err;	/* a fault found here; else success */
 	bool begun;			/* LOCAL_INV: the key is no good any more */
+	uint64_t ticket;		/* LOCAL_INV: of the trains that may refer to the region */
 	bool done;			/* READ, LOCAL_INV, NOP: carried out */
 	uint32_t cookie;
 	uint32_t sq_ci;			/* index behind it */

@@ -5,7 +5,7 @@
  * Ports are made before engines run and live as long as their device. Sending is done on the
  * thread of the sender's engine. A port on the same engine takes a train at once: when
  * port_send_train() returns, its payload has been copied. For a port on another engine the
- * train waits in a ring, and its payload is referred to until port_drained() says otherwise.
+ * train waits in a ring, and its payload is referred to until port_passed() or port_drained() says otherwise.
  */
 #ifndef SKUAD_LINK_PORT_H
 #define SKUAD_LINK_PORT_H
@@ -56,8 +56,13 @@ enum port_result port_send_frame(struct link_port *port, const struct seglist *f
 /* Take what other engines' ports have sent to this one. True if there was anything. */
 bool port_receive(struct link_port *port);
 
-/* No train that this port sent refers to memory of its device any more. */
-bool port_drained(const struct link_port *port);
+/*
+ * To take memory away: take a ticket after nothing new can refer to it; when the port has
+ * drained up to the ticket, no train that was sent before refers to memory of its device any
+ * more. What is sent later does not prolong the wait.
+ */
+uint64_t port_ticket(const struct link_port *port);
+bool port_drained(const struct link_port *port, uint64_t ticket);
 
 /* The device's side: called on its engine's thread (core/port.c). */
 void skua_dev_rx_train(struct skua_dev *dev, const struct train *t);

@@ -22,6 +22,7 @@
 #define WIRE_PREFIX	"wire:"
 
 struct ring_slot {
+	uint64_t seq;			/* the producer's; of all that its port sent */
 	struct train train;
 	struct roce_path path;
 	uint8_t *frame;			/* not NULL: an Ethernet frame instead */
@@ -48,6 +49,7 @@ struct link_port {
 	struct engine *engine;
 	struct wire *wire;
 	struct link_port *next;		/* on the wire */
+	uint64_t seq;			/* of the last train or frame that went into a ring */
 	uint64_t mac;			/* atomic */
 	bool up;			/* atomic */
 	struct capture *capture;
@@ -236,6 +238,7 @@ static struct ring_slot *ring_slot(struct port_ring *ring)
 
 static void ring_publish(struct port_ring *ring)
 {
+	ring->slot[ring->head % RING_SIZE].seq = ++ring->from->seq;
 	__atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
 	engine_kick(ring->to->engine);
 }
@@ -313,11 +316,19 @@ bool port_passed(const struct port_mark *mark)
 	       (int32_t)(__atomic_load_n(&mark->ring->tail, __ATOMIC_ACQUIRE) - mark->head) > 0;
 }
 
-bool port_drained(const struct link_port *port)
+uint64_t port_ticket(const struct link_port *port)
 {
-	for (const struct port_ring *r = port->out; r; r = r->next_out)
-		if (__atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) != r->head)
+	return port->seq;
+}
+
+bool port_drained(const struct link_port *port, uint64_t ticket)
+{
+	for (const struct port_ring *r = port->out; r; r = r->next_out) {
+		uint32_t tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+
+		if (tail != r->head && r->slot[tail % RING_SIZE].seq <= ticket)
 			return false;
+	}
 	return true;
 }
 

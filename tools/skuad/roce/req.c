@@ -184,8 +184,10 @@ static bool run_local(struct skua_qp *qp, struct send_wqe *wqe)
 			return true;
 		}
 		/* It is a fence: trains of any QP may still refer to the region. */
+		if (!wqe->begun)
+			wqe->ticket = port_ticket(qp->dev->port);
 		wqe->begun = true;
-		req->busy = !port_drained(qp->dev->port);
+		req->busy = !port_drained(qp->dev->port, wqe->ticket);
 		if (req->busy)
 			return false;
 	}
