@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Commands, each a typed function: the only place where command bodies are filled in.
+ */
+#include <linux/etherdevice.h>
+
+#include <linux/skua/command.h>
+
+#include "skua.h"
+
+static void skua_cmd_begin(struct skua_cmd *cmd, enum skua_cmd_opcode opcode)
+{
+	memset(cmd, 0, sizeof(*cmd));
+	cmd->hdr.opcode = cpu_to_le16(opcode);
+}
+
+static void skua_cmd_begin_port(struct skua_cmd *cmd, enum skua_cmd_opcode opcode)
+{
+	skua_cmd_begin(cmd, opcode);
+	cmd->hdr.port = 1;
+}
+
+static int skua_cmd_query(struct skua_nic *nic, struct skua_cmd *cmd, void *out, u32 size)
+{
+	return skua_cmdq_exec(nic, cmd, out, size, NULL);
+}
+
+static int skua_cmd_create(struct skua_nic *nic, struct skua_cmd *cmd, u32 *number)
+{
+	struct skua_cmd_result result;
+	int err;
+
+	err = skua_cmdq_exec(nic, cmd, NULL, 0, &result);
+	if (!err)
+		*number = result.number;
+	return err;
+}
+
+/*
+ * Destroying does not fail: a device that refuses has lost track of its objects, and is taken
+ * out of service, so that the object's memory is safe when this returns.
+ */
+static void skua_cmd_destroy(struct skua_nic *nic, enum skua_cmd_opcode opcode, u32 number)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, opcode);
+	cmd.object.number = cpu_to_le32(number);
+	if (!skua_cmdq_exec(nic, &cmd, NULL, 0, NULL))
+		return;
+	skua_health_dead(nic, "it refused to destroy an object");
+	skua_health_wait_fenced(nic);
+}
+
+int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
+{
+	struct skua_device_caps caps;
+	struct skua_cmd cmd;
+	int err;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_QUERY_DEVICE);
+	err = skua_cmd_query(nic, &cmd, &caps, sizeof(caps));
+	if (err)
+		return err;
+
+	memcpy(limits->guid, caps.guid, sizeof(limits->guid));
+	limits->max_mr_size = le64_to_cpu(caps.max_mr_size);
+	limits->max_pages = le64_to_cpu(caps.max_pages);
+	limits->clock_khz = le32_to_cpu(caps.clock_khz);
+	limits->fw_version = le32_to_cpu(caps.fw_version);
+	limits->max_eq = le32_to_cpu(caps.max_eq);
+	limits->max_pd = le32_to_cpu(caps.max_pd);
+	limits->max_cq = le32_to_cpu(caps.max_cq);
+	limits->max_qp = le32_to_cpu(caps.max_qp);
+	limits->max_mr = le32_to_cpu(caps.max_mr);
+	limits->max_cqe = le32_to_cpu(caps.max_cqe);
+	limits->max_sq_blocks = le32_to_cpu(caps.max_sq_blocks);
+	limits->max_rq_entries = le32_to_cpu(caps.max_rq_entries);
+	limits->max_eqe = le32_to_cpu(caps.max_eqe);
+	limits->num_db_pages = le32_to_cpu(caps.num_db_pages);
+	limits->reserved_lkey = le32_to_cpu(caps.reserved_lkey);
+	limits->max_msg_size = le32_to_cpu(caps.max_msg_size);
+	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
+	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
+	limits->max_inline = le16_to_cpu(caps.max_inline);
+	limits->max_rd_atomic = le16_to_cpu(caps.max_rd_atomic);
+	limits->gid_table_len = le16_to_cpu(caps.gid_table_len);
+	limits->pkey_table_len = le16_to_cpu(caps.pkey_table_len);
+	limits->num_ports = caps.num_ports;
+	limits->cmd_timeout = caps.cmd_timeout;
+	return 0;
+}
+
+int skua_cmd_query_port(struct skua_dev *dev, struct skua_port_attr *attr)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin_port(&cmd, SKUA_CMD_QUERY_PORT);
+	return skua_cmd_query(to_skua_nic(dev), &cmd, attr, sizeof(*attr));
+}
+EXPORT_SYMBOL_GPL(skua_cmd_query_port);
+
+int skua_cmd_set_port(struct skua_nic *nic, const struct skua_cmd_set_port *set)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin_port(&cmd, SKUA_CMD_SET_PORT);
+	cmd.set_port = *set;
+	return skua_cmdq_exec(nic, &cmd, NULL, 0, NULL);
+}
+
+int skua_cmd_query_stats(struct skua_dev *dev, struct skua_stats *stats)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_QUERY_STATS);
+	return skua_cmd_query(to_skua_nic(dev), &cmd, stats, sizeof(*stats));
+}
+EXPORT_SYMBOL_GPL(skua_cmd_query_stats);
+
+int skua_cmd_set_gid(struct skua_dev *dev, u16 index, const u8 gid[16], const u8 mac[6], u16 vlan)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin_port(&cmd, SKUA_CMD_SET_GID);
+	memcpy(cmd.set_gid.gid, gid, sizeof(cmd.set_gid.gid));
+	ether_addr_copy(cmd.set_gid.mac, mac);
+	cmd.set_gid.vlan = cpu_to_le16(vlan);
+	cmd.set_gid.index = cpu_to_le16(index);
+	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_set_gid);
+
+int skua_cmd_clear_gid(struct skua_dev *dev, u16 index)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin_port(&cmd, SKUA_CMD_SET_GID);
+	cmd.set_gid.index = cpu_to_le16(index);
+	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_clear_gid);
+
+int skua_cmd_create_eq(struct skua_nic *nic, const struct skua_cmd_create_eq *create, u32 *eqn)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_EQ);
+	cmd.create_eq = *create;
+	return skua_cmd_create(nic, &cmd, eqn);
+}
+
+void skua_cmd_destroy_eq(struct skua_nic *nic, u32 eqn)
+{
+	skua_cmd_destroy(nic, SKUA_CMD_DESTROY_EQ, eqn);
+}
+
+int skua_cmd_create_pd(struct skua_dev *dev, u32 *pdn)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_PD);
+	return skua_cmd_create(to_skua_nic(dev), &cmd, pdn);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_create_pd);
+
+void skua_cmd_destroy_pd(struct skua_dev *dev, u32 pdn)
+{
+	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_PD, pdn);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_destroy_pd);
+
+int skua_cmd_create_cq(struct skua_dev *dev, const struct skua_cq_params *params, u32 *cqn)
+{
+	struct skua_nic *nic = to_skua_nic(dev);
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_CQ);
+	cmd.create_cq.eqn = cpu_to_le32(nic->comp_eqs[params->vector].eqn);
+	cmd.create_cq.log_size = params->log_size;
+	cmd.create_cq.db_page = cpu_to_le32(params->db_page);
+	cmd.create_cq.dbr_addr = cpu_to_le64(params->dbr);
+	cmd.create_cq.ring = *params->ring;
+	return skua_cmd_create(nic, &cmd, cqn);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_create_cq);
+
+void skua_cmd_destroy_cq(struct skua_dev *dev, u32 cqn)
+{
+	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_CQ, cqn);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_destroy_cq);
+
+int skua_cmd_create_qp(struct skua_dev *dev, const struct skua_qp_params *params, u32 *qpn)
+{
+	struct skua_cmd_create_qp *create;
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_QP);
+	create = &cmd.create_qp;
+	create->pdn = cpu_to_le32(params->pdn);
+	create->type = params->type;
+	create->send_cqn = cpu_to_le32(params->send_cqn);
+	create->recv_cqn = cpu_to_le32(params->recv_cqn);
+	create->flags = cpu_to_le32(params->privileged ? SKUA_QP_PRIVILEGED : 0);
+	create->db_page = cpu_to_le32(params->db_page);
+	create->qp_handle = cpu_to_le64(params->handle);
+	if (params->sq) {
+		create->log_sq_blocks = params->log_sq_blocks;
+		create->sq_dbr_addr = cpu_to_le64(params->sq_dbr);
+		create->sq = *params->sq;
+	}
+	if (params->rq) {
+		create->log_rq_size = params->log_rq_size;
+		create->log_rq_stride = params->log_rq_stride;
+		create->rq_dbr_addr = cpu_to_le64(params->rq_dbr);
+		create->rq = *params->rq;
+	}
+	return skua_cmd_create(to_skua_nic(dev), &cmd, qpn);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_create_qp);
+
+int skua_cmd_modify_qp(struct skua_dev *dev, u32 qpn, u32 mask, const struct skua_qp_attr *attr)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_MODIFY_QP);
+	cmd.modify_qp.qpn = cpu_to_le32(qpn);
+	cmd.modify_qp.mask = cpu_to_le32(mask);
+	cmd.modify_qp.attr = *attr;
+	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_modify_qp);
+
+int skua_cmd_query_qp(struct skua_dev *dev, u32 qpn, struct skua_qp_attr *attr)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_QUERY_QP);
+	cmd.object.number = cpu_to_le32(qpn);
+	return skua_cmd_query(to_skua_nic(dev), &cmd, attr, sizeof(*attr));
+}
+EXPORT_SYMBOL_GPL(skua_cmd_query_qp);
+
+void skua_cmd_destroy_qp(struct skua_dev *dev, u32 qpn)
+{
+	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_QP, qpn);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_destroy_qp);
+
+int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params, u32 *key)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_MR);
+	cmd.create_mr.pdn = cpu_to_le32(params->pdn);
+	cmd.create_mr.access = cpu_to_le32(params->access);
+	cmd.create_mr.type = params->type;
+	cmd.create_mr.iova = cpu_to_le64(params->iova);
+	cmd.create_mr.length = cpu_to_le64(params->length);
+	if (params->pages)
+		cmd.create_mr.pages = *params->pages;
+	return skua_cmd_create(to_skua_nic(dev), &cmd, key);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_create_mr);
+
+void skua_cmd_destroy_mr(struct skua_dev *dev, u32 key)
+{
+	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_MR, key);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_destroy_mr);

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The command queue.
+ *
+ * Theory of operation: a command goes into the ring slot of the producer index, and that index,
+ * free-running, is its id. The slot is the command's until its waiter has read the result, so
+ * that neither ring can be overrun; if the slot at the producer index is still taken, by a slow
+ * command of the last pass, newcomers wait. Completions come in any order and are told apart by
+ * their id. They are taken in by the interrupt of vector 0, or, before there are interrupts, by
+ * the waiters, which poll.
+ *
+ * Outputs go to a buffer of the slot, never to the caller's memory: should the device not
+ * answer, the caller may leave as soon as the device is declared dead.
+ *
+ * A command that is not answered in time ends the device (health.c); death in turn ends all
+ * waits. So a waiter waits without limit of its own, and can never be left behind.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/delay.h>
+#include <linux/slab.h>
+
+#include <linux/skua/queue.h>
+
+#include "skua.h"
+
+#define SKUA_CMDQ_LOG_SIZE	6	/* less if the device wants less */
+#define SKUA_CMDQ_OUT_SIZE	512	/* the largest output */
+
+static_assert(sizeof(struct skua_stats) <= SKUA_CMDQ_OUT_SIZE);
+static_assert(sizeof(struct skua_device_caps) <= SKUA_CMDQ_OUT_SIZE);
+
+/**
+ * struct skua_cmd_slot - a slot of the ring, and who waits for its command
+ * @done: the result is there
+ * @busy: taken, until the waiter has read the result
+ * @waiting: the device has not answered yet
+ * @id: of the command
+ * @err: 0 or an errno, instead of an answer
+ * @status: enum skua_cmd_status
+ * @result: what the device returned
+ */
+struct skua_cmd_slot {
+	struct completion done;
+	bool busy;
+	bool waiting;
+	u32 id;
+	int err;
+	u8 status;
+	struct skua_cmd_result result;
+};
+
+/* What a status means to callers. Programs can cause all of them but the last: no messages. */
+static const int skua_cmd_errno[] = {
+	[SKUA_CMD_OK]		= 0,
+	[SKUA_CMD_BAD_OPCODE]	= -EOPNOTSUPP,
+	[SKUA_CMD_BAD_PARAM]	= -EINVAL,
+	[SKUA_CMD_BAD_OBJECT]	= -EINVAL,
+	[SKUA_CMD_BUSY]		= -EBUSY,
+	[SKUA_CMD_NO_RESOURCE]	= -ENOMEM,
+	[SKUA_CMD_BAD_STATE]	= -EINVAL,
+	[SKUA_CMD_BAD_ADDRESS]	= -EFAULT,
+	[SKUA_CMD_INTERNAL]	= -EIO,
+};
+
+int skua_cmdq_init(struct skua_nic *nic)
+{
+	struct skua_cmdq *cmdq = &nic->cmdq;
+	u32 size = BIT(SKUA_CMDQ_LOG_SIZE);
+	int err;
+	u32 i;
+
+	spin_lock_init(&cmdq->lock);
+	init_waitqueue_head(&cmdq->free);
+	cmdq->log_size = SKUA_CMDQ_LOG_SIZE;
+	cmdq->mask = size - 1;
+
+	cmdq->slots = kcalloc(size, sizeof(*cmdq->slots), GFP_KERNEL);
+	if (!cmdq->slots)
+		return -ENOMEM;
+	for (i = 0; i < size; i++)
+		init_completion(&cmdq->slots[i].done);
+
+	err = skua_mem_alloc(&nic->dev, &cmdq->ring, size * sizeof(struct skua_cmd));
+	if (err)
+		goto err_slots;
+	err = skua_mem_alloc(&nic->dev, &cmdq->cpl, size * sizeof(struct skua_cmd_cpl));
+	if (err)
+		goto err_ring;
+	err = skua_mem_alloc(&nic->dev, &cmdq->out, size * SKUA_CMDQ_OUT_SIZE);
+	if (err)
+		goto err_cpl;
+	cmdq->dbr = skua_dbr_alloc(&nic->dev, &cmdq->dbr_dma);
+	if (!cmdq->dbr) {
+		err = -ENOMEM;
+		goto err_out;
+	}
+	return 0;
+
+err_out:
+	skua_mem_free(&nic->dev, &cmdq->out);
+err_cpl:
+	skua_mem_free(&nic->dev, &cmdq->cpl);
+err_ring:
+	skua_mem_free(&nic->dev, &cmdq->ring);
+err_slots:
+	kfree(cmdq->slots);
+	return err;
+}
+
+void skua_cmdq_destroy(struct skua_nic *nic)
+{
+	struct skua_cmdq *cmdq = &nic->cmdq;
+
+	skua_dbr_free(&nic->dev, cmdq->dbr, cmdq->dbr_dma);
+	skua_mem_free(&nic->dev, &cmdq->out);
+	skua_mem_free(&nic->dev, &cmdq->cpl);
+	skua_mem_free(&nic->dev, &cmdq->ring);
+	kfree(cmdq->slots);
+}
+
+void skua_cmdq_use_events(struct skua_nic *nic, bool events)
+{
+	spin_lock_irq(&nic->cmdq.lock);
+	nic->cmdq.events = events;
+	spin_unlock_irq(&nic->cmdq.lock);
+}
+
+/*
+ * Put @cmd in the ring and tell the device. Returns its slot, ERR_PTR(-EAGAIN) if there is none
+ * free, or ERR_PTR(-EIO) if the device is dead.
+ */
+static struct skua_cmd_slot *skua_cmdq_publish(struct skua_nic *nic, const struct skua_cmd *cmd,
+					       u32 out_size)
+{
+	struct skua_cmdq *cmdq = &nic->cmdq;
+	struct skua_cmd_slot *slot;
+	struct skua_cmd *entry;
+	u32 index;
+
+	spin_lock_irq(&cmdq->lock);
+	index = cmdq->pi & cmdq->mask;
+	slot = &cmdq->slots[index];
+	if (cmdq->dead)
+		slot = ERR_PTR(-EIO);
+	else if (slot->busy)
+		slot = ERR_PTR(-EAGAIN);
+	if (IS_ERR(slot))
+		goto out;
+
+	reinit_completion(&slot->done);
+	slot->busy = true;
+	slot->waiting = true;
+	slot->id = cmdq->pi;
+	slot->err = 0;
+
+	entry = cmdq->ring.va + index * sizeof(*entry);
+	memcpy(entry, cmd, sizeof(*entry));
+	entry->hdr.id = cpu_to_le32(slot->id);
+	if (cmdq->events)
+		entry->hdr.flags = cpu_to_le16(SKUA_CMD_EVENT);
+	if (out_size) {
+		entry->hdr.out_len = cpu_to_le32(out_size);
+		entry->hdr.out_addr = cpu_to_le64(cmdq->out.dma + index * SKUA_CMDQ_OUT_SIZE);
+	}
+
+	cmdq->pi++;
+	skua_dbr_publish(cmdq->dbr, cmdq->pi);
+	if (skua_dbr_due(&nic->dev, cmdq->dbr, cmdq->pi, cmdq->pi - 1))
+		skua_db_ring(&nic->dev, SKUA_DB_CMD, 0, cmdq->pi);
+out:
+	spin_unlock_irq(&cmdq->lock);
+	return slot;
+}
+
+/* The completion at ci, NULL if it has not come yet. */
+static struct skua_cmd_cpl *skua_cmdq_next(struct skua_cmdq *cmdq)
+{
+	struct skua_cmd_cpl *cpl = cmdq->cpl.va + (cmdq->ci & cmdq->mask) * sizeof(*cpl);
+	u8 phase = cmdq->ci & (cmdq->mask + 1) ? 0 : SKUA_CMD_CPL_PHASE;
+
+	if ((READ_ONCE(cpl->flags) & SKUA_CMD_CPL_PHASE) != phase)
+		return NULL;
+	/* The rest of it, and the output, are read after the phase. */
+	dma_rmb();
+	return cpl;
+}
+
+void skua_cmdq_complete(struct skua_nic *nic)
+{
+	struct skua_cmdq *cmdq = &nic->cmdq;
+	struct skua_cmd_slot *slot;
+	struct skua_cmd_cpl *cpl;
+	unsigned long flags;
+	u32 id;
+
+	spin_lock_irqsave(&cmdq->lock, flags);
+	while (!cmdq->dead && (cpl = skua_cmdq_next(cmdq))) {
+		cmdq->ci++;
+		id = le32_to_cpu(cpl->id);
+		slot = &cmdq->slots[id & cmdq->mask];
+		if (!slot->waiting || slot->id != id) {
+			skua_health_dead(nic, "it completed a command that is not outstanding");
+			break;
+		}
+		slot->status = cpl->status;
+		slot->result.number = le32_to_cpu(cpl->number);
+		slot->result.out_len = le32_to_cpu(cpl->out_len);
+		slot->waiting = false;
+		complete(&slot->done);
+	}
+	spin_unlock_irqrestore(&cmdq->lock, flags);
+}
+
+void skua_cmdq_abort(struct skua_nic *nic)
+{
+	struct skua_cmdq *cmdq = &nic->cmdq;
+	u32 i;
+
+	spin_lock_irq(&cmdq->lock);
+	cmdq->dead = true;
+	for (i = 0; i <= cmdq->mask; i++) {
+		struct skua_cmd_slot *slot = &cmdq->slots[i];
+
+		if (!slot->waiting)
+			continue;
+		slot->err = -EIO;
+		slot->waiting = false;
+		complete(&slot->done);
+	}
+	spin_unlock_irq(&cmdq->lock);
+	wake_up_all(&cmdq->free);
+}
+
+/* Without interrupts: true if the command was answered in time. */
+static bool skua_cmdq_poll(struct skua_nic *nic, struct skua_cmd_slot *slot)
+{
+	unsigned long end = jiffies + nic->cmd_timeout;
+
+	for (;;) {
+		bool late = time_after(jiffies, end);
+
+		skua_cmdq_complete(nic);
+		if (try_wait_for_completion(&slot->done))
+			return true;
+		if (late)
+			return false;
+		usleep_range(10, 50);
+	}
+}
+
+static void skua_cmdq_wait(struct skua_nic *nic, struct skua_cmd_slot *slot)
+{
+	if (READ_ONCE(nic->cmdq.events)) {
+		if (wait_for_completion_timeout(&slot->done, nic->cmd_timeout))
+			return;
+		skua_cmdq_complete(nic);
+		if (try_wait_for_completion(&slot->done)) {
+			dev_warn_once(skua_nic_device(nic), "an interrupt was lost\n");
+			return;
+		}
+	} else if (skua_cmdq_poll(nic, slot)) {
+		return;
+	}
+	skua_health_dead(nic, "a command was not answered in time");
+	wait_for_completion(&slot->done);
+}
+
+/* Read the result and give the slot back. */
+static int skua_cmdq_finish(struct skua_nic *nic, struct skua_cmd_slot *slot, void *out,
+			    u32 out_size, struct skua_cmd_result *result)
+{
+	struct skua_cmdq *cmdq = &nic->cmdq;
+	u32 index = slot - cmdq->slots;
+	int err = slot->err;
+
+	if (!err)
+		err = slot->status < ARRAY_SIZE(skua_cmd_errno) ? skua_cmd_errno[slot->status] :
+								  -EIO;
+	if (!err && out) {
+		u32 len = min(out_size, slot->result.out_len);
+
+		memset(out, 0, out_size);
+		memcpy(out, cmdq->out.va + index * SKUA_CMDQ_OUT_SIZE, len);
+	}
+	if (!err && result)
+		*result = slot->result;
+
+	spin_lock_irq(&cmdq->lock);
+	slot->busy = false;
+	spin_unlock_irq(&cmdq->lock);
+	wake_up(&cmdq->free);
+	return err;
+}
+
+int skua_cmdq_exec(struct skua_nic *nic, struct skua_cmd *cmd, void *out, u32 out_size,
+		   struct skua_cmd_result *result)
+{
+	struct skua_cmd_slot *slot;
+
+	might_sleep();
+	if (!skua_dev_alive(&nic->dev))
+		return -EIO;
+	if (WARN_ON_ONCE(out_size > SKUA_CMDQ_OUT_SIZE))
+		return -EINVAL;
+
+	wait_event(nic->cmdq.free,
+		   (slot = skua_cmdq_publish(nic, cmd, out_size)) != ERR_PTR(-EAGAIN));
+	if (IS_ERR(slot))
+		return PTR_ERR(slot);
+	skua_cmdq_wait(nic, slot);
+	return skua_cmdq_finish(nic, slot, out, out_size, result);
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Health: how the driver learns that the device is dead, and what follows.
+ *
+ * Whoever finds a sign of death (a command without answer, the event, FATAL in STATUS, nonsense
+ * in a queue) calls skua_health_dead(), from any context. From that moment on commands fail at
+ * once. A work then takes the device away from host memory, by a reset, or if even that does
+ * not work by switching bus mastering off; only then do those wake up who wait for commands, and
+ * may memory be freed. Creating fails on a dead device, destroying succeeds.
+ *
+ * A dead device stays dead until the driver is bound again.
+ */
+#include "skua.h"
+
+#define SKUA_HEALTH_INTERVAL	(2 * HZ)
+
+static bool skua_health_is(struct skua_nic *nic, enum skua_state state)
+{
+	/* Acquire: who sees that the device is dead sees the cause, too. */
+	return atomic_read_acquire(&nic->health.state) == state;
+}
+
+bool skua_dev_alive(struct skua_dev *dev)
+{
+	return skua_health_is(to_skua_nic(dev), SKUA_STATE_ALIVE);
+}
+EXPORT_SYMBOL_GPL(skua_dev_alive);
+
+int skua_notifier_register(struct skua_dev *dev, struct notifier_block *nb)
+{
+	return blocking_notifier_chain_register(&to_skua_nic(dev)->notifier, nb);
+}
+EXPORT_SYMBOL_GPL(skua_notifier_register);
+
+void skua_notifier_unregister(struct skua_dev *dev, struct notifier_block *nb)
+{
+	blocking_notifier_chain_unregister(&to_skua_nic(dev)->notifier, nb);
+}
+EXPORT_SYMBOL_GPL(skua_notifier_unregister);
+
+void skua_health_dead(struct skua_nic *nic, const char *why)
+{
+	struct skua_nic_health *health = &nic->health;
+
+	if (atomic_cmpxchg(&health->state, SKUA_STATE_ALIVE, SKUA_STATE_DYING) != SKUA_STATE_ALIVE)
+		return;
+	health->why = why;
+	queue_work(nic->wq, &health->dead);
+}
+
+/* After this the device reaches no host memory (RST-4, RST-6). */
+static void skua_health_fence(struct skua_nic *nic)
+{
+	if (!skua_regs_reset(nic))
+		return;
+	pci_clear_master(nic->dev.pdev);
+}
+
+static void skua_health_dead_work(struct work_struct *work)
+{
+	struct skua_nic_health *health = container_of(work, struct skua_nic_health, dead);
+	struct skua_nic *nic = container_of(health, struct skua_nic, health);
+
+	dev_err(skua_nic_device(nic), "device is dead: %s (status %#x, health: %s)\n", health->why,
+		skua_regs_status(nic), skua_regs_health(nic));
+	skua_health_fence(nic);
+	atomic_set_release(&health->state, SKUA_STATE_DEAD);
+	complete_all(&health->fenced);
+	skua_cmdq_abort(nic);
+	skua_netdev_dead(nic);
+	blocking_notifier_call_chain(&nic->notifier, SKUA_NOTICE_DEAD, NULL);
+}
+
+void skua_health_wait_fenced(struct skua_nic *nic)
+{
+	wait_for_completion(&nic->health.fenced);
+}
+
+static void skua_health_poll_work(struct work_struct *work)
+{
+	struct skua_nic_health *health = container_of(work, struct skua_nic_health, poll.work);
+	struct skua_nic *nic = container_of(health, struct skua_nic, health);
+	u32 status = skua_regs_status(nic);
+
+	if (status == U32_MAX)
+		skua_health_dead(nic, "it is gone from the bus");
+	else if (status & SKUA_STATUS_FATAL)
+		skua_health_dead(nic, "it is in the fatal state");
+	else if (!(status & SKUA_STATUS_ENABLED))
+		skua_health_dead(nic, "it was reset by someone else");
+	if (skua_dev_alive(&nic->dev))
+		queue_delayed_work(nic->wq, &health->poll, SKUA_HEALTH_INTERVAL);
+}
+
+void skua_health_check(struct skua_nic *nic)
+{
+	mod_delayed_work(nic->wq, &nic->health.poll, 0);
+}
+
+void skua_health_init(struct skua_nic *nic)
+{
+	struct skua_nic_health *health = &nic->health;
+
+	atomic_set(&health->state, SKUA_STATE_ALIVE);
+	init_completion(&health->fenced);
+	INIT_WORK(&health->dead, skua_health_dead_work);
+	INIT_DELAYED_WORK(&health->poll, skua_health_poll_work);
+}
+
+void skua_health_start(struct skua_nic *nic)
+{
+	queue_delayed_work(nic->wq, &nic->health.poll, SKUA_HEALTH_INTERVAL);
+}
+
+void skua_health_stop(struct skua_nic *nic)
+{
+	cancel_delayed_work_sync(&nic->health.poll);
+	flush_work(&nic->health.dead);
+}

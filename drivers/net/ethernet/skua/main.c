@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * skua.ko: binding to the PCI function, and letting go of it.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/dmapool.h>
+#include <linux/io.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "skua.h"
+
+#define SKUA_BARS	(BIT(SKUA_BAR_REGS) | BIT(SKUA_BAR_DOORBELL))
+
+/* Until the device has said otherwise (CMD-7). */
+#define SKUA_CMD_TIMEOUT	(5 * HZ)
+
+static struct skua_nic *skua_nic_alloc(struct pci_dev *pdev)
+{
+	struct skua_nic *nic;
+
+	nic = kzalloc(sizeof(*nic), GFP_KERNEL);
+	if (!nic)
+		return NULL;
+	nic->dev.pdev = pdev;
+	nic->cmd_timeout = SKUA_CMD_TIMEOUT;
+	xa_init(&nic->cqs);
+	xa_init(&nic->qps);
+	ida_init(&nic->db_ids);
+	BLOCKING_INIT_NOTIFIER_HEAD(&nic->notifier);
+	mutex_init(&nic->port.lock);
+	skua_health_init(nic);
+	nic->wq = alloc_workqueue(SKUA_NAME "-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, pci_name(pdev));
+	if (!nic->wq)
+		goto err_free;
+	return nic;
+
+err_free:
+	kfree(nic);
+	return NULL;
+}
+
+static void skua_nic_free(struct skua_nic *nic)
+{
+	WARN_ON(!xa_empty(&nic->cqs));
+	WARN_ON(!xa_empty(&nic->qps));
+	WARN_ON(!ida_is_empty(&nic->db_ids));
+	destroy_workqueue(nic->wq);
+	ida_destroy(&nic->db_ids);
+	mutex_destroy(&nic->port.lock);
+	kfree(nic);
+}
+
+static int skua_bars_map(struct skua_nic *nic)
+{
+	struct pci_dev *pdev = nic->dev.pdev;
+	int err;
+
+	if (pci_resource_len(pdev, SKUA_BAR_REGS) < SKUA_BAR_REGS_SIZE ||
+	    pci_resource_len(pdev, SKUA_BAR_DOORBELL) < SKUA_DB_PAGES_SIZE) {
+		dev_err(&pdev->dev, "BARs are too small\n");
+		return -ENODEV;
+	}
+	err = pci_request_selected_regions(pdev, SKUA_BARS, SKUA_NAME);
+	if (err)
+		return err;
+	nic->regs = pci_iomap(pdev, SKUA_BAR_REGS, SKUA_BAR_REGS_SIZE);
+	if (!nic->regs) {
+		err = -ENOMEM;
+		goto err_regions;
+	}
+	nic->dev.db = pci_iomap(pdev, SKUA_BAR_DOORBELL, SKUA_PAGE_SIZE);
+	if (!nic->dev.db) {
+		err = -ENOMEM;
+		goto err_regs;
+	}
+	return 0;
+
+err_regs:
+	pci_iounmap(pdev, nic->regs);
+err_regions:
+	pci_release_selected_regions(pdev, SKUA_BARS);
+	return err;
+}
+
+static void skua_bars_unmap(struct skua_nic *nic)
+{
+	pci_iounmap(nic->dev.pdev, nic->dev.db);
+	pci_iounmap(nic->dev.pdev, nic->regs);
+	pci_release_selected_regions(nic->dev.pdev, SKUA_BARS);
+}
+
+/* What the kernel's own queues need; what RDMA needs besides, skua_ib checks. */
+static int skua_limits_check(struct skua_nic *nic)
+{
+	const struct skua_limits *limits = &nic->dev.limits;
+	struct pci_dev *pdev = nic->dev.pdev;
+	const struct {
+		const char *name;
+		u64 value;
+		u64 min;
+	} needs[] = {
+		{ "num_ports", limits->num_ports, 1 },
+		{ "cmd_timeout", limits->cmd_timeout, 1 },
+		{ "clock_khz", limits->clock_khz, 1 },
+		{ "num_db_pages", limits->num_db_pages, 1 },
+		{ "max_eq", limits->max_eq, 2 },
+		{ "max_eqe", limits->max_eqe, 2 },
+		{ "max_pd", limits->max_pd, 1 },
+		{ "max_cq", limits->max_cq, 1 },
+		{ "max_qp", limits->max_qp, 1 },
+		{ "max_cqe", limits->max_cqe, 64 },
+		{ "max_sq_blocks", limits->max_sq_blocks, 64 },
+		{ "max_rq_entries", limits->max_rq_entries, 16 },
+		{ "max_send_sge", limits->max_send_sge, 2 },
+		{ "max_recv_sge", limits->max_recv_sge, 1 },
+		{ "max_pages", limits->max_pages, 16 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(needs); i++) {
+		if (needs[i].value >= needs[i].min)
+			continue;
+		dev_err(&pdev->dev, "limit %s is %llu, at least %llu is needed\n", needs[i].name,
+			needs[i].value, needs[i].min);
+		return -ENODEV;
+	}
+	if (pci_resource_len(pdev, SKUA_BAR_DOORBELL) / SKUA_PAGE_SIZE < limits->num_db_pages) {
+		dev_err(&pdev->dev, "limit num_db_pages is %u, more than its BAR holds\n",
+			limits->num_db_pages);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+/* From reset to a device that answers commands, and whose limits will do. */
+static int skua_bring_up(struct skua_nic *nic)
+{
+	int err;
+
+	err = skua_regs_reset(nic);
+	if (err)
+		return err;
+	err = skua_regs_negotiate(nic);
+	if (err)
+		return err;
+
+	nic->dbr_pool = dma_pool_create(SKUA_NAME "-dbr", skua_nic_device(nic),
+					sizeof(struct skua_dbr), sizeof(struct skua_dbr), 0);
+	if (!nic->dbr_pool)
+		return -ENOMEM;
+	err = skua_cmdq_init(nic);
+	if (err)
+		goto err_pool;
+
+	pci_set_master(nic->dev.pdev);
+	err = skua_regs_enable(nic);
+	if (err)
+		goto err_reset;
+	err = skua_cmd_query_device(nic, &nic->dev.limits);
+	if (err) {
+		dev_err(skua_nic_device(nic), "QUERY_DEVICE failed, error %d\n", err);
+		goto err_reset;
+	}
+	err = skua_limits_check(nic);
+	if (err)
+		goto err_reset;
+	nic->cmd_timeout = nic->dev.limits.cmd_timeout * HZ;
+	return 0;
+
+err_reset:
+	skua_health_stop(nic);
+	skua_regs_reset(nic);
+	pci_clear_master(nic->dev.pdev);
+	skua_cmdq_destroy(nic);
+err_pool:
+	dma_pool_destroy(nic->dbr_pool);
+	return err;
+}
+
+static void skua_shut_down(struct skua_nic *nic)
+{
+	skua_health_stop(nic);
+	skua_regs_reset(nic);
+	pci_clear_master(nic->dev.pdev);
+	skua_cmdq_destroy(nic);
+	dma_pool_destroy(nic->dbr_pool);
+}
+
+static int skua_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct skua_nic *nic;
+	int err;
+
+	err = pci_enable_device_mem(pdev);
+	if (err)
+		return dev_err_probe(&pdev->dev, err, "cannot be enabled\n");
+	nic = skua_nic_alloc(pdev);
+	if (!nic) {
+		err = -ENOMEM;
+		goto err_disable;
+	}
+	err = skua_bars_map(nic);
+	if (err)
+		goto err_free;
+	err = skua_regs_identify(nic);
+	if (err)
+		goto err_bars;
+	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	if (err)
+		goto err_bars;
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+
+	err = skua_bring_up(nic);
+	if (err)
+		goto err_bars;
+	err = skua_eqs_create(nic);
+	if (err)
+		goto err_shut_down;
+	err = skua_netdev_create(nic);
+	if (err)
+		goto err_eqs;
+	pci_set_drvdata(pdev, nic);
+	err = skua_rdma_add(nic);
+	if (err)
+		goto err_netdev;
+	skua_health_start(nic);
+	return 0;
+
+err_netdev:
+	skua_netdev_destroy(nic);
+err_eqs:
+	skua_eqs_destroy(nic);
+err_shut_down:
+	skua_shut_down(nic);
+err_bars:
+	skua_bars_unmap(nic);
+err_free:
+	skua_nic_free(nic);
+err_disable:
+	pci_disable_device(pdev);
+	return err;
+}
+
+static void skua_remove(struct pci_dev *pdev)
+{
+	struct skua_nic *nic = pci_get_drvdata(pdev);
+
+	skua_rdma_remove(nic);
+	skua_netdev_destroy(nic);
+	skua_eqs_destroy(nic);
+	skua_shut_down(nic);
+	skua_bars_unmap(nic);
+	skua_nic_free(nic);
+	pci_disable_device(pdev);
+}
+
+/* Before another kernel starts: nothing may write to memory any more. */
+static void skua_shutdown(struct pci_dev *pdev)
+{
+	struct skua_nic *nic = pci_get_drvdata(pdev);
+
+	skua_health_dead(nic, "the machine is shut down");
+	skua_health_stop(nic);
+	pci_clear_master(pdev);
+}
+
+/*
+ * A reset from outside (function level, of the bus) takes all objects away. Nothing is
+ * rebuilt: the device is dead to its users, until the driver is bound again.
+ */
+static void skua_reset_prepare(struct pci_dev *pdev)
+{
+	struct skua_nic *nic = pci_get_drvdata(pdev);
+
+	skua_health_dead(nic, "it is about to be reset");
+	skua_health_stop(nic);
+}
+
+static void skua_reset_done(struct pci_dev *pdev)
+{
+	dev_info(&pdev->dev, "was reset; bind the driver again to use it\n");
+}
+
+static const struct pci_error_handlers skua_err_handler = {
+	.reset_prepare = skua_reset_prepare,
+	.reset_done = skua_reset_done,
+};
+
+static const struct pci_device_id skua_ids[] = {
+	{ PCI_DEVICE(SKUA_PCI_VENDOR_ID, SKUA_PCI_DEVICE_ID) },
+	{}
+};
+MODULE_DEVICE_TABLE(pci, skua_ids);
+
+static struct pci_driver skua_driver = {
+	.name = SKUA_NAME,
+	.id_table = skua_ids,
+	.probe = skua_probe,
+	.remove = skua_remove,
+	.shutdown = skua_shutdown,
+	.err_handler = &skua_err_handler,
+};
+module_pci_driver(skua_driver);
+
+MODULE_DESCRIPTION("Skua Ethernet and RDMA NIC");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Memory that host and device share: rings and records of the kernel, and page lists, which
+ * describe any memory to the device.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/dmapool.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "skua.h"
+
+static_assert(sizeof(struct skua_dbr) == sizeof(struct skua_cq_dbr));
+static_assert(sizeof(struct skua_dbr) == sizeof(struct skua_eq_dbr));
+
+int skua_mem_alloc(struct skua_dev *dev, struct skua_mem *mem, size_t size)
+{
+	/* The DMA API aligns coherent memory to its size if that is a power of two. */
+	mem->size = max_t(size_t, roundup_pow_of_two(size), PAGE_SIZE);
+	mem->va = dma_alloc_coherent(skua_dma_dev(dev), mem->size, &mem->dma,
+				     GFP_KERNEL | __GFP_NOWARN);
+	return mem->va ? 0 : -ENOMEM;
+}
+EXPORT_SYMBOL_GPL(skua_mem_alloc);
+
+void skua_mem_free(struct skua_dev *dev, struct skua_mem *mem)
+{
+	if (!mem->va)
+		return;
+	dma_free_coherent(skua_dma_dev(dev), mem->size, mem->va, mem->dma);
+	mem->va = NULL;
+}
+EXPORT_SYMBOL_GPL(skua_mem_free);
+
+void skua_mem_describe(const struct skua_mem *mem, struct skua_pagelist *list)
+{
+	memset(list, 0, sizeof(*list));
+	list->npages = cpu_to_le32(1);
+	list->log_page = ilog2(mem->size);
+	list->addr[0] = cpu_to_le64(mem->dma | SKUA_PL_PRESENT);
+}
+EXPORT_SYMBOL_GPL(skua_mem_describe);
+
+void *skua_dbr_alloc(struct skua_dev *dev, dma_addr_t *dma)
+{
+	return dma_pool_zalloc(to_skua_nic(dev)->dbr_pool, GFP_KERNEL, dma);
+}
+EXPORT_SYMBOL_GPL(skua_dbr_alloc);
+
+void skua_dbr_free(struct skua_dev *dev, void *dbr, dma_addr_t dma)
+{
+	if (dbr)
+		dma_pool_free(to_skua_nic(dev)->dbr_pool, dbr, dma);
+}
+EXPORT_SYMBOL_GPL(skua_dbr_free);
+
+struct skua_list_page {
+	__le64 *entries;
+	dma_addr_t dma;
+};
+
+static u32 skua_pages_num_lists(u32 npages, u8 *level)
+{
+	u32 total = 0;
+	u32 nodes = npages;
+
+	*level = 0;
+	if (npages <= SKUA_PL_INLINE)
+		return 0;
+	do {
+		nodes = DIV_ROUND_UP(nodes, SKUA_PL_PER_PAGE);
+		total += nodes;
+		++*level;
+	} while (nodes > 1);
+	return total;
+}
+
+int skua_pages_begin(struct skua_dev *dev, struct skua_pages *pages, u64 npages,
+		     unsigned int log_page, u64 offset)
+{
+	u32 i;
+
+	memset(pages, 0, sizeof(*pages));
+	if (!npages || npages > BIT_ULL(27) || npages > dev->limits.max_pages)
+		return -EINVAL;
+	pages->npages = npages;
+	pages->nlists = skua_pages_num_lists(npages, &pages->list.level);
+	pages->list.npages = cpu_to_le32(npages);
+	pages->list.log_page = log_page;
+	pages->list.offset = cpu_to_le64(offset);
+	if (!pages->nlists)
+		return 0;
+
+	pages->lists = kvcalloc(pages->nlists, sizeof(*pages->lists), GFP_KERNEL);
+	if (!pages->lists)
+		return -ENOMEM;
+	for (i = 0; i < pages->nlists; i++) {
+		struct skua_list_page *list = &pages->lists[i];
+
+		list->entries = dma_alloc_coherent(skua_dma_dev(dev), SKUA_PAGE_SIZE, &list->dma,
+						   GFP_KERNEL);
+		if (!list->entries) {
+			skua_pages_free(dev, pages);
+			return -ENOMEM;
+		}
+		cond_resched();
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(skua_pages_begin);
+
+void skua_pages_add(struct skua_pages *pages, dma_addr_t addr)
+{
+	__le64 entry = cpu_to_le64(addr | SKUA_PL_PRESENT);
+	u32 i = pages->added++;
+
+	if (WARN_ON_ONCE(i >= pages->npages))
+		return;
+	if (!pages->nlists)
+		pages->list.addr[i] = entry;
+	else
+		pages->lists[i / SKUA_PL_PER_PAGE].entries[i % SKUA_PL_PER_PAGE] = entry;
+}
+EXPORT_SYMBOL_GPL(skua_pages_add);
+
+/* The lists of the pages stand first; behind them go lists of lists, up to the last, the root. */
+void skua_pages_end(struct skua_pages *pages)
+{
+	u32 upper, child, children, i;
+
+	WARN_ON_ONCE(pages->added != pages->npages);
+	if (!pages->nlists)
+		return;
+
+	child = 0;
+	children = DIV_ROUND_UP(pages->npages, SKUA_PL_PER_PAGE);
+	while (children > 1) {
+		upper = child + children;
+		for (i = 0; i < children; i++)
+			pages->lists[upper + i / SKUA_PL_PER_PAGE].entries[i % SKUA_PL_PER_PAGE] =
+				cpu_to_le64(pages->lists[child + i].dma | SKUA_PL_PRESENT);
+		child = upper;
+		children = DIV_ROUND_UP(children, SKUA_PL_PER_PAGE);
+	}
+	pages->list.addr[0] = cpu_to_le64(pages->lists[child].dma | SKUA_PL_PRESENT);
+}
+EXPORT_SYMBOL_GPL(skua_pages_end);
+
+void skua_pages_free(struct skua_dev *dev, struct skua_pages *pages)
+{
+	u32 i;
+
+	for (i = 0; i < pages->nlists && pages->lists[i].entries; i++) {
+		dma_free_coherent(skua_dma_dev(dev), SKUA_PAGE_SIZE, pages->lists[i].entries,
+				  pages->lists[i].dma);
+		cond_resched();
+	}
+	kvfree(pages->lists);
+	pages->lists = NULL;
+	pages->nlists = 0;
+}
+EXPORT_SYMBOL_GPL(skua_pages_free);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Sending frames: one SEND WQE for each, with an SGE for the linear part and each fragment.
+ * Every WQE is signaled, so that a frame is given back to its socket without delay.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+#include <net/netdev_queues.h>
+
+#include "eth.h"
+
+/* Stop when the longest WQE would not fit, go on when a few do. */
+#define SKUA_TX_STOP	SKUA_TX_MAX_BLOCKS
+#define SKUA_TX_START	(4 * SKUA_TX_MAX_BLOCKS)
+
+int skua_tx_alloc(struct skua_eth *eth)
+{
+	struct skua_dev *dev = &eth->nic->dev;
+	struct skua_tx *tx = &eth->tx;
+	u32 blocks = min_t(u32, SKUA_TX_BLOCKS, rounddown_pow_of_two(dev->limits.max_sq_blocks));
+	int err;
+
+	err = skua_mem_alloc(dev, &tx->mem, blocks * SKUA_WQE_BLOCK);
+	if (err)
+		return err;
+	memset(&tx->sq, 0, sizeof(tx->sq));
+	tx->sq.buf = tx->mem.va;
+	tx->sq.blocks = blocks;
+	tx->sq.dbr = skua_dbr_alloc(dev, &tx->dbr);
+	tx->frames = kvcalloc(blocks, sizeof(*tx->frames), GFP_KERNEL);
+	tx->dma = kvcalloc(blocks * SKUA_TX_SEGS, sizeof(*tx->dma), GFP_KERNEL);
+	return tx->sq.dbr && tx->frames && tx->dma ? 0 : -ENOMEM;
+}
+
+static struct skua_tx_dma *skua_tx_dma_at(struct skua_tx *tx, u32 block, unsigned int i)
+{
+	return &tx->dma[(block * SKUA_TX_SEGS + i) & (tx->sq.blocks * SKUA_TX_SEGS - 1)];
+}
+
+static void skua_tx_unmap(struct skua_eth *eth, u32 block, unsigned int num_dma)
+{
+	struct device *device = skua_nic_device(eth->nic);
+	unsigned int i;
+
+	for (i = 0; i < num_dma; i++) {
+		struct skua_tx_dma *dma = skua_tx_dma_at(&eth->tx, block, i);
+
+		if (!i)
+			dma_unmap_single(device, dma->addr, dma->length, DMA_TO_DEVICE);
+		else
+			dma_unmap_page(device, dma->addr, dma->length, DMA_TO_DEVICE);
+	}
+}
+
+static struct skua_tx_frame *skua_tx_frame_at(struct skua_tx *tx, u32 block)
+{
+	return &tx->frames[block & (tx->sq.blocks - 1)];
+}
+
+/* The QP is destroyed: what it had not sent goes with it. */
+static void skua_tx_drop_all(struct skua_eth *eth)
+{
+	struct skua_tx *tx = &eth->tx;
+	u32 block = tx->sq.ci;
+
+	while (block != tx->sq.pi) {
+		struct skua_tx_frame *frame = skua_tx_frame_at(tx, block);
+
+		skua_tx_unmap(eth, block, frame->num_dma);
+		dev_kfree_skb_any(frame->skb);
+		block += frame->nblocks;
+	}
+	tx->sq.ci = block;
+	netdev_reset_queue(eth->netdev);
+}
+
+void skua_tx_free(struct skua_eth *eth)
+{
+	struct skua_tx *tx = &eth->tx;
+
+	if (tx->frames && tx->dma)
+		skua_tx_drop_all(eth);
+	kvfree(tx->dma);
+	kvfree(tx->frames);
+	tx->dma = NULL;
+	tx->frames = NULL;
+	skua_dbr_free(&eth->nic->dev, tx->sq.dbr, tx->dbr);
+	tx->sq.dbr = NULL;
+	skua_mem_free(&eth->nic->dev, &tx->mem);
+}
+
+/* Map the frame for the device, piece by piece into the slots of its segments. */
+static int skua_tx_map(struct skua_eth *eth, struct sk_buff *skb)
+{
+	struct device *device = skua_nic_device(eth->nic);
+	struct skb_shared_info *info = skb_shinfo(skb);
+	struct skua_tx *tx = &eth->tx;
+	struct skua_tx_dma *dma;
+	unsigned int i;
+
+	dma = skua_tx_dma_at(tx, tx->sq.pi, 0);
+	dma->length = skb_headlen(skb);
+	dma->addr = dma_map_single(device, skb->data, dma->length, DMA_TO_DEVICE);
+	if (dma_mapping_error(device, dma->addr))
+		return -ENOMEM;
+
+	for (i = 0; i < info->nr_frags; i++) {
+		const skb_frag_t *frag = &info->frags[i];
+
+		dma = skua_tx_dma_at(tx, tx->sq.pi, i + 1);
+		dma->length = skb_frag_size(frag);
+		dma->addr = skb_frag_dma_map(device, frag, 0, dma->length, DMA_TO_DEVICE);
+		if (dma_mapping_error(device, dma->addr)) {
+			skua_tx_unmap(eth, tx->sq.pi, i + 1);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Build the WQE of a frame that is mapped. */
+static void skua_tx_build(struct skua_eth *eth, struct sk_buff *skb)
+{
+	u32 lkey = eth->nic->dev.limits.reserved_lkey;
+	struct skua_tx *tx = &eth->tx;
+	struct skua_tx_frame *frame = skua_tx_frame_at(tx, tx->sq.pi);
+	unsigned int num_dma = 1 + skb_shinfo(skb)->nr_frags;
+	struct skua_wqe wqe;
+	unsigned int i;
+
+	skua_wqe_begin(&tx->sq, &wqe, SKUA_WQE_SEND, SKUA_WQE_SIGNALED);
+	for (i = 0; i < num_dma; i++) {
+		struct skua_tx_dma *dma = skua_tx_dma_at(tx, tx->sq.pi, i);
+
+		skua_wqe_add_sge(&wqe, dma->addr, dma->length, lkey);
+	}
+	skua_wqe_end(&wqe);
+
+	frame->skb = skb;
+	frame->nblocks = wqe.ctrl->nblocks;
+	frame->num_dma = num_dma;
+}
+
+netdev_tx_t skua_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
+{
+	struct netdev_queue *txq = netdev_get_tx_queue(netdev, 0);
+	struct skua_eth *eth = netdev_priv(netdev);
+	struct skua_dev *dev = &eth->nic->dev;
+	struct skua_tx *tx = &eth->tx;
+	unsigned int len;
+	bool ring;
+
+	if (eth_skb_pad(skb)) {
+		len = 0;
+		goto drop_freed;
+	}
+	len = skb->len;
+	/* The device takes a frame that is too long for an error of the whole queue (ETH-4). */
+	if (unlikely(len > netdev->mtu + SKUA_FRAME_OVERHEAD))
+		goto drop;
+	if (unlikely(skb_shinfo(skb)->nr_frags >= dev->limits.max_send_sge) && skb_linearize(skb))
+		goto drop;
+	if (unlikely(skua_tx_map(eth, skb)))
+		goto drop;
+
+	skua_tx_build(eth, skb);
+	skb_tx_timestamp(skb);
+	ring = __netdev_tx_sent_queue(txq, len, netdev_xmit_more());
+	netif_txq_maybe_stop(txq, skua_sq_room(&tx->sq), SKUA_TX_STOP, SKUA_TX_START);
+	if (ring || netif_xmit_stopped(txq))
+		skua_sq_publish(dev, &tx->sq, eth->qp_watch.qpn);
+	return NETDEV_TX_OK;
+
+drop:
+	dev_kfree_skb_any(skb);
+drop_freed:
+	netdev->stats.tx_dropped++;
+	/* Frames before it may wait for the last of their batch, which this was. */
+	if (!netdev_xmit_more())
+		skua_sq_publish(dev, &tx->sq, eth->qp_watch.qpn);
+	return NETDEV_TX_OK;
+}
+
+void skua_tx_complete(struct skua_eth *eth, u32 ci, int budget)
+{
+	struct netdev_queue *txq = netdev_get_tx_queue(eth->netdev, 0);
+	unsigned int frames = 0, bytes = 0;
+	struct skua_tx *tx = &eth->tx;
+	u32 block = tx->sq.ci;
+
+	while (block != ci) {
+		struct skua_tx_frame *frame = skua_tx_frame_at(tx, block);
+
+		skua_tx_unmap(eth, block, frame->num_dma);
+		frames++;
+		bytes += frame->skb->len;
+		napi_consume_skb(frame->skb, budget);
+		frame->skb = NULL;
+		block += frame->nblocks;
+	}
+	skua_sq_retire(&tx->sq, ci);
+	dev_sw_netstats_tx_add(eth->netdev, frames, bytes);
+	netif_txq_completed_wake(txq, frames, bytes, skua_sq_room(&tx->sq), SKUA_TX_START);
+}

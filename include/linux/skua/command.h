@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Skua: commands, each a typed function.
+ *
+ * All of them sleep until the device has answered, which it does within a few seconds; if not,
+ * it is declared dead. On a dead device everything fails with -EIO, except destroying: the
+ * destroy functions have no result, and return only when the device will never again touch the
+ * object's memory.
+ */
+#ifndef LINUX_SKUA_COMMAND_H
+#define LINUX_SKUA_COMMAND_H
+
+#include <linux/types.h>
+
+#include <skua/cmd.h>
+
+struct skua_dev;
+
+int skua_cmd_query_port(struct skua_dev *dev, struct skua_port_attr *attr);
+int skua_cmd_query_stats(struct skua_dev *dev, struct skua_stats *stats);
+
+/* @vlan: 802.1Q id, or SKUA_VLAN_NONE. */
+int skua_cmd_set_gid(struct skua_dev *dev, u16 index, const u8 gid[16], const u8 mac[6], u16 vlan);
+int skua_cmd_clear_gid(struct skua_dev *dev, u16 index);
+
+int skua_cmd_create_pd(struct skua_dev *dev, u32 *pdn);
+void skua_cmd_destroy_pd(struct skua_dev *dev, u32 pdn);
+
+/**
+ * struct skua_cq_params - a CQ to create
+ * @vector: completion vector whose EQ its events go to
+ * @log_size: CQEs, log2
+ * @db_page: doorbell page that may arm it
+ * @dbr: DMA address of its record
+ * @ring: the ring
+ */
+struct skua_cq_params {
+	unsigned int vector;
+	u8 log_size;
+	u32 db_page;
+	dma_addr_t dbr;
+	const struct skua_pagelist *ring;
+};
+
+int skua_cmd_create_cq(struct skua_dev *dev, const struct skua_cq_params *params, u32 *cqn);
+void skua_cmd_destroy_cq(struct skua_dev *dev, u32 cqn);
+
+/**
+ * struct skua_qp_params - a QP to create
+ * @type: enum skua_qp_type
+ * @privileged: it may use the reserved lkey; for the kernel's own QPs only
+ * @pdn: its PD
+ * @send_cqn: CQ of the SQ
+ * @recv_cqn: CQ of the RQ
+ * @db_page: doorbell page that may ring it
+ * @handle: returned in CQEs
+ * @sq: the SQ, NULL: none
+ * @sq_dbr: DMA address of its record
+ * @log_sq_blocks: SQ: 64-byte blocks, log2
+ * @log_rq_size: RQ: entries, log2
+ * @log_rq_stride: RQ: bytes of an entry, log2
+ * @rq: the RQ, NULL: none
+ * @rq_dbr: DMA address of its record
+ */
+struct skua_qp_params {
+	enum skua_qp_type type;
+	bool privileged;
+	u32 pdn;
+	u32 send_cqn;
+	u32 recv_cqn;
+	u32 db_page;
+	u64 handle;
+	const struct skua_pagelist *sq;
+	dma_addr_t sq_dbr;
+	u8 log_sq_blocks;
+	u8 log_rq_size;
+	u8 log_rq_stride;
+	const struct skua_pagelist *rq;
+	dma_addr_t rq_dbr;
+};
+
+int skua_cmd_create_qp(struct skua_dev *dev, const struct skua_qp_params *params, u32 *qpn);
+/* @mask: SKUA_QP_ATTR_* */
+int skua_cmd_modify_qp(struct skua_dev *dev, u32 qpn, u32 mask, const struct skua_qp_attr *attr);
+int skua_cmd_query_qp(struct skua_dev *dev, u32 qpn, struct skua_qp_attr *attr);
+void skua_cmd_destroy_qp(struct skua_dev *dev, u32 qpn);
+
+/**
+ * struct skua_mr_params - an MR to create
+ * @type: enum skua_mr_type
+ * @access: SKUA_ACCESS_*
+ * @pdn: its PD
+ * @iova: address of its first byte, as WQEs and peers give it
+ * @length: bytes
+ * @pages: its memory, NULL: none (SKUA_MR_PHYS)
+ */
+struct skua_mr_params {
+	enum skua_mr_type type;
+	u32 access;
+	u32 pdn;
+	u64 iova;
+	u64 length;
+	const struct skua_pagelist *pages;
+};
+
+int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params, u32 *key);
+void skua_cmd_destroy_mr(struct skua_dev *dev, u32 key);
+
+#endif /* LINUX_SKUA_COMMAND_H */
