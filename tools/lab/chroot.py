@@ -47,10 +47,13 @@ def unshare():
 
 def words(command, cwd=None, binds=(), env=None, root=None):
     """The whole command line that runs `command` in the root."""
-    binds = list(dict.fromkeys([paths.REPO, paths.BUILD, *binds]))
+    places = []
+    for place in [paths.REPO, paths.BUILD, *binds]:
+        if not any(place == other or place.startswith(other + '/') for other in places):
+            places.append(place)
     environment = dict(ENVIRONMENT, **(env or {}))
     inner = ['sh', '-c', 'cd "$0" && exec "$@"', cwd or paths.REPO, *command]
-    return [*unshare(), 'sh', '-c', SETUP, 'chroot', root or paths.ROOT, *binds, '--',
+    return [*unshare(), 'sh', '-c', SETUP, 'chroot', root or paths.ROOT, *places, '--',
             *('%s=%s' % item for item in environment.items()), *inner]
 
 

@@ -1,0 +1,85 @@
+"""What guests boot: the root's image, and a directory a kernel (make-kernel.sh)."""
+
+import glob
+import os
+import re
+import shutil
+
+import apt
+import chroot
+import packages
+import paths
+import root
+from stage import Stage, digest
+
+IMAGE = os.path.join(paths.IMAGES, 'root.erofs')
+
+
+def _root_stamp():
+    """Changes when the root is made anew."""
+    with open(root.STAGE.stamp) as file:
+        return file.read() + str(os.stat(paths.ROOT).st_ino)
+
+
+def _image(log):
+    os.makedirs(paths.IMAGES, exist_ok=True)
+    # What is mounted there while a command runs in the root is none of it.
+    patterns = packages.NOT_IN_GUEST + [re.escape(paths.REPO[1:]) + '/.+']
+    exclude = ' '.join('--exclude-regex=' + chroot.quote('^(%s)$' % pattern) for pattern in patterns)
+    # A guest that runs keeps the file that it has open.
+    chroot.run('mkfs.erofs --quiet -U clear -x -1 {0} {1}.new {2} && mv {1}.new {1}'.format(
+        exclude, IMAGE, paths.ROOT),
+               stdout=log, stderr=log, check=True, timeout=120)
+
+
+IMAGE_STAGE = Stage('root-image', _image, lambda: [_root_stamp(), *packages.NOT_IN_GUEST], IMAGE, 60)
+
+
+def kernel(series):
+    return os.path.join(paths.KERNELS, series)
+
+
+def _debian(series):
+    """Make of Debian's packages what guests boot."""
+    def make(log):
+        release = root.releases()[series]
+        apt.update(log)
+        # What older releases have in one package, newer ones have in several.
+        parts = apt.names(r'linux-(image|binary|modules|base)-' + release.replace('+', r'\+'))
+        files = apt.download(parts, log)
+        tree, out = kernel(series) + '.tree', kernel(series)
+        shutil.rmtree(tree, ignore_errors=True)
+        script = ['mkdir -p %s' % tree] + ['dpkg-deb -x %s %s' % (chroot.quote(name), tree) for name in files]
+        script += ['image=$(ls {0}/boot/vmlinuz-* {0}/usr/lib/modules/*/vmlinuz 2>/dev/null | head -n 1)'.format(tree),
+                   '%s "$image" %s %s.new' % (paths.lab('make-kernel.sh'), tree, out)]
+        chroot.run('\n'.join(script).replace('\nimage=', '\nset +o pipefail\nimage='),
+                   stdout=log, stderr=log, check=True, timeout=180)
+        shutil.rmtree(tree)
+        shutil.rmtree(out, ignore_errors=True)
+        os.rename(out + '.new', out)
+    return make
+
+
+KERNEL_STAGES = {
+    series: Stage('kernel-' + series, _debian(series),
+                  lambda series=series: [root.releases()[series], paths.lab('make-kernel.sh')],
+                  os.path.join(kernel(series), 'modules.erofs'), 90)
+    for series in root.SERIES}
+
+
+def custom(image, modules):
+    """A kernel of the user's: the directory that guests boot, and the modules' own tree."""
+    image = os.path.realpath(image)
+    tree = os.path.realpath(modules) if modules else '-'
+    stat = [os.stat(image).st_mtime_ns]
+    if modules:
+        stat += [os.stat(name).st_mtime_ns for name in glob.glob(tree + '/lib/modules/*/modules.dep')]
+    name = 'custom-' + digest(image, tree, *stat)[:12]
+    out = kernel(name)
+
+    def make(log):
+        chroot.run([paths.lab('make-kernel.sh'), image, tree, out], stdout=log, stderr=log, check=True,
+                   binds=[os.path.dirname(image)] + ([tree] if modules else []), timeout=180)
+    Stage('kernel-' + name, make, lambda: [image, tree, *stat, paths.lab('make-kernel.sh')],
+          out + '/modules.erofs', 180).run()
+    return out

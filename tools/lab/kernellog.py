@@ -1,0 +1,25 @@
+"""What in a kernel's log makes a run fail, whatever the command's own status was."""
+
+import re
+
+# Nothing works after these, or the command will never end: no use in waiting for it.
+FATAL = re.compile(r'Kernel panic|soft lockup|hard LOCKUP|blocked for more than \d+ seconds|'
+                   r'detected stalls on CPUs|self-detected stall|Oops[: ]|unable to handle|'
+                   r'general protection fault')
+
+WARNING = re.compile(r'BUG:|WARNING:|INFO: possible|possible (circular|recursive) locking|'
+                     r'inconsistent lock state|suspicious RCU usage|UBSAN:|KASAN:|KCSAN:|DMA-API:.*(error|leak)|'
+                     r'refcount_t:|list_(add|del) corruption|kmemleak: \d+ new|'
+                     r'sleeping function called|scheduling while atomic|double free|use-after-free')
+
+
+def find(text):
+    """(first line that matters or None, whether the guest can go on)."""
+    first, usable = None, True
+    for line in text.splitlines():
+        fatal = FATAL.search(line)
+        if fatal or WARNING.search(line):
+            first = first or line.strip()
+            if fatal:
+                return first, False
+    return first, usable

@@ -1,0 +1,48 @@
+"""A program that runs in the root beside a guest: started, watched and ended by its pid.
+
+It is the first process of a namespace of its own (chroot.py), so that its end is the end of
+everything that it started.
+"""
+
+import os
+import signal
+import subprocess
+import time
+
+import chroot
+
+
+class Process:
+    def __init__(self, command, log, binds=(), fds=(), stdin=subprocess.DEVNULL, stdout=None):
+        self.popen = subprocess.Popen(
+            chroot.words(command, binds=binds), stdin=stdin, stdout=stdout or log, stderr=log,
+            pass_fds=fds, start_new_session=stdin == subprocess.DEVNULL)
+
+    def ended(self):
+        """Its exit status, or None while it runs."""
+        return self.popen.poll()
+
+    def _inner(self):
+        """The program itself, which is the only child of unshare."""
+        pid = self.popen.pid
+        try:
+            with open('/proc/%d/task/%d/children' % (pid, pid)) as file:
+                return int(file.read().split()[0])
+        except (OSError, IndexError):
+            return None
+
+    def signal(self, number):
+        inner = self._inner()
+        if inner and self.ended() is None:
+            os.kill(inner, number)
+
+    def stop(self, grace=3.0):
+        """Ask, wait, then kill."""
+        self.signal(signal.SIGTERM)
+        end = time.monotonic() + grace
+        while self.ended() is None and time.monotonic() < end:
+            time.sleep(0.02)
+        if self.ended() is None:
+            self.popen.kill()
+        self.popen.wait()
+        return self.popen.returncode

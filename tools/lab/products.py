@@ -1,0 +1,93 @@
+"""What the repository itself brings into a guest: modules, provider, skuad.
+
+Assumed of the other parts:
+  drivers/build-modules HEADERS OUT [MAKE ARGUMENTS]   leaves OUT/skua.ko and OUT/skua_ib.ko
+  tools/provider/drop-in.sh TREE                       makes TREE, of rdma-core, have providers/skua
+  make -C tools/skuad all OUT=DIR                      leaves DIR/skuad and DIR/skuactl
+"""
+
+import glob
+import os
+import shutil
+
+import chroot
+import images
+import paths
+import root
+import sources
+from stage import Stage
+
+DRIVER_INPUTS = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'uapi')]
+PROVIDER_INPUTS = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
+SKUAD_INPUTS = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
+
+PROVIDER_TREE = os.path.join(paths.BUILD, 'rdma-core')      # with the provider dropped in
+CMAKE = '-GNinja -DIN_PLACE=1 -DNO_PYVERBS=1 -DNO_MAN_PAGES=1 -DENABLE_RESOLVE_NEIGH=0'
+
+
+def headers(release):
+    return '/usr/src/linux-headers-' + release
+
+
+def modules(series):
+    return os.path.join(paths.MODULES, series)
+
+
+def build_modules(series, log, *arguments, out=None):
+    """Compile the modules for a series; more arguments go to make."""
+    chroot.run([paths.repo('drivers/build-modules'), headers(root.releases()[series]),
+                out or modules(series) + '.build', *arguments],
+               stdout=log, stderr=log, check=True, timeout=300)
+
+
+def _modules(series):
+    def make(log):
+        build_modules(series, log)
+        os.makedirs(modules(series), exist_ok=True)
+        for name in ('skua.ko', 'skua_ib.ko'):
+            # Without debugging information they load faster; it stays in the build directory.
+            chroot.run(['strip', '--strip-debug', '-o', os.path.join(modules(series), name),
+                        os.path.join(modules(series) + '.build', name)], stdout=log, stderr=log, check=True)
+    return make
+
+
+MODULES_STAGES = {
+    series: Stage('modules-' + series, _modules(series),
+                  lambda series=series: [*DRIVER_INPUTS, root.releases()[series], images._root_stamp()],
+                  os.path.join(modules(series), 'skua_ib.ko'), 300)
+    for series in root.SERIES}
+
+
+def _provider(log):
+    if not os.path.isdir(PROVIDER_TREE):
+        shutil.copytree(sources.RDMA_CORE, PROVIDER_TREE + '.new', symlinks=True)
+        os.rename(PROVIDER_TREE + '.new', PROVIDER_TREE)
+    chroot.run('''{drop} {tree}
+        mkdir -p {tree}/build && cd {tree}/build
+        [ -e build.ninja ] || cmake {cmake} ..
+        pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\\(.*\\)")/\\1/p' ../CMakeLists.txt)
+        ninja skua-rdmav$pabi'''.format(drop=paths.repo('tools/provider/drop-in.sh'), tree=PROVIDER_TREE, cmake=CMAKE),
+        stdout=log, stderr=log, check=True, timeout=300)
+    os.makedirs(paths.PROVIDER, exist_ok=True)
+    library, = glob.glob(PROVIDER_TREE + '/build/lib/libskua-rdmav*.so')
+    for name in (library, paths.repo('tools/provider/skua.driver')):
+        shutil.copy(name, paths.PROVIDER)
+
+
+PROVIDER_STAGE = Stage('provider', _provider, lambda: [*PROVIDER_INPUTS, images._root_stamp(), CMAKE],
+                       os.path.join(paths.PROVIDER, 'skua.driver'), 300)
+
+
+def _skuad(log):
+    chroot.run('make -C {0} -j$(nproc) OUT={1} all'.format(paths.repo('tools/skuad'), paths.SKUAD),
+               stdout=log, stderr=log, check=True, timeout=300)
+
+
+SKUAD_STAGE = Stage('skuad', _skuad, lambda: [*SKUAD_INPUTS, images._root_stamp()],
+                    os.path.join(paths.SKUAD, 'skuad'), 180)
+
+
+def stages(series):
+    """In order: everything that a guest with NICs needs, with a kernel of this series."""
+    return [root.STAGE, images.IMAGE_STAGE, images.KERNEL_STAGES[series], sources.RDMA_CORE_STAGE,
+            SKUAD_STAGE, MODULES_STAGES[series], PROVIDER_STAGE]
