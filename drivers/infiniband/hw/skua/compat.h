@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The driver is written to the RDMA interfaces of Linux 7.2. This is what 6.12 lacks of them;
+ * what takes more than a few lines is in compat.c.
+ */
+#ifndef SKUA_IB_COMPAT_H
+#define SKUA_IB_COMPAT_H
+
+#include <linux/uaccess.h>
+#include <linux/version.h>
+#include <rdma/ib_umem.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+#if __has_include(<rdma/iter.h>)
+#include <rdma/iter.h>
+#endif
+
+struct skua_ib_dev;
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+
+/* The core does not tell of the port's state: a netdevice notifier does. */
+int skua_ib_port_events_start(struct skua_ib_dev *dev);
+void skua_ib_port_events_stop(struct skua_ib_dev *dev);
+
+#else
+
+static inline int skua_ib_port_events_start(struct skua_ib_dev *dev)
+{
+	return 0;
+}
+
+static inline void skua_ib_port_events_stop(struct skua_ib_dev *dev)
+{
+}
+
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+
+#define SKUA_IB_OLD_VERBS	1
+
+struct ib_dmah;
+
+/* User and kernel CQs come by one verb; reg_user_mr has no DMA handle. */
+int skua_ib_old_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+			  struct uverbs_attr_bundle *attrs);
+struct ib_mr *skua_ib_old_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
+				      int access, struct ib_udata *udata);
+
+static inline int skua_ib_copy_udata(void *req, size_t size, size_t min, struct ib_udata *udata)
+{
+	int err;
+
+	if (udata->inlen < min)
+		return -EINVAL;
+	err = copy_struct_from_user(req, size, udata->inbuf, udata->inlen);
+	return err == -E2BIG ? -EOPNOTSUPP : err;
+}
+
+#define ib_copy_validate_udata_in_cm(udata, req, end, valid)				\
+({											\
+	int __err = skua_ib_copy_udata(&(req), sizeof(req),				\
+				       offsetofend(typeof(req), end), udata);		\
+											\
+	if (!__err && (req).comp_mask & ~(valid))					\
+		__err = -EOPNOTSUPP;							\
+	__err;										\
+})
+
+static inline int skua_ib_respond(struct ib_udata *udata, const void *resp, size_t size)
+{
+	size_t len = min(size, udata->outlen);
+
+	if (copy_to_user(udata->outbuf, resp, len) ||
+	    clear_user(udata->outbuf + len, udata->outlen - len))
+		return -EFAULT;
+	return 0;
+}
+
+#define ib_respond_udata(udata, resp)	skua_ib_respond(udata, &(resp), sizeof(resp))
+
+static inline int ib_is_udata_in_empty(struct ib_udata *udata)
+{
+	char none;
+
+	if (!udata || !udata->inlen)
+		return 0;
+	return skua_ib_copy_udata(&none, 0, 0, udata);
+}
+
+static inline int ib_respond_empty_udata(struct ib_udata *udata)
+{
+	if (udata && udata->outlen && clear_user(udata->outbuf, udata->outlen))
+		return -EFAULT;
+	return 0;
+}
+
+static inline int ib_no_udata_io(struct ib_udata *udata)
+{
+	int err = ib_is_udata_in_empty(udata);
+
+	return err ?: ib_respond_empty_udata(udata);
+}
+
+static inline struct ib_umem *ib_umem_get_va(struct ib_device *ibdev, unsigned long addr,
+					     size_t size, int access)
+{
+	return ib_umem_get(ibdev, addr, size, access);
+}
+
+/* A CQ's buffer is always a user address. */
+static inline struct ib_umem *
+ib_umem_get_cq_buf_or_va(struct ib_device *ibdev, const struct uverbs_attr_bundle *attrs,
+			 u64 addr, size_t size, int access)
+{
+	return ib_umem_get(ibdev, addr, size, access);
+}
+
+#endif
+
+#endif /* SKUA_IB_COMPAT_H */

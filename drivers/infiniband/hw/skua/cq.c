@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Completion queues: making and destroying them, arming, and their events. Polling is in poll.c.
+ */
+#include <linux/log2.h>
+
+#include "skua_ib.h"
+
+static void skua_ib_cq_comp(struct skua_cq_watch *watch)
+{
+	struct skua_ib_cq *cq = container_of(watch, struct skua_ib_cq, watch);
+
+	/* The arming was answered; what is asked for from now on is a new request. */
+	WRITE_ONCE(cq->armed, SKUA_CQ_ARM_NONE);
+	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+static void skua_ib_cq_error(struct skua_cq_watch *watch)
+{
+	struct skua_ib_cq *cq = container_of(watch, struct skua_ib_cq, watch);
+	struct ib_event event = {
+		.device = cq->ibcq.device,
+		.event = IB_EVENT_CQ_ERR,
+		.element.cq = &cq->ibcq,
+	};
+
+	if (cq->ibcq.event_handler)
+		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
+}
+
+/* Create it in the device, and let its events come. */
+static int skua_ib_cq_start(struct skua_ib_dev *dev, struct skua_ib_cq *cq,
+			    struct skua_cq_params *params)
+{
+	int err;
+
+	err = skua_cmd_create_cq(dev->dev, params, &cq->watch.cqn);
+	if (err)
+		return err;
+	cq->ibcq.cqe = BIT(params->log_size);
+	cq->watch.comp = skua_ib_cq_comp;
+	cq->watch.error = skua_ib_cq_error;
+	cq->watch.vector = params->vector;
+	err = skua_cq_watch(dev->dev, &cq->watch);
+	if (err) {
+		skua_cmd_destroy_cq(dev->dev, cq->watch.cqn);
+		return err;
+	}
+	mutex_lock(&dev->lock);
+	list_add(&cq->node, &dev->cqs);
+	mutex_unlock(&dev->lock);
+	return 0;
+}
+
+static void skua_ib_cq_stop(struct skua_ib_dev *dev, struct skua_ib_cq *cq)
+{
+	skua_cmd_destroy_cq(dev->dev, cq->watch.cqn);
+	skua_cq_unwatch(dev->dev, &cq->watch);
+	mutex_lock(&dev->lock);
+	list_del(&cq->node);
+	mutex_unlock(&dev->lock);
+}
+
+int skua_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		      struct uverbs_attr_bundle *attrs)
+{
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibcq->device);
+	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
+	struct skua_pagelist list;
+	struct skua_cq_params params = {
+		.vector = attr->comp_vector % dev->dev->num_comp_vectors,
+		.ring = &list,
+	};
+	int err;
+
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > dev->dev->limits.max_cqe)
+		return -EINVAL;
+
+	spin_lock_init(&cq->lock);
+	INIT_LIST_HEAD(&cq->send_qps);
+	INIT_LIST_HEAD(&cq->recv_qps);
+	cq->ring.size = roundup_pow_of_two(attr->cqe);
+	err = skua_mem_alloc(dev->dev, &cq->mem, (size_t)cq->ring.size * sizeof(struct skua_cqe));
+	if (err)
+		return err;
+	cq->ring.buf = cq->mem.va;
+	cq->ring.dbr = skua_dbr_alloc(dev->dev, &cq->dbr);
+	if (!cq->ring.dbr) {
+		err = -ENOMEM;
+		goto err_mem;
+	}
+
+	skua_mem_describe(&cq->mem, &list);
+	params.log_size = ilog2(cq->ring.size);
+	params.dbr = cq->dbr;
+	err = skua_ib_cq_start(dev, cq, &params);
+	if (err)
+		goto err_dbr;
+	return 0;
+
+err_dbr:
+	skua_dbr_free(dev->dev, cq->ring.dbr, cq->dbr);
+err_mem:
+	skua_mem_free(dev->dev, &cq->mem);
+	return err;
+}
+
+int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+			   struct uverbs_attr_bundle *attrs)
+{
+	struct ib_udata *udata = &attrs->driver_udata;
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibcq->device);
+	struct skua_ib_ucontext *ucontext =
+		rdma_udata_to_drv_context(udata, struct skua_ib_ucontext, ibucontext);
+	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
+	struct skua_create_cq_resp resp = {};
+	struct skua_create_cq_req req;
+	struct skua_pages pages;
+	struct skua_cq_params params = {
+		.vector = attr->comp_vector % dev->dev->num_comp_vectors,
+		.db_page = ucontext->db.index,
+		.ring = &pages.list,
+	};
+	int err;
+
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	err = ib_copy_validate_udata_in_cm(udata, req, comp_mask, 0);
+	if (err)
+		return err;
+	if (req.log_size >= 32 || BIT_ULL(req.log_size) > dev->dev->limits.max_cqe ||
+	    attr->cqe > BIT_ULL(req.log_size))
+		return -EINVAL;
+	if (!IS_ALIGNED(req.buf_addr, sizeof(struct skua_cqe)))
+		return -EINVAL;
+
+	cq->umem = ib_umem_get_cq_buf_or_va(ibcq->device, attrs, req.buf_addr,
+					    BIT_ULL(req.log_size) * sizeof(struct skua_cqe),
+					    IB_ACCESS_LOCAL_WRITE);
+	if (IS_ERR(cq->umem))
+		return PTR_ERR(cq->umem);
+	err = skua_ib_user_dbr_get(ucontext, req.dbr_addr, &cq->user_dbr);
+	if (err)
+		goto err_umem;
+	err = skua_ib_umem_describe(dev->dev, cq->umem, &pages);
+	if (err)
+		goto err_dbr;
+	params.log_size = req.log_size;
+	params.dbr = cq->user_dbr.dma;
+	err = skua_ib_cq_start(dev, cq, &params);
+	skua_pages_free(dev->dev, &pages);
+	if (err)
+		goto err_dbr;
+
+	resp.cqn = cq->watch.cqn;
+	err = ib_respond_udata(udata, resp);
+	if (err)
+		goto err_stop;
+	return 0;
+
+err_stop:
+	skua_ib_cq_stop(dev, cq);
+err_dbr:
+	skua_ib_user_dbr_put(ucontext, &cq->user_dbr);
+err_umem:
+	ib_umem_release(cq->umem);
+	return err;
+}
+
+int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibcq->device);
+	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
+	struct skua_ib_ucontext *ucontext =
+		rdma_udata_to_drv_context(udata, struct skua_ib_ucontext, ibucontext);
+
+	skua_ib_cq_stop(dev, cq);
+	if (ucontext) {
+		skua_ib_user_dbr_put(ucontext, &cq->user_dbr);
+		ib_umem_release(cq->umem);
+	} else {
+		skua_dbr_free(dev->dev, cq->ring.dbr, cq->dbr);
+		skua_mem_free(dev->dev, &cq->mem);
+	}
+	return 0;
+}
+
+int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
+	struct skua_dev *dev = to_skua_dev(ibcq->device);
+	enum skua_cq_arm_type type = SKUA_CQ_ARM_NEXT;
+	unsigned long irq;
+	bool there;
+
+	if ((flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED)
+		type = SKUA_CQ_ARM_SOLICITED;
+
+	spin_lock_irqsave(&cq->lock, irq);
+	/* A request for any completion is not weakened by a later one for solicited ones. */
+	type = max(type, READ_ONCE(cq->armed));
+	WRITE_ONCE(cq->armed, type);
+	there = skua_cq_arm(dev, &cq->ring, cq->watch.cqn, type);
+	spin_unlock_irqrestore(&cq->lock, irq);
+
+	/* What software completes for a dead device raises no event of its own. */
+	if (unlikely(!skua_dev_alive(dev)))
+		skua_ib_flush_kick(to_skua_ib_dev(ibcq->device));
+	return there && flags & IB_CQ_REPORT_MISSED_EVENTS;
+}
+
+/*
+ * CQEs of others move towards the newest, in order, so that the hole is at the oldest end and
+ * closed by advancing ci. A CQE that moves takes on the phase of its new slot.
+ */
+void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, u32 qpn)
+{
+	struct skua_cq *ring = &cq->ring;
+	struct skua_cqe *from, *to;
+	unsigned long irq;
+	u32 keep, end, i;
+
+	spin_lock_irqsave(&cq->lock, irq);
+	for (end = ring->ci; end - ring->ci < ring->size && skua_cq_at(ring, end); end++)
+		;
+	/* All of a CQE is read after its phase. */
+	dma_rmb();
+
+	keep = end;
+	for (i = end; i != ring->ci; ) {
+		from = &ring->buf[--i & (ring->size - 1)];
+		if (le32_to_cpu(from->qpn) == qpn)
+			continue;
+		to = &ring->buf[--keep & (ring->size - 1)];
+		if (to != from) {
+			u8 phase = to->flags & SKUA_CQE_PHASE;
+
+			*to = *from;
+			to->flags = (to->flags & ~SKUA_CQE_PHASE) | phase;
+		}
+	}
+	ring->ci = keep;
+	skua_cq_publish(ring);
+	spin_unlock_irqrestore(&cq->lock, irq);
+}

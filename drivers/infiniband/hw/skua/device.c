@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What the device is and can do.
+ */
+#include "skua_ib.h"
+
+/* WQEs may be as long as they can be, and still so many fit in an SQ. */
+u32 skua_ib_max_qp_wr(const struct skua_dev *dev)
+{
+	return min(dev->limits.max_sq_blocks / SKUA_WQE_MAX_BLOCKS, dev->limits.max_rq_entries);
+}
+
+int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
+			 struct ib_udata *udata)
+{
+	struct skua_dev *dev = to_skua_dev(ibdev);
+	const struct skua_limits *limits = &dev->limits;
+	int err;
+
+	err = ib_is_udata_in_empty(udata);
+	if (err)
+		return err;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->fw_ver = limits->fw_version;
+	attr->sys_image_guid = ibdev->node_guid;
+	attr->vendor_id = dev->pdev->vendor;
+	attr->vendor_part_id = dev->pdev->device;
+	attr->device_cap_flags = IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_SYS_IMAGE_GUID;
+	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
+	attr->atomic_cap = IB_ATOMIC_NONE;
+	attr->masked_atomic_cap = IB_ATOMIC_NONE;
+
+	attr->max_mr_size = limits->max_mr_size;
+	attr->page_size_cap = GENMASK(SKUA_PL_MAX_LOG_PAGE, SKUA_PL_MIN_LOG_PAGE);
+	attr->max_qp = min_t(u32, limits->max_qp, INT_MAX);
+	attr->max_qp_wr = skua_ib_max_qp_wr(dev);
+	attr->max_send_sge = limits->max_send_sge;
+	attr->max_recv_sge = limits->max_recv_sge;
+	attr->max_sge_rd = limits->max_send_sge;
+	attr->max_cq = min_t(u32, limits->max_cq, INT_MAX);
+	attr->max_cqe = min_t(u32, limits->max_cqe, INT_MAX);
+	attr->max_mr = min_t(u32, limits->max_mr, INT_MAX);
+	attr->max_pd = min_t(u32, limits->max_pd, INT_MAX);
+	attr->max_qp_rd_atom = limits->max_rd_atomic;
+	attr->max_qp_init_rd_atom = limits->max_rd_atomic;
+	attr->max_res_rd_atom = min_t(u64, (u64)limits->max_rd_atomic * limits->max_qp, INT_MAX);
+	attr->max_pkeys = limits->pkey_table_len;
+	attr->timestamp_mask = U64_MAX;
+	attr->hca_core_clock = limits->clock_khz;
+
+	return ib_respond_empty_udata(udata);
+}
+
+void skua_ib_get_fw_str(struct ib_device *ibdev, char *str)
+{
+	u32 version = to_skua_dev(ibdev)->limits.fw_version;
+
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u.%u", version >> 16, version & 0xffff);
+}

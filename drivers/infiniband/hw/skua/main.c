@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * skua_ib.ko: binding to the auxiliary device that skua.ko makes, and the table of verbs.
+ */
+#include <linux/module.h>
+
+#include "skua_ib.h"
+
+static const struct ib_device_ops skua_ib_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = RDMA_DRIVER_UNKNOWN,
+	.uverbs_abi_ver = SKUA_ABI_VERSION,
+
+	.add_gid = skua_ib_add_gid,
+	.alloc_hw_port_stats = skua_ib_alloc_hw_port_stats,
+	.alloc_pd = skua_ib_alloc_pd,
+	.alloc_ucontext = skua_ib_alloc_ucontext,
+#ifdef SKUA_IB_OLD_VERBS
+	.create_cq = skua_ib_old_create_cq,
+#else
+	.create_cq = skua_ib_create_cq,
+	.create_user_cq = skua_ib_create_user_cq,
+#endif
+	.create_qp = skua_ib_create_qp,
+	.dealloc_pd = skua_ib_dealloc_pd,
+	.dealloc_ucontext = skua_ib_dealloc_ucontext,
+	.del_gid = skua_ib_del_gid,
+	.dereg_mr = skua_ib_dereg_mr,
+	.destroy_cq = skua_ib_destroy_cq,
+	.destroy_qp = skua_ib_destroy_qp,
+	.disassociate_ucontext = skua_ib_disassociate_ucontext,
+	.get_dev_fw_str = skua_ib_get_fw_str,
+	.get_dma_mr = skua_ib_get_dma_mr,
+	.get_hw_stats = skua_ib_get_hw_stats,
+	.get_link_layer = skua_ib_get_link_layer,
+	.get_port_immutable = skua_ib_get_port_immutable,
+	.mmap = skua_ib_mmap,
+	.mmap_free = skua_ib_mmap_free,
+	.modify_qp = skua_ib_modify_qp,
+	.poll_cq = skua_ib_poll_cq,
+	.post_recv = skua_ib_post_recv,
+	.post_send = skua_ib_post_send,
+	.query_device = skua_ib_query_device,
+	.query_pkey = skua_ib_query_pkey,
+	.query_port = skua_ib_query_port,
+	.query_qp = skua_ib_query_qp,
+#ifdef SKUA_IB_OLD_VERBS
+	.reg_user_mr = skua_ib_old_reg_user_mr,
+#else
+	.reg_user_mr = skua_ib_reg_user_mr,
+	.uverbs_robust_udata = true,
+#endif
+	.req_notify_cq = skua_ib_req_notify_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, skua_ib_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_pd, skua_ib_pd, ibpd),
+	INIT_RDMA_OBJ_SIZE(ib_qp, skua_ib_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, skua_ib_ucontext, ibucontext),
+};
+
+static int skua_ib_notify(struct notifier_block *nb, unsigned long notice, void *data)
+{
+	struct skua_ib_dev *dev = container_of(nb, struct skua_ib_dev, notifier);
+
+	if (notice == SKUA_NOTICE_DEAD)
+		skua_ib_dead(dev);
+	return NOTIFY_DONE;
+}
+
+/* What RDMA needs of a device besides what its Ethernet needs. */
+static int skua_ib_check_limits(struct device *device, const struct skua_limits *limits)
+{
+	const struct {
+		const char *name;
+		u64 value;
+		u64 min;
+	} needs[] = {
+		{ "num_db_pages", limits->num_db_pages, 2 * SKUA_DB_PAGES_SIZE / SKUA_PAGE_SIZE },
+		{ "max_mr", limits->max_mr, 1 },
+		{ "max_mr_size", limits->max_mr_size, SKUA_PAGE_SIZE },
+		{ "max_msg_size", limits->max_msg_size, 1 },
+		{ "max_rd_atomic", limits->max_rd_atomic, 1 },
+		{ "gid_table_len", limits->gid_table_len, 2 },
+		{ "pkey_table_len", limits->pkey_table_len, 1 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(needs); i++) {
+		if (needs[i].value >= needs[i].min)
+			continue;
+		dev_err(device, "limit %s is %llu, at least %llu is needed for RDMA\n",
+			needs[i].name, needs[i].value, needs[i].min);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+static void skua_ib_setup(struct skua_ib_dev *dev)
+{
+	struct skua_dev *skua = dev->dev;
+	struct ib_device *ibdev = &dev->ibdev;
+
+	mutex_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->ucontexts);
+	INIT_LIST_HEAD(&dev->cqs);
+	xa_init(&dev->qps);
+	skua_ib_flush_init(dev);
+
+	/* Programs find their provider by the ids of the parent, a PCI function. */
+	ibdev->dev.parent = skua_dma_dev(skua);
+	ibdev->node_type = RDMA_NODE_IB_CA;
+	memcpy(&ibdev->node_guid, skua->limits.guid, sizeof(ibdev->node_guid));
+	strscpy(ibdev->node_desc, "Skua", sizeof(ibdev->node_desc));
+	ibdev->phys_port_cnt = 1;
+	ibdev->num_comp_vectors = skua->num_comp_vectors;
+	ibdev->local_dma_lkey = skua->limits.reserved_lkey;
+	ib_set_device_ops(ibdev, &skua_ib_ops);
+}
+
+static int skua_ib_register(struct skua_ib_dev *dev)
+{
+	struct ib_device *ibdev = &dev->ibdev;
+	int err;
+
+	err = ib_device_set_netdev(ibdev, dev->dev->netdev, 1);
+	if (err)
+		return err;
+	err = skua_port_set_roce(dev->dev, true);
+	if (err)
+		return err;
+	err = ib_register_device(ibdev, "skua_%d", skua_dma_dev(dev->dev));
+	if (err)
+		goto err_roce;
+
+	mutex_lock(&dev->lock);
+	dev->registered = true;
+	mutex_unlock(&dev->lock);
+	err = skua_ib_port_events_start(dev);
+	if (err)
+		goto err_unregister;
+	return 0;
+
+err_unregister:
+	ib_unregister_device(ibdev);
+err_roce:
+	skua_port_set_roce(dev->dev, false);
+	return err;
+}
+
+static void skua_ib_unregister(struct skua_ib_dev *dev)
+{
+	skua_ib_port_events_stop(dev);
+	/* Events that are dispatched are done with before the core is. */
+	mutex_lock(&dev->lock);
+	dev->registered = false;
+	mutex_unlock(&dev->lock);
+	ib_unregister_device(&dev->ibdev);
+	skua_port_set_roce(dev->dev, false);
+}
+
+static int skua_ib_probe(struct auxiliary_device *adev, const struct auxiliary_device_id *id)
+{
+	struct skua_ib_dev *dev;
+	int err;
+
+	err = skua_ib_check_limits(&adev->dev, &to_skua_adev(adev)->dev->limits);
+	if (err)
+		return err;
+	dev = ib_alloc_device(skua_ib_dev, ibdev);
+	if (!dev)
+		return -ENOMEM;
+	dev->dev = to_skua_adev(adev)->dev;
+	skua_ib_setup(dev);
+
+	/*
+	 * Before the device is registered, and until it is unregistered: who waits for a
+	 * completion then must learn of its death.
+	 */
+	dev->notifier.notifier_call = skua_ib_notify;
+	err = skua_notifier_register(dev->dev, &dev->notifier);
+	if (err)
+		goto err_dealloc;
+	err = skua_ib_register(dev);
+	if (err)
+		goto err_notifier;
+	auxiliary_set_drvdata(adev, dev);
+	return 0;
+
+err_notifier:
+	skua_notifier_unregister(dev->dev, &dev->notifier);
+	cancel_work_sync(&dev->flush);
+err_dealloc:
+	ib_dealloc_device(&dev->ibdev);
+	return dev_err_probe(&adev->dev, err, "cannot be registered\n");
+}
+
+static void skua_ib_remove(struct auxiliary_device *adev)
+{
+	struct skua_ib_dev *dev = auxiliary_get_drvdata(adev);
+
+	skua_ib_unregister(dev);
+	skua_notifier_unregister(dev->dev, &dev->notifier);
+	cancel_work_sync(&dev->flush);
+	WARN_ON(!xa_empty(&dev->qps));
+	WARN_ON(!list_empty(&dev->cqs));
+	WARN_ON(!list_empty(&dev->ucontexts));
+	ib_dealloc_device(&dev->ibdev);
+}
+
+static const struct auxiliary_device_id skua_ib_ids[] = {
+	{ .name = "skua." SKUA_ADEV_RDMA },
+	{}
+};
+MODULE_DEVICE_TABLE(auxiliary, skua_ib_ids);
+
+static struct auxiliary_driver skua_ib_driver = {
+	.name = SKUA_ADEV_RDMA,
+	.id_table = skua_ib_ids,
+	.probe = skua_ib_probe,
+	.remove = skua_ib_remove,
+};
+module_auxiliary_driver(skua_ib_driver);
+
+MODULE_DESCRIPTION("RDMA of Skua NICs");
+MODULE_LICENSE("Dual BSD/GPL");

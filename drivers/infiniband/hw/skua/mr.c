@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Memory regions. */
+#include <linux/slab.h>
+
+#include "skua_ib.h"
+
+/*
+ * Access rights that a region may be asked to have. The right to atomics, which the device does
+ * not have, is one that cannot be used; programs ask for it as a matter of course. That pages
+ * are huge is found out, not told.
+ */
+#define SKUA_IB_MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
+			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
+			   IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+
+static u32 skua_ib_access(int access)
+{
+	u32 rights = 0;
+
+	if (access & IB_ACCESS_LOCAL_WRITE)
+		rights |= SKUA_ACCESS_LOCAL_WRITE;
+	if (access & IB_ACCESS_REMOTE_WRITE)
+		rights |= SKUA_ACCESS_REMOTE_WRITE;
+	if (access & IB_ACCESS_REMOTE_READ)
+		rights |= SKUA_ACCESS_REMOTE_READ;
+	return rights;
+}
+
+static int skua_ib_create_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd,
+			     struct skua_mr_params *params)
+{
+	int err;
+
+	params->pdn = to_skua_ib_pd(ibpd)->pdn;
+	err = skua_cmd_create_mr(to_skua_dev(ibpd->device), params, &mr->key);
+	if (err)
+		return err;
+	mr->ibmr.lkey = mr->key;
+	mr->ibmr.rkey = mr->key;
+	return 0;
+}
+
+struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access)
+{
+	struct skua_mr_params params = {
+		.type = SKUA_MR_PHYS,
+		.access = skua_ib_access(access),
+	};
+	struct skua_ib_mr *mr;
+	int err;
+
+	if (access & ~SKUA_IB_MR_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	err = skua_ib_create_mr(mr, ibpd, &params);
+	if (err) {
+		kfree(mr);
+		return ERR_PTR(err);
+	}
+	return &mr->ibmr;
+}
+
+struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access,
+				  struct ib_dmah *dmah, struct ib_udata *udata)
+{
+	struct skua_dev *dev = to_skua_dev(ibpd->device);
+	struct skua_mr_params params = {
+		.type = SKUA_MR_REGULAR,
+		.access = skua_ib_access(access),
+		.iova = iova,
+		.length = length,
+	};
+	struct skua_pages pages;
+	struct skua_ib_mr *mr;
+	int err;
+
+	if (dmah || access & ~SKUA_IB_MR_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!length || length > dev->limits.max_mr_size)
+		return ERR_PTR(-EINVAL);
+	err = ib_no_udata_io(udata);
+	if (err)
+		return ERR_PTR(err);
+
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->umem = ib_umem_get_va(ibpd->device, start, length, access & ~IB_ACCESS_OPTIONAL);
+	if (IS_ERR(mr->umem)) {
+		err = PTR_ERR(mr->umem);
+		goto err_free;
+	}
+	err = skua_ib_umem_describe(dev, mr->umem, &pages);
+	if (err)
+		goto err_umem;
+	params.pages = &pages.list;
+	err = skua_ib_create_mr(mr, ibpd, &params);
+	/* The device has read the list, or never will: one that died was reset before this. */
+	skua_pages_free(dev, &pages);
+	if (err)
+		goto err_umem;
+	return &mr->ibmr;
+
+err_umem:
+	ib_umem_release(mr->umem);
+err_free:
+	kfree(mr);
+	return ERR_PTR(err);
+}
+
+int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
+
+	skua_cmd_destroy_mr(to_skua_dev(ibmr->device), mr->key);
+	ib_umem_release(mr->umem);
+	kfree(mr);
+	return 0;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Polling of the kernel's CQs: from CQE to work completion.
+ *
+ * The QP of a CQE is looked up by number. It is there: destroying a QP takes its CQEs out of its
+ * CQs, under the lock that polling holds, before it is taken out of the table.
+ */
+#include "skua_ib.h"
+
+static const u8 skua_ib_wc_opcodes[] = {
+	[SKUA_CQE_SEND]			= IB_WC_SEND,
+	[SKUA_CQE_WRITE]		= IB_WC_RDMA_WRITE,
+	[SKUA_CQE_READ]			= IB_WC_RDMA_READ,
+	[SKUA_CQE_LOCAL_INV]		= IB_WC_LOCAL_INV,
+	[SKUA_CQE_NOP]			= IB_WC_SEND,
+};
+
+/* The numbers of status are those of Linux. */
+static_assert((int)SKUA_CQE_LOC_LEN_ERR == (int)IB_WC_LOC_LEN_ERR);
+static_assert((int)SKUA_CQE_WR_FLUSH_ERR == (int)IB_WC_WR_FLUSH_ERR);
+static_assert((int)SKUA_CQE_REM_ACCESS_ERR == (int)IB_WC_REM_ACCESS_ERR);
+static_assert((int)SKUA_CQE_RNR_RETRY_EXC_ERR == (int)IB_WC_RNR_RETRY_EXC_ERR);
+static_assert((int)SKUA_CQE_GENERAL_ERR == (int)IB_WC_GENERAL_ERR);
+
+/* False if the CQE cannot be true; nobody is told of it. */
+static bool skua_ib_poll_send(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
+{
+	wc->opcode = cqe->opcode < ARRAY_SIZE(skua_ib_wc_opcodes) ?
+		     skua_ib_wc_opcodes[cqe->opcode] : IB_WC_SEND;
+	wc->byte_len = le32_to_cpu(cqe->byte_len);
+	wc->wr_id = qp->sq_wrs[le32_to_cpu(cqe->cookie) & (qp->sq.blocks - 1)].wr_id;
+	/* The WQE's bookkeeping was read: its blocks may be used again. */
+	return skua_sq_retire(&qp->sq, le32_to_cpu(cqe->sq_ci));
+}
+
+static void skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
+{
+	wc->opcode = IB_WC_RECV;
+	if (cqe->opcode == SKUA_CQE_RECV_WRITE_IMM)
+		wc->opcode = IB_WC_RECV_RDMA_WITH_IMM;
+	wc->byte_len = le32_to_cpu(cqe->byte_len);
+	if (cqe->flags & SKUA_CQE_WITH_IMM) {
+		wc->wc_flags |= IB_WC_WITH_IMM;
+		wc->ex.imm_data = cqe->imm_data;
+	} else if (cqe->flags & SKUA_CQE_WITH_INV) {
+		wc->wc_flags |= IB_WC_WITH_INVALIDATE;
+		wc->ex.invalidate_rkey = le32_to_cpu(cqe->inv_key);
+	}
+	wc->src_qp = qp->dest_qpn;
+	wc->wr_id = qp->rq_wr_ids[le32_to_cpu(cqe->cookie) & (qp->rq.size - 1)];
+	/* Release: pairs with the acquire in post_recv, which may now use the slot again. */
+	smp_store_release(&qp->rq.ci, qp->rq.ci + 1);
+}
+
+static bool skua_ib_poll_one(struct skua_ib_dev *dev, const struct skua_cqe *cqe,
+			     struct ib_wc *wc)
+{
+	bool recv = cqe->opcode & SKUA_CQE_OPCODE_RECV;
+	struct skua_ib_qp *qp;
+
+	qp = xa_load(&dev->qps, le32_to_cpu(cqe->qpn));
+	if (unlikely(!qp) || !(recv ? qp->rq_wr_ids != NULL : qp->sq_wrs != NULL))
+		return false;
+
+	memset(wc, 0, sizeof(*wc));
+	wc->qp = &qp->ibqp;
+	wc->status = cqe->status;
+	wc->vendor_err = cqe->vendor_err;
+	wc->port_num = 1;
+	if (!recv)
+		return skua_ib_poll_send(qp, cqe, wc);
+	skua_ib_poll_recv(qp, cqe, wc);
+	return true;
+}
+
+int skua_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
+{
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibcq->device);
+	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
+	const struct skua_cqe *cqe;
+	unsigned long irq;
+	int polled = 0;
+	u32 first;
+
+	spin_lock_irqsave(&cq->lock, irq);
+	first = cq->ring.ci;
+	while (polled < num_entries && (cqe = skua_cq_peek(&cq->ring))) {
+		if (skua_ib_poll_one(dev, cqe, &wc[polled]))
+			polled++;
+		cq->ring.ci++;
+	}
+	if (cq->ring.ci != first)
+		skua_cq_publish(&cq->ring);
+	/* The device's own completions come first. */
+	if (unlikely(polled < num_entries && !skua_dev_alive(dev->dev)))
+		polled += skua_ib_flush_poll(cq, num_entries - polled, wc + polled);
+	spin_unlock_irqrestore(&cq->lock, irq);
+	return polled;
+}

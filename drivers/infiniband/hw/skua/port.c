@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The port: its state and MTU follow the network interface.
+ */
+#include <linux/etherdevice.h>
+#include <rdma/ib_addr.h>
+
+#include "skua_ib.h"
+
+int skua_ib_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
+{
+	struct skua_dev *dev = to_skua_dev(ibdev);
+	struct net_device *netdev = dev->netdev;
+	bool up = netif_running(netdev) && netif_carrier_ok(netdev);
+
+	attr->state = up ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	if (up)
+		attr->phys_state = IB_PORT_PHYS_STATE_LINK_UP;
+	else if (netif_running(netdev))
+		attr->phys_state = IB_PORT_PHYS_STATE_POLLING;
+	else
+		attr->phys_state = IB_PORT_PHYS_STATE_DISABLED;
+	attr->max_mtu = iboe_get_mtu(netdev->max_mtu);
+	attr->active_mtu = iboe_get_mtu(READ_ONCE(netdev->mtu));
+	attr->gid_tbl_len = dev->limits.gid_table_len;
+	attr->pkey_tbl_len = dev->limits.pkey_table_len;
+	attr->ip_gids = true;
+	attr->max_msg_sz = dev->limits.max_msg_size;
+	attr->max_vl_num = 1;
+	return ib_get_eth_speed(ibdev, port, &attr->active_speed, &attr->active_width);
+}
+
+int skua_ib_get_port_immutable(struct ib_device *ibdev, u32 port,
+			       struct ib_port_immutable *immutable)
+{
+	struct skua_dev *dev = to_skua_dev(ibdev);
+
+	/* RoCEv2 without MADs and the connection managers on them: there is no QP 1. */
+	immutable->core_cap_flags = RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP | RDMA_CORE_CAP_ETH_AH |
+				    RDMA_CORE_CAP_AF_IB;
+	immutable->gid_tbl_len = dev->limits.gid_table_len;
+	immutable->pkey_tbl_len = dev->limits.pkey_table_len;
+	return 0;
+}
+
+enum rdma_link_layer skua_ib_get_link_layer(struct ib_device *ibdev, u32 port)
+{
+	return IB_LINK_LAYER_ETHERNET;
+}
+
+int skua_ib_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
+{
+	if (index >= to_skua_dev(ibdev)->limits.pkey_table_len)
+		return -EINVAL;
+	*pkey = IB_DEFAULT_PKEY_FULL;
+	return 0;
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Posting to the kernel's queues: from work request to WQE.
+ */
+#include "skua_ib.h"
+
+/**
+ * struct skua_ib_op - how a verbs opcode is sent
+ * @wqe: opcode of the WQE; 0: not served
+ * @feature: that it needs
+ * @rdma: with the address at the peer
+ * @imm: with immediate data
+ * @inv: with a key to invalidate
+ * @read: the SGEs are written to, so that it is never inline
+ */
+struct skua_ib_op {
+	u8 wqe;
+	u8 feature;
+	bool rdma;
+	bool imm;
+	bool inv;
+	bool read;
+};
+
+static const struct skua_ib_op skua_ib_ops_table[] = {
+	[IB_WR_SEND]			= { SKUA_WQE_SEND, SKUA_F_RC },
+	[IB_WR_SEND_WITH_IMM]		= { SKUA_WQE_SEND_IMM, SKUA_F_RC, .imm = true },
+	[IB_WR_SEND_WITH_INV]		= { SKUA_WQE_SEND_INV, SKUA_F_INVALIDATE, .inv = true },
+	[IB_WR_RDMA_WRITE]		= { SKUA_WQE_WRITE, SKUA_F_RC, .rdma = true },
+	[IB_WR_RDMA_WRITE_WITH_IMM]	= { SKUA_WQE_WRITE_IMM, SKUA_F_RC, .rdma = true,
+					    .imm = true },
+	[IB_WR_RDMA_READ]		= { SKUA_WQE_READ, SKUA_F_RC, .rdma = true, .read = true },
+	[IB_WR_LOCAL_INV]		= { SKUA_WQE_LOCAL_INV, SKUA_F_INVALIDATE, .inv = true },
+};
+
+u32 skua_ib_wqe_blocks(u32 num_sge, u32 inline_size)
+{
+	u32 data = max_t(u32, num_sge * sizeof(struct skua_sge), inline_size);
+
+	return DIV_ROUND_UP(sizeof(struct skua_wqe_ctrl) + sizeof(struct skua_wqe_rdma) + data,
+			    SKUA_WQE_BLOCK);
+}
+
+static const struct skua_ib_op *skua_ib_op(struct skua_dev *dev, enum ib_wr_opcode opcode)
+{
+	const struct skua_ib_op *op = &skua_ib_ops_table[opcode];
+
+	if (opcode >= ARRAY_SIZE(skua_ib_ops_table) || !op->wqe || !skua_has(dev, op->feature))
+		return NULL;
+	return op;
+}
+
+static u8 skua_ib_wqe_flags(const struct skua_ib_qp *qp, int send_flags)
+{
+	u8 flags = 0;
+
+	if (send_flags & IB_SEND_SIGNALED || qp->sig_all)
+		flags |= SKUA_WQE_SIGNALED;
+	if (send_flags & IB_SEND_SOLICITED)
+		flags |= SKUA_WQE_SOLICITED;
+	if (send_flags & IB_SEND_FENCE)
+		flags |= SKUA_WQE_FENCE;
+	if (send_flags & IB_SEND_INLINE)
+		flags |= SKUA_WQE_INLINE;
+	return flags;
+}
+
+static u32 skua_ib_inline_size(const struct ib_send_wr *wr)
+{
+	u64 size = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		size += wr->sg_list[i].length;
+	return min_t(u64, size, U32_MAX);
+}
+
+/* 0, or why the work request cannot be posted. */
+static int skua_ib_check_send(struct skua_ib_qp *qp, const struct skua_ib_op *op,
+			      const struct ib_send_wr *wr)
+{
+	bool inl = wr->send_flags & IB_SEND_INLINE;
+	u32 blocks;
+
+	if (!op || wr->num_sge < 0 || wr->num_sge > qp->cap.max_send_sge)
+		return -EINVAL;
+	if (inl && (op->read || skua_ib_inline_size(wr) > qp->cap.max_inline_data))
+		return -EINVAL;
+	blocks = skua_ib_wqe_blocks(inl ? 0 : wr->num_sge, inl ? skua_ib_inline_size(wr) : 0);
+	return skua_sq_room(&qp->sq) < blocks ? -ENOMEM : 0;
+}
+
+static void skua_ib_build_send(struct skua_ib_qp *qp, const struct skua_ib_op *op,
+			       const struct ib_send_wr *wr)
+{
+	struct skua_ib_wr *posted = &qp->sq_wrs[skua_sq_slot(&qp->sq)];
+	struct skua_wqe wqe;
+	int i;
+
+	skua_wqe_begin(&qp->sq, &wqe, op->wqe, skua_ib_wqe_flags(qp, wr->send_flags));
+	if (op->rdma)
+		skua_wqe_add_rdma(&wqe, rdma_wr(wr)->remote_addr, rdma_wr(wr)->rkey);
+	if (op->imm)
+		wqe.ctrl->imm_data = wr->ex.imm_data;
+	if (op->inv)
+		wqe.ctrl->inv_key = cpu_to_le32(wr->ex.invalidate_rkey);
+
+	for (i = 0; op->wqe != SKUA_WQE_LOCAL_INV && i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		/* Inline data of the kernel is given by virtual address. */
+		if (wr->send_flags & IB_SEND_INLINE)
+			skua_wqe_add_inline(&wqe, (void *)(uintptr_t)sge->addr, sge->length);
+		else
+			skua_wqe_add_sge(&wqe, sge->addr, sge->length, sge->lkey);
+	}
+	skua_wqe_end(&wqe);
+	posted->wr_id = wr->wr_id;
+	posted->nblocks = wqe.ctrl->nblocks;
+}
+
+int skua_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		      const struct ib_send_wr **bad_wr)
+{
+	struct skua_dev *dev = to_skua_dev(ibqp->device);
+	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
+	enum ib_qp_state state = READ_ONCE(qp->state);
+	unsigned long irq;
+	int err = 0;
+
+	spin_lock_irqsave(&qp->sq_lock, irq);
+	if (state < IB_QPS_RTS)
+		err = -EINVAL;
+	for (; wr && !err; wr = wr->next) {
+		const struct skua_ib_op *op = skua_ib_op(dev, wr->opcode);
+
+		err = skua_ib_check_send(qp, op, wr);
+		if (err)
+			break;
+		skua_ib_build_send(qp, op, wr);
+	}
+	skua_sq_publish(dev, &qp->sq, qp->watch.qpn);
+	spin_unlock_irqrestore(&qp->sq_lock, irq);
+
+	if (err)
+		*bad_wr = wr;
+	/* A dead device completes nothing: have software do it. */
+	if (unlikely(!skua_dev_alive(dev)))
+		skua_ib_flush_kick(to_skua_ib_dev(ibqp->device));
+	return err;
+}
+
+static int skua_ib_check_recv(struct skua_ib_qp *qp, const struct ib_recv_wr *wr)
+{
+	if (wr->num_sge < 0 || wr->num_sge > qp->cap.max_recv_sge)
+		return -EINVAL;
+	/* Acquire: pairs with the release in poll_cq, which has read the slot. */
+	return qp->rq.pi - smp_load_acquire(&qp->rq.ci) >= qp->rq.size ? -ENOMEM : 0;
+}
+
+int skua_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad_wr)
+{
+	struct skua_dev *dev = to_skua_dev(ibqp->device);
+	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
+	enum ib_qp_state state = READ_ONCE(qp->state);
+	struct skua_rqe *rqe;
+	unsigned long irq;
+	int err = 0;
+	int i;
+
+	spin_lock_irqsave(&qp->rq_lock, irq);
+	if (state == IB_QPS_RESET || !qp->rq.size)
+		err = -EINVAL;
+	for (; wr && !err; wr = wr->next) {
+		err = skua_ib_check_recv(qp, wr);
+		if (err)
+			break;
+		qp->rq_wr_ids[skua_rq_slot(&qp->rq)] = wr->wr_id;
+		rqe = skua_rq_entry(&qp->rq);
+		for (i = 0; i < wr->num_sge; i++)
+			skua_rqe_add_sge(rqe, wr->sg_list[i].addr, wr->sg_list[i].length,
+					 wr->sg_list[i].lkey);
+		qp->rq.pi++;
+	}
+	if (qp->rq.dbr)
+		skua_dbr_publish(qp->rq.dbr, qp->rq.pi);
+	spin_unlock_irqrestore(&qp->rq_lock, irq);
+
+	if (err)
+		*bad_wr = wr;
+	if (unlikely(!skua_dev_alive(dev)))
+		skua_ib_flush_kick(to_skua_ib_dev(ibqp->device));
+	return err;
+}

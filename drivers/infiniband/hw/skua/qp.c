@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Queue pairs: making and destroying them, their states and attributes, their events. Posting
+ * is in post.c.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <rdma/ib_cache.h>
+
+#include "skua_ib.h"
+
+/* Remote rights; that to atomics, which the device does not have, cannot be used. */
+#define SKUA_IB_QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
+			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |	\
+			   IB_ACCESS_OPTIONAL)
+
+/* The numbers of states are those of Linux. */
+static_assert((int)SKUA_QPS_RESET == (int)IB_QPS_RESET);
+static_assert((int)SKUA_QPS_RTS == (int)IB_QPS_RTS);
+static_assert((int)SKUA_QPS_ERR == (int)IB_QPS_ERR);
+
+static void skua_ib_qp_event(struct skua_qp_watch *watch, u8 type)
+{
+	static const enum ib_event_type events[] = {
+		[SKUA_EVENT_QP_FATAL]		= IB_EVENT_QP_FATAL,
+		[SKUA_EVENT_QP_REQ_ERR]		= IB_EVENT_QP_REQ_ERR,
+		[SKUA_EVENT_QP_ACCESS_ERR]	= IB_EVENT_QP_ACCESS_ERR,
+		[SKUA_EVENT_COMM_EST]		= IB_EVENT_COMM_EST,
+		[SKUA_EVENT_SQ_DRAINED]		= IB_EVENT_SQ_DRAINED,
+	};
+	struct skua_ib_qp *qp = container_of(watch, struct skua_ib_qp, watch);
+	struct ib_event event = {
+		.device = qp->ibqp.device,
+		.event = events[type],
+		.element.qp = &qp->ibqp,
+	};
+
+	if (qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
+}
+
+static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_attr *attr)
+{
+	const struct skua_limits *limits = &dev->limits;
+	const struct ib_qp_cap *cap = &attr->cap;
+
+	if (attr->qp_type != IB_QPT_RC || attr->create_flags || attr->srq || attr->rwq_ind_tbl)
+		return -EOPNOTSUPP;
+	if (cap->max_send_wr > skua_ib_max_qp_wr(dev) ||
+	    cap->max_recv_wr > skua_ib_max_qp_wr(dev) ||
+	    cap->max_send_sge > limits->max_send_sge ||
+	    cap->max_recv_sge > limits->max_recv_sge ||
+	    cap->max_inline_data > limits->max_inline)
+		return -EINVAL;
+	return 0;
+}
+
+static void skua_ib_qp_params(struct skua_ib_qp *qp, const struct ib_qp_init_attr *attr,
+			      struct skua_qp_params *params)
+{
+	*params = (struct skua_qp_params) {
+		.type = SKUA_QPT_RC,
+		.pdn = to_skua_ib_pd(qp->ibqp.pd)->pdn,
+		.send_cqn = to_skua_ib_cq(attr->send_cq)->watch.cqn,
+		.recv_cqn = to_skua_ib_cq(attr->recv_cq)->watch.cqn,
+	};
+}
+
+/* Create it in the device, and let its events come. */
+static int skua_ib_qp_start(struct skua_dev *dev, struct skua_ib_qp *qp,
+			    const struct skua_qp_params *params)
+{
+	int err;
+
+	err = skua_cmd_create_qp(dev, params, &qp->watch.qpn);
+	if (err)
+		return err;
+	qp->ibqp.qp_num = qp->watch.qpn;
+	qp->watch.event = skua_ib_qp_event;
+	err = skua_qp_watch(dev, &qp->watch);
+	if (err)
+		skua_cmd_destroy_qp(dev, qp->watch.qpn);
+	return err;
+}
+
+static void skua_ib_qp_stop(struct skua_dev *dev, struct skua_ib_qp *qp)
+{
+	skua_cmd_destroy_qp(dev, qp->watch.qpn);
+	skua_qp_unwatch(dev, &qp->watch);
+}
+
+/* Programs' */
+
+static int skua_ib_user_sq_get(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
+			       struct skua_ib_qp *qp, const struct skua_create_qp_req *req)
+{
+	int err;
+
+	if (req->flags & SKUA_CREATE_QP_NO_SQ)
+		return req->sq_addr || req->sq_dbr_addr || req->log_sq_blocks ? -EINVAL : 0;
+	if (req->log_sq_blocks >= 32 ||
+	    BIT_ULL(req->log_sq_blocks) > dev->dev->limits.max_sq_blocks)
+		return -EINVAL;
+
+	qp->sq_umem = skua_ib_umem_queue(dev, req->sq_addr,
+					 BIT_ULL(req->log_sq_blocks) * SKUA_WQE_BLOCK,
+					 SKUA_WQE_BLOCK);
+	if (IS_ERR(qp->sq_umem))
+		return PTR_ERR(qp->sq_umem);
+	err = skua_ib_user_dbr_get(ucontext, req->sq_dbr_addr, &qp->sq_user_dbr);
+	if (err)
+		ib_umem_release(qp->sq_umem);
+	return err;
+}
+
+static void skua_ib_user_sq_put(struct skua_ib_ucontext *ucontext, struct skua_ib_qp *qp)
+{
+	skua_ib_user_dbr_put(ucontext, &qp->sq_user_dbr);
+	ib_umem_release(qp->sq_umem);
+}
+
+static int skua_ib_user_rq_get(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
+			       struct skua_ib_qp *qp, const struct skua_create_qp_req *req)
+{
+	int err;
+
+	if (req->flags & SKUA_CREATE_QP_NO_RQ)
+		return req->rq_addr || req->rq_dbr_addr || req->log_rq_size ||
+		       req->log_rq_stride ? -EINVAL : 0;
+	if (req->log_rq_size >= 32 ||
+	    BIT_ULL(req->log_rq_size) > dev->dev->limits.max_rq_entries ||
+	    req->log_rq_stride < SKUA_RQE_MIN_LOG_STRIDE ||
+	    req->log_rq_stride > SKUA_RQE_MAX_LOG_STRIDE)
+		return -EINVAL;
+
+	qp->rq_umem = skua_ib_umem_queue(dev, req->rq_addr,
+					 BIT_ULL(req->log_rq_size) << req->log_rq_stride,
+					 BIT(req->log_rq_stride));
+	if (IS_ERR(qp->rq_umem))
+		return PTR_ERR(qp->rq_umem);
+	err = skua_ib_user_dbr_get(ucontext, req->rq_dbr_addr, &qp->rq_user_dbr);
+	if (err)
+		ib_umem_release(qp->rq_umem);
+	return err;
+}
+
+static void skua_ib_user_rq_put(struct skua_ib_ucontext *ucontext, struct skua_ib_qp *qp)
+{
+	skua_ib_user_dbr_put(ucontext, &qp->rq_user_dbr);
+	ib_umem_release(qp->rq_umem);
+}
+
+/* The command, with the page lists of both queues, which are needed only as long as it runs. */
+static int skua_ib_user_qp_start(struct skua_dev *dev, struct skua_ib_qp *qp,
+				 struct skua_qp_params *params)
+{
+	struct skua_pages sq = {}, rq = {};
+	int err;
+
+	if (qp->sq_umem) {
+		err = skua_ib_umem_describe(dev, qp->sq_umem, &sq);
+		if (err)
+			return err;
+		params->sq = &sq.list;
+	}
+	if (qp->rq_umem) {
+		err = skua_ib_umem_describe(dev, qp->rq_umem, &rq);
+		if (err)
+			goto out_sq;
+		params->rq = &rq.list;
+	}
+	err = skua_ib_qp_start(dev, qp, params);
+	skua_pages_free(dev, &rq);
+out_sq:
+	skua_pages_free(dev, &sq);
+	return err;
+}
+
+static int skua_ib_create_user_qp(struct skua_ib_dev *dev, struct skua_ib_qp *qp,
+				  struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct skua_ib_ucontext *ucontext =
+		rdma_udata_to_drv_context(udata, struct skua_ib_ucontext, ibucontext);
+	struct skua_create_qp_resp resp = {};
+	struct skua_create_qp_req req;
+	struct skua_qp_params params;
+	int err;
+
+	err = ib_copy_validate_udata_in_cm(udata, req, comp_mask, 0);
+	if (err)
+		return err;
+	if (req.flags & ~(SKUA_CREATE_QP_NO_SQ | SKUA_CREATE_QP_NO_RQ))
+		return -EINVAL;
+
+	err = skua_ib_user_sq_get(dev, ucontext, qp, &req);
+	if (err)
+		return err;
+	err = skua_ib_user_rq_get(dev, ucontext, qp, &req);
+	if (err)
+		goto err_sq;
+
+	skua_ib_qp_params(qp, attr, &params);
+	params.db_page = ucontext->db.index;
+	params.handle = req.qp_handle;
+	params.log_sq_blocks = req.log_sq_blocks;
+	params.log_rq_size = req.log_rq_size;
+	params.log_rq_stride = req.log_rq_stride;
+	params.sq_dbr = qp->sq_user_dbr.dma;
+	params.rq_dbr = qp->rq_user_dbr.dma;
+	err = skua_ib_user_qp_start(dev->dev, qp, &params);
+	if (err)
+		goto err_rq;
+
+	resp.qpn = qp->watch.qpn;
+	err = ib_respond_udata(udata, resp);
+	if (err)
+		goto err_stop;
+	return 0;
+
+err_stop:
+	skua_ib_qp_stop(dev->dev, qp);
+err_rq:
+	skua_ib_user_rq_put(ucontext, qp);
+err_sq:
+	skua_ib_user_sq_put(ucontext, qp);
+	return err;
+}
+
+/* The kernel's */
+
+static int skua_ib_sq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp)
+{
+	u32 wqe_blocks = skua_ib_wqe_blocks(qp->cap.max_send_sge, qp->cap.max_inline_data);
+
+	if (!qp->cap.max_send_wr)
+		return 0;
+	qp->sq.blocks = roundup_pow_of_two(qp->cap.max_send_wr * wqe_blocks);
+	qp->sq_wrs = kvcalloc(qp->sq.blocks, sizeof(*qp->sq_wrs), GFP_KERNEL);
+	if (!qp->sq_wrs)
+		return -ENOMEM;
+	if (skua_mem_alloc(dev, &qp->sq_mem, (size_t)qp->sq.blocks * SKUA_WQE_BLOCK))
+		goto err_wrs;
+	qp->sq.buf = qp->sq_mem.va;
+	qp->sq.dbr = skua_dbr_alloc(dev, &qp->sq_dbr);
+	if (!qp->sq.dbr)
+		goto err_mem;
+	return 0;
+
+err_mem:
+	skua_mem_free(dev, &qp->sq_mem);
+err_wrs:
+	kvfree(qp->sq_wrs);
+	return -ENOMEM;
+}
+
+static void skua_ib_sq_free(struct skua_dev *dev, struct skua_ib_qp *qp)
+{
+	skua_dbr_free(dev, qp->sq.dbr, qp->sq_dbr);
+	skua_mem_free(dev, &qp->sq_mem);
+	kvfree(qp->sq_wrs);
+}
+
+static int skua_ib_rq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp)
+{
+	size_t stride = sizeof(struct skua_rqe) +
+			max(qp->cap.max_recv_sge, 1U) * sizeof(struct skua_sge);
+
+	if (!qp->cap.max_recv_wr)
+		return 0;
+	qp->rq.size = roundup_pow_of_two(qp->cap.max_recv_wr);
+	qp->rq.log_stride = order_base_2(stride);
+	qp->rq_wr_ids = kvcalloc(qp->rq.size, sizeof(*qp->rq_wr_ids), GFP_KERNEL);
+	if (!qp->rq_wr_ids)
+		return -ENOMEM;
+	if (skua_mem_alloc(dev, &qp->rq_mem, (size_t)qp->rq.size << qp->rq.log_stride))
+		goto err_wr_ids;
+	qp->rq.buf = qp->rq_mem.va;
+	qp->rq.dbr = skua_dbr_alloc(dev, &qp->rq_dbr);
+	if (!qp->rq.dbr)
+		goto err_mem;
+	return 0;
+
+err_mem:
+	skua_mem_free(dev, &qp->rq_mem);
+err_wr_ids:
+	kvfree(qp->rq_wr_ids);
+	return -ENOMEM;
+}
+
+static void skua_ib_rq_free(struct skua_dev *dev, struct skua_ib_qp *qp)
+{
+	skua_dbr_free(dev, qp->rq.dbr, qp->rq_dbr);
+	skua_mem_free(dev, &qp->rq_mem);
+	kvfree(qp->rq_wr_ids);
+}
+
+/* From now on pollers find the QP, and its CQs know whom to flush. */
+static int skua_ib_qp_publish(struct skua_ib_dev *dev, struct skua_ib_qp *qp,
+			      struct skua_ib_cq *send_cq, struct skua_ib_cq *recv_cq)
+{
+	int err;
+
+	err = xa_insert(&dev->qps, qp->watch.qpn, qp, GFP_KERNEL);
+	if (err)
+		return err;
+	spin_lock_irq(&send_cq->lock);
+	list_add_tail(&qp->send_node, &send_cq->send_qps);
+	spin_unlock_irq(&send_cq->lock);
+	spin_lock_irq(&recv_cq->lock);
+	list_add_tail(&qp->recv_node, &recv_cq->recv_qps);
+	spin_unlock_irq(&recv_cq->lock);
+	return 0;
+}
+
+/* The device writes no more CQEs: take those that are there out of the CQs. */
+static void skua_ib_qp_remove_cqes(struct skua_ib_qp *qp)
+{
+	struct skua_ib_cq *send_cq = to_skua_ib_cq(qp->ibqp.send_cq);
+	struct skua_ib_cq *recv_cq = to_skua_ib_cq(qp->ibqp.recv_cq);
+
+	skua_ib_cq_remove_qp(send_cq, qp->watch.qpn);
+	if (recv_cq != send_cq)
+		skua_ib_cq_remove_qp(recv_cq, qp->watch.qpn);
+}
+
+static void skua_ib_qp_withdraw(struct skua_ib_dev *dev, struct skua_ib_qp *qp)
+{
+	struct skua_ib_cq *send_cq = to_skua_ib_cq(qp->ibqp.send_cq);
+	struct skua_ib_cq *recv_cq = to_skua_ib_cq(qp->ibqp.recv_cq);
+
+	spin_lock_irq(&recv_cq->lock);
+	list_del(&qp->recv_node);
+	spin_unlock_irq(&recv_cq->lock);
+	spin_lock_irq(&send_cq->lock);
+	list_del(&qp->send_node);
+	spin_unlock_irq(&send_cq->lock);
+	skua_ib_qp_remove_cqes(qp);
+	xa_erase(&dev->qps, qp->watch.qpn);
+}
+
+static int skua_ib_create_kernel_qp(struct skua_ib_dev *dev, struct skua_ib_qp *qp,
+				    struct ib_qp_init_attr *attr)
+{
+	struct skua_pagelist sq, rq;
+	struct skua_qp_params params;
+	int err;
+
+	spin_lock_init(&qp->sq_lock);
+	spin_lock_init(&qp->rq_lock);
+	err = skua_ib_sq_alloc(dev->dev, qp);
+	if (err)
+		return err;
+	err = skua_ib_rq_alloc(dev->dev, qp);
+	if (err)
+		goto err_sq;
+
+	skua_ib_qp_params(qp, attr, &params);
+	params.privileged = true;
+	if (qp->sq.blocks) {
+		skua_mem_describe(&qp->sq_mem, &sq);
+		params.sq = &sq;
+		params.sq_dbr = qp->sq_dbr;
+		params.log_sq_blocks = ilog2(qp->sq.blocks);
+	}
+	if (qp->rq.size) {
+		skua_mem_describe(&qp->rq_mem, &rq);
+		params.rq = &rq;
+		params.rq_dbr = qp->rq_dbr;
+		params.log_rq_size = ilog2(qp->rq.size);
+		params.log_rq_stride = qp->rq.log_stride;
+	}
+	err = skua_ib_qp_start(dev->dev, qp, &params);
+	if (err)
+		goto err_rq;
+	err = skua_ib_qp_publish(dev, qp, to_skua_ib_cq(attr->send_cq),
+				 to_skua_ib_cq(attr->recv_cq));
+	if (err)
+		goto err_stop;
+	return 0;
+
+err_stop:
+	skua_ib_qp_stop(dev->dev, qp);
+err_rq:
+	skua_ib_rq_free(dev->dev, qp);
+err_sq:
+	skua_ib_sq_free(dev->dev, qp);
+	return err;
+}
+
+/* Either's */
+
+int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibqp->device);
+	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
+	int err;
+
+	err = skua_ib_check_create(dev->dev, attr);
+	if (err)
+		return err;
+	qp->state = IB_QPS_RESET;
+	qp->cap = attr->cap;
+	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	if (udata)
+		return skua_ib_create_user_qp(dev, qp, attr, udata);
+	return skua_ib_create_kernel_qp(dev, qp, attr);
+}
+
+int skua_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibqp->device);
+	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
+	struct skua_ib_ucontext *ucontext =
+		rdma_udata_to_drv_context(udata, struct skua_ib_ucontext, ibucontext);
+
+	skua_ib_qp_stop(dev->dev, qp);
+	if (ucontext) {
+		skua_ib_user_rq_put(ucontext, qp);
+		skua_ib_user_sq_put(ucontext, qp);
+	} else {
+		skua_ib_qp_withdraw(dev, qp);
+		skua_ib_rq_free(dev->dev, qp);
+		skua_ib_sq_free(dev->dev, qp);
+	}
+	return 0;
+}
+
+/* Modify and query */
+
+static int skua_ib_set_av(struct skua_av *av, const struct rdma_ah_attr *ah)
+{
+	const struct ib_global_route *grh = rdma_ah_read_grh(ah);
+
+	if (ah->type != RDMA_AH_ATTR_TYPE_ROCE || !(rdma_ah_get_ah_flags(ah) & IB_AH_GRH))
+		return -EINVAL;
+	memcpy(av->dgid, grh->dgid.raw, sizeof(av->dgid));
+	memcpy(av->dmac, ah->roce.dmac, sizeof(av->dmac));
+	av->sgid_index = grh->sgid_index;
+	av->hop_limit = grh->hop_limit;
+	av->traffic_class = grh->traffic_class;
+	av->sl = rdma_ah_get_sl(ah);
+	av->flow_label = cpu_to_le32(grh->flow_label);
+	return 0;
+}
+
+static void skua_ib_get_av(struct rdma_ah_attr *ah, const struct skua_av *av)
+{
+	union ib_gid dgid;
+
+	memcpy(dgid.raw, av->dgid, sizeof(dgid.raw));
+	ah->type = RDMA_AH_ATTR_TYPE_ROCE;
+	rdma_ah_set_sl(ah, av->sl);
+	rdma_ah_set_port_num(ah, 1);
+	rdma_ah_set_ah_flags(ah, IB_AH_GRH);
+	rdma_ah_set_grh(ah, &dgid, le32_to_cpu(av->flow_label), av->sgid_index, av->hop_limit,
+			av->traffic_class);
+	memcpy(ah->roce.dmac, av->dmac, sizeof(ah->roce.dmac));
+}
+
+static u32 skua_ib_qp_access_to_hw(int access)
+{
+	u32 rights = 0;
+
+	if (access & IB_ACCESS_REMOTE_WRITE)
+		rights |= SKUA_ACCESS_REMOTE_WRITE;
+	if (access & IB_ACCESS_REMOTE_READ)
+		rights |= SKUA_ACCESS_REMOTE_READ;
+	return rights;
+}
+
+static int skua_ib_qp_access_to_ib(u32 rights)
+{
+	int access = 0;
+
+	if (rights & SKUA_ACCESS_REMOTE_WRITE)
+		access |= IB_ACCESS_REMOTE_WRITE;
+	if (rights & SKUA_ACCESS_REMOTE_READ)
+		access |= IB_ACCESS_REMOTE_READ;
+	return access;
+}
+
+/* Bits of verbs that name an attribute of the device by the same meaning. */
+static const struct {
+	int ib;
+	u32 hw;
+} skua_ib_attrs[] = {
+	{ IB_QP_STATE,			SKUA_QP_ATTR_STATE },
+	{ IB_QP_CUR_STATE,		SKUA_QP_ATTR_CUR_STATE },
+	{ IB_QP_ACCESS_FLAGS,		SKUA_QP_ATTR_ACCESS },
+	{ IB_QP_AV,			SKUA_QP_ATTR_AV },
+	{ IB_QP_PATH_MTU,		SKUA_QP_ATTR_PATH_MTU },
+	{ IB_QP_TIMEOUT,		SKUA_QP_ATTR_TIMEOUT },
+	{ IB_QP_RETRY_CNT,		SKUA_QP_ATTR_RETRY_CNT },
+	{ IB_QP_RNR_RETRY,		SKUA_QP_ATTR_RNR_RETRY },
+	{ IB_QP_RQ_PSN,			SKUA_QP_ATTR_RQ_PSN },
+	{ IB_QP_SQ_PSN,			SKUA_QP_ATTR_SQ_PSN },
+	{ IB_QP_MAX_QP_RD_ATOMIC,	SKUA_QP_ATTR_MAX_RD_ATOMIC },
+	{ IB_QP_MAX_DEST_RD_ATOMIC,	SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC },
+	{ IB_QP_MIN_RNR_TIMER,		SKUA_QP_ATTR_MIN_RNR_TIMER },
+	{ IB_QP_DEST_QPN,		SKUA_QP_ATTR_DEST_QPN },
+	{ IB_QP_PKEY_INDEX,		SKUA_QP_ATTR_PKEY_INDEX },
+};
+
+/* Fill in what @mask names. Returns the device's mask, or an errno. */
+static int skua_ib_qp_attr_to_hw(const struct ib_qp_attr *attr, int mask,
+				 struct skua_qp_attr *hw)
+{
+	/* The port is always 1. */
+	int rest = mask & ~IB_QP_PORT;
+	u32 hw_mask = 0;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(skua_ib_attrs); i++) {
+		if (mask & skua_ib_attrs[i].ib)
+			hw_mask |= skua_ib_attrs[i].hw;
+		rest &= ~skua_ib_attrs[i].ib;
+	}
+	/* Alternate paths, drain events, rate limits and the like. */
+	if (rest)
+		return -EOPNOTSUPP;
+	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~SKUA_IB_QP_ACCESS)
+		return -EOPNOTSUPP;
+
+	hw->state = attr->qp_state;
+	hw->cur_state = attr->cur_qp_state;
+	hw->path_mtu = attr->path_mtu;
+	hw->timeout = attr->timeout;
+	hw->retry_cnt = attr->retry_cnt;
+	hw->rnr_retry = attr->rnr_retry;
+	hw->min_rnr_timer = attr->min_rnr_timer;
+	hw->access = cpu_to_le32(skua_ib_qp_access_to_hw(attr->qp_access_flags));
+	hw->dest_qpn = cpu_to_le32(attr->dest_qp_num);
+	hw->rq_psn = cpu_to_le32(attr->rq_psn);
+	hw->sq_psn = cpu_to_le32(attr->sq_psn);
+	hw->max_rd_atomic = cpu_to_le16(attr->max_rd_atomic);
+	hw->max_dest_rd_atomic = cpu_to_le16(attr->max_dest_rd_atomic);
+	hw->pkey_index = cpu_to_le16(attr->pkey_index);
+	if (mask & IB_QP_AV) {
+		err = skua_ib_set_av(&hw->av, &attr->ah_attr);
+		if (err)
+			return err;
+	}
+	return hw_mask;
+}
+
+/* The device is at zero, and looks at no record before INIT (DBR-7). */
+static void skua_ib_qp_reset_queues(struct skua_ib_qp *qp)
+{
+	skua_ib_qp_remove_cqes(qp);
+	spin_lock_irq(&qp->sq_lock);
+	skua_sq_reset(&qp->sq);
+	spin_unlock_irq(&qp->sq_lock);
+	spin_lock_irq(&qp->rq_lock);
+	skua_rq_reset(&qp->rq);
+	spin_unlock_irq(&qp->rq_lock);
+}
+
+int skua_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		      struct ib_udata *udata)
+{
+	struct skua_dev *dev = to_skua_dev(ibqp->device);
+	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
+	enum ib_qp_state cur, next;
+	struct skua_qp_attr hw = {};
+	int hw_mask;
+	int err;
+
+	err = ib_no_udata_io(udata);
+	if (err)
+		return err;
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+		return -EOPNOTSUPP;
+	cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
+	next = mask & IB_QP_STATE ? attr->qp_state : cur;
+	if (!ib_modify_qp_is_ok(cur, next, ibqp->qp_type, mask))
+		return -EINVAL;
+	hw_mask = skua_ib_qp_attr_to_hw(attr, mask, &hw);
+	if (hw_mask < 0)
+		return hw_mask;
+
+	/* Nothing is posted any more to a queue that is about to be emptied. */
+	if (next == IB_QPS_RESET)
+		WRITE_ONCE(qp->state, IB_QPS_RESET);
+	err = skua_cmd_modify_qp(dev, qp->watch.qpn, hw_mask, &hw);
+	if (err)
+		return err;
+
+	if (next == IB_QPS_RESET && !ibqp->uobject)
+		skua_ib_qp_reset_queues(qp);
+	if (mask & IB_QP_DEST_QPN)
+		qp->dest_qpn = attr->dest_qp_num;
+	WRITE_ONCE(qp->state, next);
+	return 0;
+}
+
+int skua_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		     struct ib_qp_init_attr *init_attr)
+{
+	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
+	struct skua_qp_attr hw;
+	int err;
+
+	err = skua_cmd_query_qp(to_skua_dev(ibqp->device), qp->watch.qpn, &hw);
+	if (err)
+		return err;
+
+	memset(attr, 0, sizeof(*attr));
+	memset(init_attr, 0, sizeof(*init_attr));
+	attr->qp_state = hw.state;
+	attr->cur_qp_state = hw.state;
+	attr->path_mtu = hw.path_mtu;
+	attr->path_mig_state = IB_MIG_MIGRATED;
+	attr->rq_psn = le32_to_cpu(hw.rq_psn);
+	attr->sq_psn = le32_to_cpu(hw.sq_psn);
+	attr->dest_qp_num = le32_to_cpu(hw.dest_qpn);
+	attr->qp_access_flags = skua_ib_qp_access_to_ib(le32_to_cpu(hw.access));
+	attr->cap = qp->cap;
+	attr->pkey_index = le16_to_cpu(hw.pkey_index);
+	attr->sq_draining = hw.sq_draining;
+	attr->max_rd_atomic = le16_to_cpu(hw.max_rd_atomic);
+	attr->max_dest_rd_atomic = le16_to_cpu(hw.max_dest_rd_atomic);
+	attr->min_rnr_timer = hw.min_rnr_timer;
+	attr->port_num = 1;
+	attr->timeout = hw.timeout;
+	attr->retry_cnt = hw.retry_cnt;
+	attr->rnr_retry = hw.rnr_retry;
+	/* There is an address from RTR on; what else is not set is zero. */
+	if (hw.path_mtu)
+		skua_ib_get_av(&attr->ah_attr, &hw.av);
+
+	init_attr->send_cq = ibqp->send_cq;
+	init_attr->recv_cq = ibqp->recv_cq;
+	init_attr->cap = qp->cap;
+	init_attr->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
+	init_attr->qp_type = ibqp->qp_type;
+	return 0;
+}

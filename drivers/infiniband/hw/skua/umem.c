@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Memory of programs: pinned, and described to the device by page lists. Doorbell records are
+ * small and many stand in one page, which is pinned once for all of them.
+ */
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "skua_ib.h"
+
+#define SKUA_IB_PAGE_SIZES	GENMASK(SKUA_PL_MAX_LOG_PAGE, SKUA_PL_MIN_LOG_PAGE)
+
+int skua_ib_umem_describe(struct skua_dev *dev, struct ib_umem *umem, struct skua_pages *pages)
+{
+	struct ib_block_iter block;
+	unsigned long page_size;
+	int err;
+
+	/* The device does not mind how I/O addresses are aligned to DMA addresses (MR-2). */
+	page_size = ib_umem_find_best_pgsz(umem, SKUA_IB_PAGE_SIZES, umem->address);
+	if (!page_size)
+		return -EINVAL;
+	err = skua_pages_begin(dev, pages, ib_umem_num_dma_blocks(umem, page_size),
+			       ilog2(page_size), ib_umem_dma_offset(umem, page_size));
+	if (err)
+		return err;
+	rdma_umem_for_each_dma_block(umem, &block, page_size)
+		skua_pages_add(pages, rdma_block_iter_dma_address(&block));
+	skua_pages_end(pages);
+	return 0;
+}
+
+struct ib_umem *skua_ib_umem_queue(struct skua_ib_dev *dev, u64 addr, size_t size,
+				   size_t entry_size)
+{
+	/* No page boundary may cut an entry (PL-9). */
+	if (!IS_ALIGNED(addr, entry_size))
+		return ERR_PTR(-EINVAL);
+	return ib_umem_get_va(&dev->ibdev, addr, size, IB_ACCESS_LOCAL_WRITE);
+}
+
+/**
+ * struct skua_ib_dbr_page - a page of a program that holds doorbell records
+ * @node: in the context's list
+ * @umem: the pinned page
+ * @addr: its address in the program
+ * @users: records in use
+ */
+struct skua_ib_dbr_page {
+	struct list_head node;
+	struct ib_umem *umem;
+	unsigned long addr;
+	unsigned int users;
+};
+
+static struct skua_ib_dbr_page *skua_ib_dbr_page_find(struct skua_ib_ucontext *ucontext,
+						      unsigned long addr)
+{
+	struct skua_ib_dbr_page *page;
+
+	/* Contexts are shared over fork: the same address may be another page. */
+	list_for_each_entry(page, &ucontext->dbr_pages, node)
+		if (page->addr == addr && page->umem->owning_mm == current->mm)
+			return page;
+	return NULL;
+}
+
+static struct skua_ib_dbr_page *skua_ib_dbr_page_pin(struct skua_ib_ucontext *ucontext,
+						     unsigned long addr)
+{
+	struct skua_ib_dbr_page *page;
+
+	page = kzalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return ERR_PTR(-ENOMEM);
+	page->umem = ib_umem_get_va(ucontext->ibucontext.device, addr, PAGE_SIZE,
+				    IB_ACCESS_LOCAL_WRITE);
+	if (IS_ERR(page->umem)) {
+		struct ib_umem *err = page->umem;
+
+		kfree(page);
+		return ERR_CAST(err);
+	}
+	page->addr = addr;
+	list_add(&page->node, &ucontext->dbr_pages);
+	return page;
+}
+
+int skua_ib_user_dbr_get(struct skua_ib_ucontext *ucontext, u64 addr,
+			 struct skua_ib_user_dbr *dbr)
+{
+	struct skua_ib_dbr_page *page;
+	int err = 0;
+
+	if (!IS_ALIGNED(addr, sizeof(struct skua_dbr)))
+		return -EINVAL;
+
+	mutex_lock(&ucontext->dbr_lock);
+	page = skua_ib_dbr_page_find(ucontext, addr & PAGE_MASK);
+	if (!page)
+		page = skua_ib_dbr_page_pin(ucontext, addr & PAGE_MASK);
+	if (IS_ERR(page)) {
+		err = PTR_ERR(page);
+		goto out;
+	}
+	page->users++;
+	dbr->page = page;
+	dbr->dma = sg_dma_address(page->umem->sgt_append.sgt.sgl) + offset_in_page(addr);
+out:
+	mutex_unlock(&ucontext->dbr_lock);
+	return err;
+}
+
+void skua_ib_user_dbr_put(struct skua_ib_ucontext *ucontext, struct skua_ib_user_dbr *dbr)
+{
+	struct skua_ib_dbr_page *page = dbr->page;
+
+	if (!page)
+		return;
+	mutex_lock(&ucontext->dbr_lock);
+	if (!--page->users) {
+		list_del(&page->node);
+		ib_umem_release(page->umem);
+		kfree(page);
+	}
+	mutex_unlock(&ucontext->dbr_lock);
+	dbr->page = NULL;
+}
