@@ -87,7 +87,11 @@ SKUAD_STAGE = Stage('skuad', _skuad, lambda: [*SKUAD_INPUTS, images._root_stamp(
                     os.path.join(paths.SKUAD, 'skuad'), 180)
 
 
+def guest_stages(series):
+    """What a guest of this kernel needs, without NICs."""
+    return [root.STAGE, images.IMAGE_STAGE, images.KERNEL_STAGES[series]]
+
+
 def stages(series):
-    """In order: everything that a guest with NICs needs, with a kernel of this series."""
-    return [root.STAGE, images.IMAGE_STAGE, images.KERNEL_STAGES[series], sources.RDMA_CORE_STAGE,
-            SKUAD_STAGE, MODULES_STAGES[series], PROVIDER_STAGE]
+    """What a guest with NICs needs, in order."""
+    return guest_stages(series) + [sources.RDMA_CORE_STAGE, SKUAD_STAGE, MODULES_STAGES[series], PROVIDER_STAGE]

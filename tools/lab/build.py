@@ -1,0 +1,44 @@
+"""lab build: bring stages up to date, by name or all that the guests of both kernels need."""
+
+import products
+import root
+import say
+import sources
+from say import LabError
+
+
+def table():
+    """Every stage, in an order in which they can be made."""
+    stages = []
+    for series in root.SERIES:
+        for stage in products.stages(series):
+            if stage not in stages:
+                stages.append(stage)
+    return stages + list(sources.LINUX_STAGES.values())
+
+
+# What the names mean that a person would type.
+GROUPS = {'root': ['root'], 'images': ['root-image', 'kernel-'], 'kernels': ['kernel-'],
+          'modules': ['modules-'], 'provider': ['rdma-core', 'provider'], 'skuad': ['skuad'],
+          'linux': ['linux-']}
+
+
+def build(names):
+    stages = table()
+    if not names:
+        chosen = [stage for stage in stages if not stage.name.startswith('linux-')]
+    else:
+        patterns = [pattern for name in names for pattern in GROUPS.get(name, [name])]
+        chosen = [stage for stage in stages
+                  if any(stage.name == pattern or pattern.endswith('-') and stage.name.startswith(pattern)
+                         for pattern in patterns)]
+        known = {stage.name for stage in stages}
+        for pattern in patterns:
+            if pattern not in known and not pattern.endswith('-'):
+                raise LabError("no stage '%s': there are %s" % (pattern, ', '.join(stage.name for stage in stages)))
+        if root.STAGE not in chosen:
+            chosen.insert(0, root.STAGE)
+    made = [stage.name for stage in chosen if stage.run()]
+    say.line('made anew: %s' % ', '.join(made) if made else 'all is up to date')
+    say.line(root.told())
+    return 0

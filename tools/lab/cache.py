@@ -1,0 +1,37 @@
+"""lab cache: what was fetched, as one file, for a machine that is bare or has no network.
+
+It holds build/apt: package lists, packages and sources. With it, `--offline` builds all.
+"""
+
+import os
+import tarfile
+
+import paths
+import say
+from say import LabError
+
+
+def export(path):
+    if not os.path.isdir(paths.APT):
+        raise LabError('nothing is kept yet: run once online')
+    # Packages are compressed already.
+    with tarfile.open(path, 'w') as file:
+        file.add(paths.APT, 'apt')
+    say.line('%s: %.0f MB' % (path, os.path.getsize(path) / 1e6))
+    return 0
+
+
+def restore(path):
+    os.makedirs(paths.BUILD, exist_ok=True)
+    try:
+        with tarfile.open(path) as file:
+            for member in file:
+                inside = member.name == 'apt' or member.name.startswith('apt/')
+                if not inside or '..' in member.name.split('/') or not (member.isfile() or member.isdir()):
+                    raise LabError('%s holds %s: not a cache of the lab' % (path, member.name))
+                file.extract(member, paths.BUILD)
+    except (OSError, tarfile.TarError) as error:
+        raise LabError('%s: %s' % (path, error)) from None
+    say.line('%d packages are kept' % len([name for name in os.listdir(paths.APT + '/archives')
+                                           if name.endswith('.deb')]))
+    return 0

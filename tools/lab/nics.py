@@ -1,0 +1,118 @@
+"""The NICs of a guest and the skuad that serves them.
+
+Assumed of skuad: --device name=,socket=,mac=,link=; --control PATH; --ready-fd N; of skuactl:
+--socket PATH, `counters NAME --json`, and `capture NAME -w FILE`, which says "capturing" on
+standard error once it does.
+"""
+
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+import chroot
+import paths
+import process
+from say import LabError
+
+SKUAD = os.path.join(paths.SKUAD, 'skuad')
+SKUACTL = os.path.join(paths.SKUAD, 'skuactl')
+
+
+class Nic:
+    """Number n: its options for skuad, and its names and addresses in the guest."""
+
+    def __init__(self, number, options=''):
+        given = {}
+        for word in filter(None, options.split(',')):
+            key, separator, value = word.partition('=')
+            if not separator or key == 'socket':
+                raise LabError("--device: '%s' is not KEY=VALUE for skuad, or is the socket" % word)
+            given[key] = value
+        self.options = {'name': 'skua%d' % number, 'mac': '02:00:00:00:00:%02x' % (number + 1),
+                        'link': 'wire:a', **given}
+        self.name, self.mac = self.options['name'], self.options['mac'].lower()
+        self.netdev, self.rdma = 'skua%d' % number, 'skua_%d' % number
+        self.space = ('left', 'right')[number % 2]
+        self.ipv4, self.ipv6 = '192.0.2.%d' % (number + 1), '2001:db8::%x' % (number + 1)
+
+    def line(self):
+        """As guest/nics reads it."""
+        return ' '.join((self.mac, self.netdev, self.rdma, self.space, self.ipv4 + '/24', self.ipv6 + '/64'))
+
+
+class Skuad:
+    """One skuad for the NICs of one run. Its sockets have a short directory of their own, since
+    a socket's path may have 107 bytes only."""
+
+    def __init__(self, nics, directory, verbose=False):
+        self.nics, self.directory = nics, directory
+        self.place = tempfile.mkdtemp(prefix='skua-', dir='/tmp')
+        self.control = self.place + '/control'
+        self.sockets = ['%s/%d' % (self.place, number) for number in range(len(nics))]
+        self.log = open(os.path.join(directory, 'skuad.log'), 'w')
+        self.captures = []
+        command = [SKUAD, '--control', self.control] + (['--verbose'] if verbose else [])
+        for nic, path in zip(nics, self.sockets):
+            words = ['%s=%s' % item for item in nic.options.items()] + ['socket=' + path]
+            command += ['--device', ','.join(words)]
+        ready, told = os.pipe()
+        self.process = process.Process(command + ['--ready-fd', str(told)], self.log, binds=[self.place], fds=[told])
+        os.close(told)
+        readable, _, _ = select.select([ready], [], [], 20)
+        started = readable and os.read(ready, 1)
+        os.close(ready)
+        if not started:
+            self.stop()
+            with open(self.log.name) as file:
+                raise LabError('skuad did not start: %s' % (file.read().strip().splitlines() or ['no word'])[-1])
+
+    def capture(self):
+        """Capture every NIC's packets from here on."""
+        for nic in self.nics:
+            log = os.path.join(self.directory, 'capture-%s.log' % nic.name)
+            file = open(log, 'w')
+            self.captures.append(process.Process(
+                [SKUACTL, '--socket', self.control, 'capture', nic.name,
+                 '-w', os.path.join(self.directory, nic.name + '.pcapng')], file, binds=[self.place]))
+            file.close()
+            end = time.monotonic() + 10
+            while 'capturing' not in open(log).read():
+                if time.monotonic() > end or self.captures[-1].ended() is not None:
+                    raise LabError('skuactl does not capture %s: %s' % (nic.name, open(log).read().strip()))
+                time.sleep(0.02)
+
+    def counters(self):
+        """{name: {counter: value}} of every NIC."""
+        return {nic.name: _flat(self.ask('counters', nic.name)) for nic in self.nics}
+
+    def ask(self, *words):
+        done = chroot.run([SKUACTL, '--socket', self.control, '--json', *words], binds=[self.place],
+                          stdout=subprocess.PIPE, stderr=self.log, text=True, timeout=20)
+        if done.returncode:
+            raise LabError('skuactl %s failed: %s' % (' '.join(words), self.log.name))
+        return json.loads(done.stdout)
+
+    def ended(self):
+        return self.process.ended()
+
+    def stop(self):
+        for capture in self.captures:
+            capture.stop()
+        self.process.stop()
+        self.log.close()
+        shutil.rmtree(self.place, ignore_errors=True)
+
+
+def _flat(answer, found=None):
+    """The numbers of an answer, by name, however deep they lie."""
+    found = {} if found is None else found
+    for key, value in (answer.items() if isinstance(answer, dict) else enumerate(answer)):
+        if isinstance(value, (dict, list)):
+            _flat(value, found)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            found[key] = value
+    return found

@@ -1,0 +1,134 @@
+"""A scene: skuad, a guest with its NICs, drivers loaded, names and addresses given.
+
+run, shell, demo and check all play in one. `close` always leaves the artefacts behind.
+"""
+
+import os
+import shlex
+import time
+
+import guest
+import images
+import nics as nic_list
+import paths
+import payload
+import products
+import root
+from say import LabError
+
+NETNS = ('split', 'none', 'exclusive')
+
+
+class Options:
+    """What `lab run` offers, with its defaults."""
+
+    def __init__(self, **given):
+        self.kernel, self.modules = '6.12', None
+        self.netns, self.cpus, self.memory = 'split', 2, '2G'
+        self.share, self.env, self.deb = None, [], []
+        self.device, self.capture, self.gdb = None, False, False
+        self.nics = True            # False: a guest without Skua, for comparisons
+        self.tty = False
+        self.__dict__.update(given)
+
+
+def build(series, with_nics=True):
+    """Bring up to date what a scene with this kernel is made of."""
+    for stage in products.stages(series) if with_nics else products.guest_stages(series):
+        stage.run()
+
+
+def _kernel(options):
+    """(directory to boot, directory of our modules)"""
+    if options.kernel in root.SERIES:
+        build(options.kernel, options.nics)
+        return images.kernel(options.kernel), products.modules(options.kernel)
+    if options.kernel == 'debug':
+        raise LabError('there is no debug kernel yet: give --kernel one of %s, or a bzImage' % ', '.join(root.SERIES))
+    if not os.path.isfile(options.kernel):
+        raise LabError("--kernel: '%s' is none of %s, and no file" % (options.kernel, ', '.join(root.SERIES)))
+    build(root.SERIES[0], options.nics)
+    directory = images.custom(options.kernel, options.modules)
+    return directory, options.modules
+
+
+class Scene:
+    def __init__(self, directory, options):
+        os.makedirs(directory, exist_ok=True)
+        self.directory, self.options = directory, options
+        self.skuad = self.guest = None
+        self.kernel, modules = _kernel(options)
+        self.nics = []
+        if options.nics:
+            given = options.device if options.device else ['', '']
+            self.nics = [nic_list.Nic(number, text) for number, text in enumerate(given)]
+            if len({nic.name for nic in self.nics}) < len(self.nics):
+                raise LabError('--device: two NICs have one name')
+        self.payload = payload.Payload()
+        if self.nics:
+            self._ours(modules)
+        self.payload.text(payload.HOME + '/nics.list', ''.join(nic.line() + '\n' for nic in self.nics))
+        for path in options.deb:
+            self.payload.file(path, payload.HOME + '/deb/' + os.path.basename(path))
+
+    def _ours(self, modules):
+        if modules and not os.path.exists(modules + '/skua.ko'):
+            raise LabError('%s has no skua.ko for this kernel: build it with drivers/build-modules' % modules)
+        if modules:
+            self.payload.modules(modules)
+        self.payload.provider(paths.PROVIDER)
+
+    def start(self, deadline):
+        """Boot and set up."""
+        options = self.options
+        qemu, shares = [], [options.share] if options.share else []
+        if options.gdb:
+            port = os.path.join(self.directory, 'gdb')
+            qemu = ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % port, '-gdb', 'chardev:gdb', '-S']
+        sockets, binds = [], []
+        if self.nics:
+            self.skuad = nic_list.Skuad(self.nics, self.directory)
+            if options.capture:
+                self.skuad.capture()
+            sockets, binds = self.skuad.sockets, [self.skuad.place]
+        self.guest = guest.Guest(self.directory, self.kernel, self.payload, cpus=options.cpus,
+                                 memory=options.memory, nics=sockets, shares=shares, binds=binds,
+                                 qemu=qemu, tty=options.tty)
+        self.guest.wait_ready(deadline)
+        self._set_up(deadline)
+
+    def _set_up(self, deadline):
+        steps = ['set -e']
+        if self.options.share:
+            steps.append('modprobe -a 9p 9pnet_virtio; mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,'
+                         'access=any share0 /mnt/share')
+        if self.options.deb:
+            steps.append('DEBIAN_FRONTEND=noninteractive dpkg -i /usr/lib/skua-lab/deb/*.deb')
+        if self.nics:
+            steps.append('/usr/lib/skua-lab/nics %s </usr/lib/skua-lab/nics.list' % self.options.netns)
+        if len(steps) > 1:
+            status, output = self.guest.output('\n'.join(steps), deadline)
+            if status:
+                raise LabError('the guest is not as it should be: %s' % (output.strip().splitlines() or ['?'])[-1])
+
+    def script(self, command):
+        """A bash script that runs a command (a list of words) as `lab run` promises."""
+        lines = ['export %s' % shlex.quote(text) for text in self.options.env]
+        lines.append('cd %s' % ('/mnt/share' if self.options.share else '/root'))
+        return '\n'.join(lines + ['exec ' + ' '.join(shlex.quote(word) for word in command)])
+
+    def close(self):
+        if self.guest:
+            self.guest.stop()
+        if self.skuad:
+            self.skuad.stop()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def deadline(seconds):
+    return time.monotonic() + seconds
