@@ -10,10 +10,8 @@
 #include <linux/version.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
-#include <rdma/uverbs_ioctl.h>
-#if __has_include(<rdma/iter.h>)
 #include <rdma/iter.h>
-#endif
+#include <rdma/uverbs_ioctl.h>
 
 struct skua_ib_dev;
 

@@ -59,7 +59,7 @@ static bool skua_ib_poll_one(struct skua_ib_dev *dev, const struct skua_cqe *cqe
 	struct skua_ib_qp *qp;
 
 	qp = xa_load(&dev->qps, le32_to_cpu(cqe->qpn));
-	if (unlikely(!qp) || !(recv ? qp->rq_wr_ids != NULL : qp->sq_wrs != NULL))
+	if (unlikely(!qp || !(recv ? qp->rq.size : qp->sq.blocks)))
 		return false;
 
 	memset(wc, 0, sizeof(*wc));

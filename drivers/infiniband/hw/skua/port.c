@@ -4,6 +4,7 @@
  */
 #include <linux/etherdevice.h>
 #include <rdma/ib_addr.h>
+#include <rdma/ib_mad.h>
 
 #include "skua_ib.h"
 

@@ -47,7 +47,7 @@ struct skua_ib_dev {
 	struct notifier_block notifier;
 	struct notifier_block netdev_notifier;
 	enum ib_port_state port_state;
-	struct mutex lock;
+	struct mutex lock;		/* the lists, and the dispatch of events */
 	struct list_head ucontexts;
 	struct list_head cqs;
 	bool registered;
@@ -83,7 +83,7 @@ struct skua_ib_ucontext {
 	struct page *info;
 	struct skua_ib_mmap *db_mmap;
 	struct skua_ib_mmap *info_mmap;
-	struct mutex dbr_lock;
+	struct mutex dbr_lock;		/* dbr_pages */
 	struct list_head dbr_pages;
 };
 
@@ -133,7 +133,7 @@ struct skua_ib_cq {
 	struct ib_umem *umem;
 	struct skua_ib_user_dbr user_dbr;
 
-	spinlock_t lock;
+	spinlock_t lock;		/* all below */
 	struct skua_cq ring;
 	struct skua_mem mem;
 	dma_addr_t dbr;
@@ -190,13 +190,13 @@ struct skua_ib_qp {
 	struct skua_ib_user_dbr sq_user_dbr;
 	struct skua_ib_user_dbr rq_user_dbr;
 
-	spinlock_t sq_lock;
+	spinlock_t sq_lock;		/* posting sends */
 	struct skua_sq sq;
 	struct skua_mem sq_mem;
 	dma_addr_t sq_dbr;
 	struct skua_ib_wr *sq_wrs;
 
-	spinlock_t rq_lock;
+	spinlock_t rq_lock;		/* posting receives */
 	struct skua_rq rq;
 	struct skua_mem rq_mem;
 	dma_addr_t rq_dbr;

@@ -86,6 +86,7 @@ int skua_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udat
 		err = -ENOMEM;
 		goto err_db;
 	}
+	skua_ib_info(ucontext)->state = SKUA_INFO_ALIVE;
 	skua_ib_info(ucontext)->clock_khz = limits->clock_khz;
 
 	ucontext->db_mmap = skua_ib_mmap_add(ucontext, SKUA_IB_MMAP_DB, SKUA_DB_PAGES_SIZE,

@@ -47,7 +47,7 @@ struct skua_cmd_slot;
  * @dead: nothing more is published
  */
 struct skua_cmdq {
-	spinlock_t lock;
+	spinlock_t lock;		/* see above */
 	struct skua_mem ring;
 	struct skua_mem cpl;
 	struct skua_mem out;
@@ -79,7 +79,7 @@ struct skua_cmdq {
  */
 struct skua_eq {
 	struct skua_nic *nic;
-	spinlock_t lock;
+	spinlock_t lock;		/* see above */
 	struct skua_mem ring;
 	struct skua_eq_dbr *dbr;
 	dma_addr_t dbr_dma;
@@ -119,7 +119,7 @@ struct skua_nic_health {
  * @flags: SKUA_PORT_F_* as the device has them
  */
 struct skua_port {
-	struct mutex lock;
+	struct mutex lock;		/* see above */
 	u32 flags;
 };
 
