@@ -2,7 +2,13 @@
 # One verb each; README.md says what they do.
 
 all:
-	$(MAKE) -C tools/skuad all
+	tools/lab/lab build
+
+run:
+	tools/lab/lab demo
+
+shell:
+	tools/lab/lab shell
 
 check:
 	tools/check.sh
@@ -10,4 +16,4 @@ check:
 clean:
 	rm -rf build/check build/skuad build/provider-test
 
-.PHONY: all check clean
+.PHONY: all run shell check clean

@@ -14,6 +14,7 @@ MODULES = os.path.join(BUILD, 'modules')    # by series: skua.ko, skua_ib.ko
 SOURCES = os.path.join(BUILD, 'src')        # unpacked: rdma-core, linux-6.12, linux-7.2
 PROVIDER = os.path.join(BUILD, 'provider')  # libskua and skua.driver
 SKUAD = os.path.join(BUILD, 'skuad')        # skuad, skuactl and their tests
+TRAFFIC = os.path.join(BUILD, 'traffic')    # rdma_traffic
 STAMPS = os.path.join(BUILD, 'stamps')      # what each stage was last made from
 LOGS = os.path.join(BUILD, 'log')           # what each stage printed
 RUNS = os.path.join(BUILD, 'run')           # one directory a guest

@@ -20,6 +20,7 @@ class Payload:
             self.file(paths.lab('guest', name), HOME + '/' + name)
         for name in ('left', 'right'):
             self.file(paths.lab('guest/in-netns'), 'usr/bin/' + name)
+        self.file(os.path.join(paths.TRAFFIC, 'rdma_traffic'), 'usr/bin/rdma_traffic')
         self.file(paths.lab('guest/modprobe.conf'), 'etc/modprobe.d/skua-lab.conf')
 
     def text(self, to, content, mode=0o644):

@@ -4,6 +4,7 @@ Assumed of the other parts:
   drivers/build-modules HEADERS OUT [MAKE ARGUMENTS]   leaves OUT/skua.ko and OUT/skua_ib.ko
   tools/provider/drop-in.sh TREE                       makes TREE, of rdma-core, have providers/skua
   make -C tools/skuad all OUT=DIR                      leaves DIR/skuad and DIR/skuactl
+  make -C tools/traffic OUT=DIR                        leaves DIR/rdma_traffic
 """
 
 import glob
@@ -87,9 +88,18 @@ SKUAD_STAGE = Stage('skuad', _skuad, lambda: [*SKUAD_INPUTS, images._root_stamp(
                     os.path.join(paths.SKUAD, 'skuad'), 180)
 
 
+def _traffic(log):
+    chroot.run(['make', '-C', paths.repo('tools/traffic'), 'OUT=' + paths.TRAFFIC],
+               stdout=log, stderr=log, check=True, timeout=60)
+
+
+TRAFFIC_STAGE = Stage('traffic', _traffic, lambda: [paths.repo('tools/traffic'), images._root_stamp()],
+                      os.path.join(paths.TRAFFIC, 'rdma_traffic'), 60)
+
+
 def guest_stages(series):
     """What a guest of this kernel needs, without NICs."""
-    return [root.STAGE, images.IMAGE_STAGE, images.KERNEL_STAGES[series]]
+    return [root.STAGE, images.IMAGE_STAGE, images.KERNEL_STAGES[series], TRAFFIC_STAGE]
 
 
 def stages(series):

@@ -1,0 +1,132 @@
+"""make run: a guest with two Skua NICs, stock programs between them, and one table.
+
+A row is a stock program's figure; `data` says whether rdma_traffic, with messages of the same
+operation and size, found every byte right (ibv_rc_pingpong -c looks at its own data); `sent by`
+and `received by` are what the NICs themselves counted during the row.
+"""
+
+import sys
+
+import run
+import say
+import scene
+from say import LabError
+
+SECONDS = 60        # no row may take longer
+
+
+class Row:
+    """A program, its options and how its output is read."""
+
+    def __init__(self, program, options, size, operation=None, latency=False, sender=None):
+        self.program, self.options, self.size = program, options, size
+        self.operation, self.latency, self.sender = operation, latency, sender
+
+    def script(self):
+        """The right NIC is the server; the left one the client."""
+        if self.program == 'ibv_rc_pingpong':
+            server = client = '-g 1 -c -s %d -n 2000 %s' % (self.size, self.options)
+        else:
+            server = client = '-x 1 -F -s %d %s' % (self.size, self.options)
+        return ('right %(p)s -d skua_1 %(s)s >/tmp/server 2>&1 & server=$!\n'
+                'for i in {1..100}; do right ss -ltnH | grep -q . && break; sleep 0.05; done\n'
+                'left %(p)s -d skua_0 %(c)s 192.0.2.2 || { cat /tmp/server; exit 1; }\n'
+                'wait $server') % {'p': self.program, 's': server, 'c': client}
+
+    def result(self, output):
+        if self.program == 'ibv_rc_pingpong':
+            word = next(line for line in output.splitlines() if line.endswith('usec/iter')).split()[-2]
+            return '%.1f us' % float(word)
+        line = [line for line in output.splitlines() if line.split()[:1] == [str(self.size)]][-1].split()
+        # ib_*_lat: t_typical is the fifth column; ib_*_bw: the average, in MiB/s, the fourth.
+        return '%.1f us' % float(line[4]) if self.latency else '%.2f GB/s' % (float(line[3]) * 2**20 / 1e9)
+
+    def check(self):
+        """A script that sends the same again, and looks at every byte; or none."""
+        if self.operation:
+            return 'left rdma_traffic -Q -q 1 -o %s -s %d -n 500 skua_0 skua_1' % (self.operation, self.size)
+        return None
+
+
+ROWS = [
+    Row('ibv_rc_pingpong', '', 4096),
+    Row('ibv_rc_pingpong', '-e', 4096),
+    Row('ib_send_bw', '-n 5000', 65536, 'send', sender='skua0'),
+    Row('ib_write_bw', '-n 5000', 65536, 'write', sender='skua0'),
+    Row('ib_read_bw', '-n 5000', 65536, 'read', sender='skua1'),
+    Row('ib_send_lat', '-n 1000', 8, 'send', latency=True),
+    Row('ib_write_lat', '-n 1000', 8, 'write', latency=True),
+    Row('ib_read_lat', '-n 10000', 8, 'read', latency=True, sender='skua1'),
+]
+
+
+def _in_guest(play, script):
+    status, output = play.guest.output(script, scene.deadline(SECONDS))
+    if play.guest.fault:
+        raise LabError("the guest's kernel: %s" % play.guest.fault)
+    if status:
+        raise LabError('in the guest: %s' % (output.strip().splitlines() or ['status %d' % status])[-1])
+    return output
+
+
+def _amount(count):
+    for unit, size in (('GB', 1e9), ('MB', 1e6), ('kB', 1e3)):
+        if count >= size:
+            return '%.1f %s' % (count / size, unit)
+    return '%d B' % count
+
+
+def _traffic(before, after, row):
+    """What went over the wire, by the NICs' counters: (sent by, received by)."""
+    grown = {name: {key: after[name][key] - before[name][key] for key in after[name]} for name in after}
+    left, right = grown['skua0'], grown['skua1']
+    for sender, receiver in ((left, right), (right, left)):
+        if sender['rdma_tx_bytes'] != receiver['rdma_rx_bytes']:
+            raise LabError('%s: one NIC counts %d bytes sent, the other %d received'
+                           % (row.program, sender['rdma_tx_bytes'], receiver['rdma_rx_bytes']))
+    sent = {'skua_0': left['rdma_tx_bytes'], 'skua_1': right['rdma_tx_bytes']}
+    if row.sender:
+        name = row.sender.replace('skua', 'skua_')
+        other, = set(sent) - {name}
+        if sent[name] <= sent[other]:
+            raise LabError('%s: %s should have sent the data, and sent %d bytes; %s sent %d'
+                           % (row.program, name, sent[name], other, sent[other]))
+        return '%s %s' % (name, _amount(sent[name])), other
+    return 'both %s' % _amount(sum(sent.values())), 'both'
+
+
+def _size(size):
+    return '%d KiB' % (size >> 10) if size >= 1024 else '%d B' % size
+
+
+def demo(series):
+    directory = run.new_directory()
+    with scene.Scene(directory, scene.Options(kernel=series)) as play:
+        play.start(scene.deadline(120))
+        say.line('guest ready after %s (%s)' % (say.seconds(play.guest.ready_after), play.guest.accelerator))
+        print(_in_guest(play, 'ibv_devinfo').rstrip())
+        release = _in_guest(play, 'uname -r').strip()
+        print('\nskua_0 (left, 192.0.2.1)  <- wire a ->  skua_1 (right, 192.0.2.2)     kernel %s, %s\n'
+              % (release, play.guest.accelerator))
+        form = '  %-19s %-8s %-13s %-6s %-17s %s'
+        print(form % ('test', 'size', 'result', 'data', 'sent by', 'received by'))
+        for row in ROWS:
+            before = play.skuad.counters()
+            result = row.result(_in_guest(play, row.script()))
+            sent_by, received_by = _traffic(before, play.skuad.counters(), row)
+            if row.check():
+                _in_guest(play, row.check())
+            print(form % (('%s %s' % (row.program, row.options if row.options == '-e' else '')).strip(),
+                          _size(row.size), result, 'ok', sent_by, received_by))
+            sys.stdout.flush()
+        print(form % ('rdma_traffic', '0-1 MiB', *_mixed(play)))
+    return 0
+
+
+def _mixed(play):
+    """All operations and sizes on 16 QPs, by rdma_traffic alone."""
+    before = play.skuad.counters()
+    words = _in_guest(play, 'left rdma_traffic -Q -q 16 -b 512M skua_0 skua_1').split()
+    operations, seconds = int(words[0]), float(words[words.index('in') + 1])
+    sent_by, received_by = _traffic(before, play.skuad.counters(), Row('rdma_traffic', '', 0))
+    return '%.0f op/s' % (operations / seconds), 'ok', sent_by, received_by
