@@ -7,6 +7,7 @@ and `received by` are what the NICs themselves counted during the row.
 
 import sys
 
+import perftest
 import run
 import say
 import scene
@@ -16,30 +17,20 @@ SECONDS = 60        # no row may take longer
 
 
 class Row:
-    """A program, its options and how its output is read."""
-
-    def __init__(self, program, options, size, operation=None, latency=False, sender=None):
+    def __init__(self, program, options, size, operation=None, sender=None):
         self.program, self.options, self.size = program, options, size
-        self.operation, self.latency, self.sender = operation, latency, sender
+        self.operation = operation      # of rdma_traffic's check; None: the program checks
+        self.sender = sender            # the NIC that sends the data; None: both do
+
+    def name(self):
+        return self.program + (' -e' if '-e' in self.options.split() else '')
 
     def script(self):
-        """The right NIC is the server; the left one the client."""
-        if self.program == 'ibv_rc_pingpong':
-            server = client = '-g 1 -c -s %d -n 2000 %s' % (self.size, self.options)
-        else:
-            server = client = '-x 1 -F -s %d %s' % (self.size, self.options)
-        return ('right %(p)s -d skua_1 %(s)s >/tmp/server 2>&1 & server=$!\n'
-                'for i in {1..100}; do right ss -ltnH | grep -q . && break; sleep 0.05; done\n'
-                'left %(p)s -d skua_0 %(c)s 192.0.2.2 || { cat /tmp/server; exit 1; }\n'
-                'wait $server') % {'p': self.program, 's': server, 'c': client}
+        return perftest.script(perftest.SKUA, self.program, self.size, self.options)
 
     def result(self, output):
-        if self.program == 'ibv_rc_pingpong':
-            word = next(line for line in output.splitlines() if line.endswith('usec/iter')).split()[-2]
-            return '%.1f us' % float(word)
-        line = [line for line in output.splitlines() if line.split()[:1] == [str(self.size)]][-1].split()
-        # ib_*_lat: t_typical is the fifth column; ib_*_bw: the average, in MiB/s, the fourth.
-        return '%.1f us' % float(line[4]) if self.latency else '%.2f GB/s' % (float(line[3]) * 2**20 / 1e9)
+        value = perftest.result(self.program, self.size, output)
+        return perftest.rate(value) if self.program.endswith('_bw') else perftest.time(value)
 
     def check(self):
         """A script that sends the same again, and looks at every byte; or none."""
@@ -49,14 +40,14 @@ class Row:
 
 
 ROWS = [
-    Row('ibv_rc_pingpong', '', 4096),
-    Row('ibv_rc_pingpong', '-e', 4096),
-    Row('ib_send_bw', '-n 5000', 65536, 'send', sender='skua0'),
-    Row('ib_write_bw', '-n 5000', 65536, 'write', sender='skua0'),
-    Row('ib_read_bw', '-n 5000', 65536, 'read', sender='skua1'),
-    Row('ib_send_lat', '-n 1000', 8, 'send', latency=True),
-    Row('ib_write_lat', '-n 1000', 8, 'write', latency=True),
-    Row('ib_read_lat', '-n 10000', 8, 'read', latency=True, sender='skua1'),
+    Row('ibv_rc_pingpong', '-n 2000', 4096),
+    Row('ibv_rc_pingpong', '-n 2000 -e', 4096),
+    Row('ib_send_bw', '-n 5000', 65536, 'send', sender='skua_0'),
+    Row('ib_write_bw', '-n 5000', 65536, 'write', sender='skua_0'),
+    Row('ib_read_bw', '-n 5000', 65536, 'read', sender='skua_1'),
+    Row('ib_send_lat', '-n 1000', 8, 'send'),
+    Row('ib_write_lat', '-n 1000', 8, 'write'),
+    Row('ib_read_lat', '-n 10000', 8, 'read', sender='skua_1'),
 ]
 
 
@@ -86,17 +77,12 @@ def _traffic(before, after, row):
                            % (row.program, sender['rdma_tx_bytes'], receiver['rdma_rx_bytes']))
     sent = {'skua_0': left['rdma_tx_bytes'], 'skua_1': right['rdma_tx_bytes']}
     if row.sender:
-        name = row.sender.replace('skua', 'skua_')
-        other, = set(sent) - {name}
-        if sent[name] <= sent[other]:
+        other, = set(sent) - {row.sender}
+        if sent[row.sender] <= sent[other]:
             raise LabError('%s: %s should have sent the data, and sent %d bytes; %s sent %d'
-                           % (row.program, name, sent[name], other, sent[other]))
-        return '%s %s' % (name, _amount(sent[name])), other
+                           % (row.program, row.sender, sent[row.sender], other, sent[other]))
+        return '%s %s' % (row.sender, _amount(sent[row.sender])), other
     return 'both %s' % _amount(sum(sent.values())), 'both'
-
-
-def _size(size):
-    return '%d KiB' % (size >> 10) if size >= 1024 else '%d B' % size
 
 
 def demo(series):
@@ -116,8 +102,7 @@ def demo(series):
             sent_by, received_by = _traffic(before, play.skuad.counters(), row)
             if row.check():
                 _in_guest(play, row.check())
-            print(form % (('%s %s' % (row.program, row.options if row.options == '-e' else '')).strip(),
-                          _size(row.size), result, 'ok', sent_by, received_by))
+            print(form % (row.name(), perftest.size(row.size), result, 'ok', sent_by, received_by))
             sys.stdout.flush()
         print(form % ('rdma_traffic', '0-1 MiB', *_mixed(play)))
     return 0

@@ -36,6 +36,12 @@ class Process:
         if inner and self.ended() is None:
             os.kill(inner, number)
 
+    def cpu_seconds(self):
+        """What it has used of a processor."""
+        with open('/proc/%d/stat' % self._inner()) as file:
+            fields = file.read().rpartition(')')[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
     def stop(self, grace=3.0):
         """Ask, wait, then kill."""
         self.signal(signal.SIGTERM)

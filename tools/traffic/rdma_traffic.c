@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <infiniband/verbs.h>
 
@@ -53,6 +54,7 @@ static struct {
 	uint64_t min, max;		/* bytes of a message */
 	uint64_t count, bytes;		/* end after so many operations or bytes; 0: no such end */
 	unsigned int seconds;
+	unsigned int hold;		/* seconds for which idle queue pairs stay */
 	unsigned int qps;
 	uint64_t seed;
 	bool quiet;
@@ -535,7 +537,7 @@ static void traffic(void)
 			printf("%-10s %10" PRIu64 " operations %14" PRIu64 " bytes\n", ops[i].name,
 			       done_ops[i], done_bytes[i]);
 	}
-	printf("%" PRIu64 " operations, %" PRIu64 " bytes, all verified, in %.1f s (seed %" PRIu64 ")\n",
+	printf("%" PRIu64 " operations, %" PRIu64 " bytes, all verified, in %.2f s (seed %" PRIu64 ")\n",
 	       ops_sum, bytes_sum, seconds, opt.seed);
 }
 
@@ -611,6 +613,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!opt.qps || opt.qps > 1U << 16)
 			argp_error(state, "1 to 65536 queue pairs");
 		break;
+	case 'H':
+		opt.hold = (unsigned int)whole_number(state, arg);
+		break;
 	case 'r':
 		opt.seed = whole_number(state, arg);
 		break;
@@ -639,6 +644,7 @@ static const struct argp_option options[] = {
 	{ "bytes", 'b', "N", 0, "end after N bytes (K, M, G: powers of 1024)", 0 },
 	{ "time", 't', "SECONDS", 0, "end after this time", 0 },
 	{ "qps", 'q', "N", 0, "queue pairs; 4", 0 },
+	{ "hold", 'H', "SECONDS", 0, "keep the idle queue pairs so long at the end", 0 },
 	{ "seed", 'r', "N", 0, "of the random numbers; 1", 0 },
 	{ "quiet", 'Q', NULL, 0, "only the sum", 0 },
 	{ 0 }
@@ -663,6 +669,8 @@ int main(int argc, char **argv)
 		opt.ops = (1U << OPS) - 1 - (sides[0].atomics && sides[1].atomics ? 0 : ATOMICS);
 	connect_all();
 	traffic();
+	fflush(stdout);
+	sleep(opt.hold);
 	close_all();
 	return 0;
 }
