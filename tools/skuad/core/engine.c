@@ -4,10 +4,14 @@
  * and slept on when there is no work.
  *
  * Spinning is worth most when the host posts again at once, and is ruinous when the host wants
- * the core that we spin on. So the window in which idle queues are still looked at shrinks
- * when the kernel takes the core from us, and grows back slowly.
+ * the core that we spin on. So there is no window in which idle queues are still looked at
+ * while more threads want to run than there are cores, or the kernel takes the core from us;
+ * it grows back slowly.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -19,7 +23,7 @@
 #include "core/device.h"
 
 #define SPIN_MAX_NS	20000
-#define SPIN_STEP_NS	2000
+#define SPIN_STEP_NS	200
 #define TUNE_NS		1000000
 #define POLL_NS		5000		/* between looks at the sockets while busy */
 #define MAX_EVENTS	32
@@ -51,6 +55,7 @@ static void wake_ready(struct engine_fd *efd)
 struct engine *engine_create(bool manual_clock)
 {
 	struct engine *engine = calloc(1, sizeof(*engine));
+	cpu_set_t set;
 
 	if (!engine)
 		return NULL;
@@ -62,6 +67,8 @@ struct engine *engine_create(bool manual_clock)
 	pthread_mutex_init(&engine->lock, NULL);
 	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	engine->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	engine->load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	engine->cores = sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned int)CPU_COUNT(&set);
 	engine->wake = (struct engine_fd){ .fd = engine->wake_fd, .ready = wake_ready };
 	if (engine->epoll_fd < 0 || engine->wake_fd < 0 ||
 	    engine_fd_add(engine, &engine->wake)) {
@@ -77,6 +84,8 @@ void engine_destroy(struct engine *engine)
 		close(engine->epoll_fd);
 	if (engine->wake_fd >= 0)
 		close(engine->wake_fd);
+	if (engine->load_fd >= 0)
+		close(engine->load_fd);
 	pthread_mutex_destroy(&engine->lock);
 	timers_free(&engine->timers);
 	free(engine);
@@ -164,6 +173,19 @@ static bool active(const struct engine *engine)
 	return false;
 }
 
+/* Do more threads of this machine want to run than we may use cores? Unknown is no. */
+static bool crowded(const struct engine *engine)
+{
+	char text[64];
+	ssize_t n = pread(engine->load_fd, text, sizeof(text) - 1, 0);
+	unsigned int runnable;
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return sscanf(text, "%*s %*s %*s %u/", &runnable) == 1 && runnable > engine->cores;
+}
+
 /* Is somebody else after the core that we spin on? */
 static void tune_spin(struct engine *engine)
 {
@@ -173,8 +195,8 @@ static void tune_spin(struct engine *engine)
 		return;
 	engine->next_tune = engine->now + TUNE_NS;
 	getrusage(RUSAGE_THREAD, &usage);
-	if (usage.ru_nivcsw != engine->switches)
-		engine->spin_ns /= 2;
+	if (usage.ru_nivcsw != engine->switches || crowded(engine))
+		engine->spin_ns = 0;
 	else if (engine->spin_ns < SPIN_MAX_NS)
 		engine->spin_ns += SPIN_STEP_NS;
 	engine->switches = usage.ru_nivcsw;

@@ -30,6 +30,8 @@ struct engine {
 	uint64_t next_poll;		/* when to look at the sockets again */
 	uint64_t next_tune;		/* when to look at the spin window again */
 	long switches;			/* involuntary, at the last look */
+	int load_fd;			/* /proc/loadavg; -1: not to be had */
+	unsigned int cores;		/* that we may run on */
 
 	/* Scratch of the step that is being done. */
 	struct seglist src, dst;
