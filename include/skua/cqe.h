@@ -52,7 +52,7 @@ enum skua_vendor_err {
 	SKUA_VENDOR_ERR_WQE_OPCODE	= 7,	/* unknown, or not for this QP or its features */
 	SKUA_VENDOR_ERR_SGE_COUNT	= 8,	/* more SGEs, or inline data, than allowed */
 	SKUA_VENDOR_ERR_MSG_TOO_LONG	= 9,	/* above max_msg_size, MTU, or the receive */
-	SKUA_VENDOR_ERR_UNREACHABLE	= 10,	/* host memory behind ring or MR cannot be reached */
+	SKUA_VENDOR_ERR_UNREACHABLE	= 10,	/* host memory cannot be reached */
 	SKUA_VENDOR_ERR_PEER_NAK	= 11,	/* the peer refused; status says how */
 	SKUA_VENDOR_ERR_TIMEOUT		= 12,	/* no answer, retries used up */
 	SKUA_VENDOR_ERR_OVERRUN		= 13,	/* published index beyond the ring */

@@ -250,7 +250,9 @@ struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 	bool send_ops = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	struct skua_qp *qp;
 
-	if (attr_ex->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) {
+	if (attr_ex->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+				   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
+	    (attr_ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr_ex->create_flags)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}

@@ -9,9 +9,13 @@
 
 #include "skua_ib.h"
 
-/* Remote rights; that to atomics, which the device does not have, cannot be used. */
+/*
+ * What a QP may grant its peer. A right to an operation that the device does not have grants
+ * nothing, and other drivers take it without a word, so that programs ask for all of them.
+ */
 #define SKUA_IB_QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
 			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |	\
+			   IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT | \
 			   IB_ACCESS_OPTIONAL)
 
 /* The numbers of states are those of Linux. */

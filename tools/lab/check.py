@@ -1,0 +1,172 @@
+"""make check: stages of tests, one after the other, each a command with a budget.
+
+A stage's command ends its output with "N passed, N failed, N skipped", or counts as one test. A
+stage that passed and whose inputs are the same is not run again: its numbers stand. One that
+failed is run again the next time, but never twice in one check. What a stage left is in
+build/check/STAGE/: `log`, and for guests the artefacts of `lab run`.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import images
+import paths
+import products
+import root
+import say
+import sources
+from stage import digest, tail
+
+OUT = os.path.join(paths.BUILD, 'check')
+SUM = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
+LAB = paths.lab('lab')
+
+KERNEL = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'uapi')]
+SKUAD = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
+PROVIDER = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
+SYSTEM = KERNEL + SKUAD + PROVIDER + [paths.repo(name) for name in ('tools/lab', 'tools/traffic', 'selftests')]
+
+
+class Check:
+    """A stage: its name, its budget in seconds, what it depends on, and its command, a list or a
+    function that returns one (after what it needs is built). `full` ones are not in make check."""
+
+    def __init__(self, name, budget, inputs, command, needs=(), full=False):
+        self.name, self.budget, self.inputs = name, budget, inputs
+        self.command, self.needs, self.full = command, needs, full
+        self.directory = os.path.join(OUT, name)
+
+    def hash(self):
+        versions = root.told() if os.path.exists(root.VERSIONS) else ''
+        command = self.command() if callable(self.command) else self.command
+        return digest(versions, *command, *self.inputs)
+
+    def kept(self, hashed):
+        """The counts of an earlier pass with the same inputs, or None."""
+        try:
+            with open(os.path.join(self.directory, 'passed')) as file:
+                kept = json.load(file)
+        except (OSError, ValueError):
+            return None
+        return kept['counts'] if kept['hash'] == hashed else None
+
+    def run(self):
+        """Returns ([passed, failed, skipped], kept)."""
+        for stage in self.needs:
+            stage.run()
+        hashed = self.hash()
+        counts = self.kept(hashed)
+        if counts:
+            return counts, True
+        shutil.rmtree(self.directory, ignore_errors=True)
+        os.makedirs(self.directory)
+        log = os.path.join(self.directory, 'log')
+        status = _run(self.command() if callable(self.command) else self.command, log, self.budget, self.name)
+        with open(log, errors='replace') as file:
+            found = SUM.findall(file.read())
+        counts = [int(word) for word in found[-1]] if found else [int(status == 0), int(status != 0), 0]
+        if status and not counts[1]:
+            counts[1] = 1       # it died on the way
+        if not counts[1]:
+            with open(os.path.join(self.directory, 'passed'), 'w') as file:
+                json.dump({'hash': hashed, 'counts': counts}, file)
+        return counts, False
+
+
+def _run(command, log, budget, name):
+    """The status of a command, whose whole family ends with its budget."""
+    with open(log, 'w') as file, say.Progress(name, log, budget):
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                                   cwd=paths.REPO, start_new_session=True)
+        try:
+            return process.wait(budget)
+        except subprocess.TimeoutExpired:
+            file.write('took more than its budget of %d s\n' % budget)
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            return 124
+
+
+def in_root(*words):
+    return [LAB, 'exec', '--', *words]
+
+
+def in_guest(name, seconds, *words, options=()):
+    return [LAB, 'run', '--artifacts', os.path.join(OUT, name, 'guest'), '--timeout', str(seconds),
+            '--share', paths.repo('selftests'), *options, '--', *words]
+
+
+def _modules(series):
+    """Everything of the kernel that compilers and sparse can say: none is fine."""
+    def command():
+        return in_root(paths.repo('tools/lab/check-modules'), products.headers(root.releases()[series]),
+                       os.path.join(paths.MODULES, series + '.check'))
+    return command
+
+
+def _guest(name, series, seconds, *words, options=(), full=False):
+    return Check(name, seconds + 60, SYSTEM, in_guest(name, seconds, *words, options=('--kernel', series, *options)),
+                 needs=products.stages(series), full=full)
+
+
+ROOT = [root.STAGE]
+CHECKS = [
+    Check('manual', 60, [paths.repo('Documentation'), *SKUAD], in_root('python3', 'Documentation/check-manual'), ROOT),
+    Check('manual-checker', 300, [paths.repo('Documentation/check-manual')],
+          in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
+    Check('lab', 120, [paths.repo('tools/lab')], ['python3', paths.lab('test-lab')]),
+    Check('skuad', 900, SKUAD, in_root('make', '-s', '--no-print-directory', '-C', 'tools/skuad',
+                                       'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check'), ROOT),
+    Check('skuad-tsan', 900, SKUAD, in_root('make', '-s', '--no-print-directory', '-C', 'tools/skuad',
+                                            'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check-tsan'), ROOT),
+    Check('provider', 300, PROVIDER, in_root('make', '-s', '--no-print-directory', '-C', 'tools/provider/test', 'check',
+                                             'OUT=' + os.path.join(paths.BUILD, 'provider-test')), ROOT),
+    Check('checkpatch', 120, [*KERNEL, paths.lab('check-style')],
+          in_root(paths.lab('check-style'), sources.linux('7.2')), [sources.LINUX_STAGES['7.2']]),
+    *[Check('modules-' + series, 300, KERNEL, _modules(series), [images.KERNEL_STAGES[series]])
+      for series in root.SERIES],
+    Check('lab-guest', 300, SYSTEM, ['python3', paths.lab('test-guest')], products.stages('6.12')),
+    _guest('guest-6.12', '6.12', 600, './run_selftests.sh'),
+    _guest('pyverbs-6.12', '6.12', 600, './pyverbs/run', 'part'),
+    _guest('guest-7.2', '7.2', 300, './run_selftests.sh', 'smoke'),
+    _guest('guest-7.2-all', '7.2', 900, './run_selftests.sh', full=True),
+    _guest('pyverbs-7.2', '7.2', 900, './pyverbs/run', 'all', full=True),
+]
+
+
+def check(names, full=False):
+    """Run stages by name, or all. Returns an exit status."""
+    unknown = set(names) - {one.name for one in CHECKS}
+    if unknown:
+        raise say.LabError('no stage %s: there are %s' % (
+            ', '.join(sorted(unknown)), ', '.join(one.name for one in CHECKS)))
+    total, start = [0, 0, 0], time.monotonic()
+    for one in CHECKS:
+        if one.name not in names if names else one.full and not full:
+            continue
+        began = time.monotonic()
+        try:
+            counts, kept = one.run()
+        except say.LabError as error:
+            # What it needs could not be built; the other stages may still tell something.
+            say.line(str(error))
+            counts, kept = [0, 1, 0], False
+        total = [a + b for a, b in zip(total, counts)]
+        print('%-15s %d passed, %d failed, %d skipped, %s' % (
+            (one.name, *counts, 'as before' if kept else '%.0f s of %d' % (time.monotonic() - began, one.budget))),
+            flush=True)
+        log = os.path.join(one.directory, 'log')
+        if counts[1] and os.path.exists(log):
+            print('    the end of %s:\n%s' % (os.path.relpath(log, paths.REPO), tail(log, 40)), flush=True)
+    print('%s in all' % say.seconds(time.monotonic() - start))
+    print('%d passed, %d failed, %d skipped' % tuple(total))
+    return 1 if total[1] or not total[0] else 0

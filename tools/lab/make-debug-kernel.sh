@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# The kernel that finds faults: built from a linux-source package, with the debugging of
+# debug.config. Runs in the root.
+#
+# usage: make-debug-kernel.sh PACKAGE CONFIG OUT
+#
+# OUT gets bzImage, lib/modules/RELEASE, and build/, the tree to build modules against. A build
+# that was interrupted goes on where it was.
+
+set -euo pipefail
+
+package=$1 config=$2 out=$3
+tree=$out/build
+mkdir -p "$out"
+if [ ! -e "$tree/Makefile" ]; then
+	rm -rf "$tree.new"
+	mkdir "$tree.new"
+	name=$(basename "$package")
+	dpkg-deb --fsys-tarfile "$package" | tar -xO "./usr/src/${name%%_*}.tar.xz" |
+		xz -dcT0 | tar -x -C "$tree.new" --strip-components=1
+	mv "$tree.new" "$tree"
+fi
+cd "$tree"
+make -s defconfig kvm_guest.config
+scripts/kconfig/merge_config.sh -m -Q .config "$config" >/dev/null
+make -s olddefconfig
+# What the configuration system refused would be missed only by the fault not found.
+missed=$(grep -v '^#' "$config" | grep -vxFf .config || :)
+[ -z "$missed" ] || { echo "make-debug-kernel: not to be had: $missed" >&2; exit 1; }
+make -s -j"$(nproc)" LOCALVERSION=-skua-debug bzImage modules
+cp arch/x86/boot/bzImage "$out/bzImage"
+rm -rf "$out/lib"
+make -s LOCALVERSION=-skua-debug INSTALL_MOD_PATH="$out" modules_install
