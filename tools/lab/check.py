@@ -102,20 +102,20 @@ def in_root(*words):
 
 def in_guest(name, seconds, *words, options=()):
     return [LAB, 'run', '--artifacts', os.path.join(OUT, name, 'guest'), '--timeout', str(seconds),
-            '--share', paths.repo('selftests'), *options, '--', *words]
+            '--share', paths.SELFTESTS, *options, '--', *words]
 
 
 def _modules(series):
     """Everything of the kernel that compilers and sparse can say: none is fine."""
     def command():
-        return in_root(paths.repo('tools/lab/check-modules'), products.headers(root.releases()[series]),
+        return in_root(paths.repo('tools/lab/check-modules'), products.headers(series),
                        os.path.join(paths.MODULES, series + '.check'))
     return command
 
 
 def _guest(name, series, seconds, *words, options=(), full=False):
     return Check(name, seconds + 60, SYSTEM, in_guest(name, seconds, *words, options=('--kernel', series, *options)),
-                 needs=products.stages(series), full=full)
+                 needs=[*products.stages(series), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=full)
 
 
 ROOT = [root.STAGE]
@@ -136,10 +136,10 @@ CHECKS = [
       for series in root.SERIES],
     Check('lab-guest', 300, SYSTEM, ['python3', paths.lab('test-guest')], products.stages('6.12')),
     _guest('guest-6.12', '6.12', 600, './run_selftests.sh'),
-    _guest('pyverbs-6.12', '6.12', 600, './pyverbs/run', 'part'),
-    _guest('guest-7.2', '7.2', 300, './run_selftests.sh', 'smoke'),
+    _guest('pyverbs-6.12', '6.12', 600, './pyverbs/run'),
+    _guest('guest-7.2', '7.2', 300, './run_selftests.sh', 'test_rc', 'test_device.sh'),
     _guest('guest-7.2-all', '7.2', 900, './run_selftests.sh', full=True),
-    _guest('pyverbs-7.2', '7.2', 900, './pyverbs/run', 'all', full=True),
+    _guest('pyverbs-7.2', '7.2', 900, './pyverbs/run', full=True),
 ]
 
 

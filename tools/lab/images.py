@@ -60,11 +60,27 @@ def _debian(series):
     return make
 
 
+def _debug(log):
+    """Build the kernel that finds faults; what is left of an earlier build is made use of."""
+    apt.update(log)
+    package, = apt.download(['linux-source-' + root.SERIES[0]], log)
+    chroot.run([paths.lab('make-debug-kernel.sh'), package, paths.lab('debug.config'), DEBUG_BUILD],
+               stdout=log, stderr=log, check=True, timeout=DEBUG_SECONDS)
+    chroot.run([paths.lab('make-kernel.sh'), DEBUG_BUILD + '/bzImage', DEBUG_BUILD, kernel('debug')],
+               stdout=log, stderr=log, check=True, timeout=180)
+
+
+DEBUG_BUILD = kernel('debug') + '.build'
+DEBUG_SECONDS = 2400
 KERNEL_STAGES = {
     series: Stage('kernel-' + series, _debian(series),
                   lambda series=series: [root.releases()[series], paths.lab('make-kernel.sh')],
                   os.path.join(kernel(series), 'modules.erofs'), 90)
     for series in root.SERIES}
+KERNEL_STAGES['debug'] = Stage(
+    'kernel-debug', _debug,
+    lambda: [root.releases()[root.SERIES[0]], *map(paths.lab, ('debug.config', 'make-debug-kernel.sh', 'make-kernel.sh'))],
+    os.path.join(kernel('debug'), 'modules.erofs'), DEBUG_SECONDS + 300)
 
 
 def custom(image, modules):

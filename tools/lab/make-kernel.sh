@@ -8,7 +8,7 @@
 # IMAGE is a bzImage or a vmlinux; TREE holds lib/modules/RELEASE or usr/lib/modules/RELEASE, or is
 # - for a kernel without modules. OUT gets:
 #   vmlinux         uncompressed, for PVH boot, 4 s faster than a bzImage under TCG; or the bzImage
-#                   as it is where we do not know its compression
+#                   as it is where we do not know its compression, or PVH does not work
 #   initramfs       busybox and the modules that reach the root file system; each run adds the
 #                   rest, its /init first (payload.py)
 #   modules.erofs   usr/lib/modules, laid over the root image
@@ -42,6 +42,10 @@ if is_elf "$image"; then
 else
 	unpack '\x28\xb5\x2f\xfd' zstd -dcq || unpack '\xfd7zXZ\x00' xz -dcq ||
 		unpack '\x1f\x8b\x08' gzip -dcq || cp "$image" "$work/vmlinux"
+fi
+# By PVH a kernel with KASAN falls over its own shadow, before it has one.
+if grep -qa 'KernelAddressSanitizer initialized' "$work/vmlinux"; then
+	cp "$image" "$work/vmlinux"
 fi
 mv "$work/vmlinux" "$out/vmlinux"
 

@@ -15,6 +15,7 @@ SOURCES = os.path.join(BUILD, 'src')        # unpacked: rdma-core, linux-6.12, l
 PROVIDER = os.path.join(BUILD, 'provider')  # libskua and skua.driver
 SKUAD = os.path.join(BUILD, 'skuad')        # skuad, skuactl and their tests
 TRAFFIC = os.path.join(BUILD, 'traffic')    # rdma_traffic
+SELFTESTS = os.path.join(BUILD, 'selftests')    # installed: a guest's share
 STAMPS = os.path.join(BUILD, 'stamps')      # what each stage was last made from
 LOGS = os.path.join(BUILD, 'log')           # what each stage printed
 RUNS = os.path.join(BUILD, 'run')           # one directory a guest

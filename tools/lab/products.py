@@ -26,8 +26,11 @@ PROVIDER_TREE = os.path.join(paths.BUILD, 'rdma-core')      # with the provider 
 CMAKE = '-GNinja -DIN_PLACE=1 -DNO_PYVERBS=1 -DNO_MAN_PAGES=1 -DENABLE_RESOLVE_NEIGH=0'
 
 
-def headers(release):
-    return '/usr/src/linux-headers-' + release
+def headers(series):
+    """What modules for a kernel are built against."""
+    if series == 'debug':
+        return images.DEBUG_BUILD + '/build'
+    return '/usr/src/linux-headers-' + root.releases()[series]
 
 
 def modules(series):
@@ -36,7 +39,7 @@ def modules(series):
 
 def build_modules(series, log, *arguments, out=None):
     """Compile the modules for a series; more arguments go to make."""
-    chroot.run([paths.repo('drivers/build-modules'), headers(root.releases()[series]),
+    chroot.run([paths.repo('drivers/build-modules'), headers(series),
                 out or modules(series) + '.build', *arguments],
                stdout=log, stderr=log, check=True, timeout=300)
 
@@ -54,9 +57,9 @@ def _modules(series):
 
 MODULES_STAGES = {
     series: Stage('modules-' + series, _modules(series),
-                  lambda series=series: [*DRIVER_INPUTS, root.releases()[series], images._root_stamp()],
+                  lambda series=series: [*DRIVER_INPUTS, headers(series), images._root_stamp()],
                   os.path.join(modules(series), 'skua_ib.ko'), 300)
-    for series in root.SERIES}
+    for series in images.KERNEL_STAGES}
 
 
 def _provider(log):
@@ -95,6 +98,17 @@ def _traffic(log):
 
 TRAFFIC_STAGE = Stage('traffic', _traffic, lambda: [paths.repo('tools/traffic'), images._root_stamp()],
                       os.path.join(paths.TRAFFIC, 'rdma_traffic'), 60)
+
+
+def _selftests(log):
+    kselftest = os.path.join(sources.linux('7.2'), 'tools/testing/selftests')
+    shutil.rmtree(paths.SELFTESTS, ignore_errors=True)
+    chroot.run(['make', '-C', paths.repo('selftests'), 'install', 'OUT=' + paths.SELFTESTS, 'KSELFTEST=' + kselftest],
+               stdout=log, stderr=log, check=True, timeout=120)
+
+
+SELFTESTS_STAGE = Stage('selftests', _selftests, lambda: [paths.repo('selftests'), images._root_stamp()],
+                        os.path.join(paths.SELFTESTS, 'run_selftests.sh'), 120)
 
 
 def guest_stages(series):

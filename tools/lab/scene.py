@@ -40,13 +40,11 @@ def build(series, with_nics=True):
 
 def _kernel(options):
     """(directory to boot, directory of our modules)"""
-    if options.kernel in root.SERIES:
+    if options.kernel in images.KERNEL_STAGES:
         build(options.kernel, options.nics)
         return images.kernel(options.kernel), products.modules(options.kernel)
-    if options.kernel == 'debug':
-        raise LabError('there is no debug kernel yet: give --kernel one of %s, or a bzImage' % ', '.join(root.SERIES))
     if not os.path.isfile(options.kernel):
-        raise LabError("--kernel: '%s' is none of %s, and no file" % (options.kernel, ', '.join(root.SERIES)))
+        raise LabError("--kernel: '%s' is none of %s, and no file" % (options.kernel, ', '.join(images.KERNEL_STAGES)))
     build(root.SERIES[0], options.nics)
     directory = images.custom(options.kernel, options.modules)
     return directory, options.modules

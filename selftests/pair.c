@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "pair.h"
+
+/* The IPv4 address's GID: it is there once the lab has given the address. */
+static int find_gid(struct side *side)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+	struct ibv_gid_entry entries[64];
+	ssize_t n = ibv_query_gid_table(side->context, entries, 64, 0);
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (entries[i].gid_type != IBV_GID_TYPE_ROCE_V2 ||
+		    memcmp(entries[i].gid.raw, prefix, sizeof(prefix)))
+			continue;
+		side->gid = entries[i].gid;
+		side->gid_index = (uint8_t)entries[i].gid_index;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int side_open(struct side *side, const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	int err = -ENODEV;
+
+	memset(side, 0, sizeof(*side));
+	for (struct ibv_device **d = list; d && *d; d++)
+		if (!strcmp(ibv_get_device_name(*d), name))
+			side->context = ibv_open_device(*d);
+	ibv_free_device_list(list);
+	if (!side->context)
+		return err;
+	err = find_gid(side);
+	if (err)
+		goto err;
+	err = -ENOMEM;
+	side->mem = mmap(NULL, PAIR_MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (side->mem == MAP_FAILED) {
+		side->mem = NULL;
+		goto err;
+	}
+	side->pd = ibv_alloc_pd(side->context);
+	side->channel = ibv_create_comp_channel(side->context);
+	if (!side->pd || !side->channel)
+		goto err;
+	side->cq = ibv_create_cq(side->context, 4 * PAIR_WRS, NULL, side->channel, 0);
+	side->mr = ibv_reg_mr(side->pd, side->mem, PAIR_MEM, IBV_ACCESS_LOCAL_WRITE |
+			      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+	if (side->cq && side->mr)
+		return 0;
+err:
+	side_close(side);
+	return err;
+}
+
+void side_close(struct side *side)
+{
+	if (side->qp)
+		ibv_destroy_qp(side->qp);
+	if (side->mr)
+		ibv_dereg_mr(side->mr);
+	if (side->cq)
+		ibv_destroy_cq(side->cq);
+	if (side->channel)
+		ibv_destroy_comp_channel(side->channel);
+	if (side->pd)
+		ibv_dealloc_pd(side->pd);
+	if (side->mem)
+		munmap(side->mem, PAIR_MEM);
+	if (side->context)
+		ibv_close_device(side->context);
+	memset(side, 0, sizeof(*side));
+}
+
+struct ibv_qp *side_create_qp(struct side *side)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = side->cq, .recv_cq = side->cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = PAIR_WRS, .max_recv_wr = PAIR_WRS,
+			 .max_send_sge = PAIR_SGES, .max_recv_sge = PAIR_SGES,
+			 .max_inline_data = 64 },
+	};
+
+	return ibv_create_qp(side->pd, &attr);
+}
+
+int qp_to_init(struct ibv_qp *qp, unsigned int access)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = access,
+	};
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     IBV_QP_ACCESS_FLAGS);
+}
+
+int qp_to_rtr(struct ibv_qp *qp, const struct side *side, const struct side *peer, uint32_t peer_qpn)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer_qpn,
+		.rq_psn = 0xfffff0, .max_dest_rd_atomic = 4, .min_rnr_timer = 1,
+		.ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = { .dgid = peer->gid, .sgid_index = side->gid_index, .hop_limit = 1 },
+		},
+	};
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			     IBV_QP_MIN_RNR_TIMER);
+}
+
+int qp_to_rts(struct ibv_qp *qp, uint8_t timeout, uint8_t retry_cnt, uint8_t rnr_retry)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS, .sq_psn = 0xfffff0, .timeout = timeout,
+		.retry_cnt = retry_cnt, .rnr_retry = rnr_retry, .max_rd_atomic = 4,
+	};
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+int pair_open(struct side sides[2])
+{
+	int err = side_open(&sides[0], "skua_0");
+
+	memset(&sides[1], 0, sizeof(sides[1]));
+	if (!err)
+		err = side_open(&sides[1], "skua_1");
+	for (unsigned int i = 0; !err && i < 2; i++) {
+		sides[i].qp = side_create_qp(&sides[i]);
+		err = sides[i].qp ? 0 : -errno;
+	}
+	for (unsigned int i = 0; !err && i < 2; i++) {
+		struct ibv_qp *qp = sides[i].qp;
+
+		err = -qp_to_init(qp, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+		if (!err)
+			err = -qp_to_rtr(qp, &sides[i], &sides[!i], sides[!i].qp->qp_num);
+		if (!err)
+			err = -qp_to_rts(qp, 10, 3, 3);
+	}
+	if (err)
+		pair_close(sides);
+	return err;
+}
+
+void pair_close(struct side sides[2])
+{
+	side_close(&sides[0]);
+	side_close(&sides[1]);
+}
+
+bool side_wait(struct side *side, struct ibv_wc *wc, unsigned int seconds)
+{
+	time_t end = time(NULL) + seconds + 1;
+
+	do {
+		if (ibv_poll_cq(side->cq, 1, wc) == 1)
+			return true;
+	} while (time(NULL) < end);
+	return false;
+}

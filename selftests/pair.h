@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Two NICs under one program: what tests of verbs between skua_0 and skua_1 share. All functions
+ * that make something return NULL or a negative errno on failure and leave nothing behind.
+ */
+#ifndef SELFTESTS_PAIR_H
+#define SELFTESTS_PAIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#define PAIR_MEM	(4u << 20)	/* bytes of each side's memory */
+#define PAIR_WRS	16		/* in each queue */
+#define PAIR_SGES	4
+
+/* One NIC. */
+struct side {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;		/* over mem, with all rights */
+	uint8_t *mem;
+	union ibv_gid gid;
+	uint8_t gid_index;
+	struct ibv_qp *qp;
+};
+
+/* Open a device by name; no QP yet. */
+int side_open(struct side *side, const char *name);
+void side_close(struct side *side);
+
+/* An RC QP in RESET with queues of PAIR_WRS. Its sends are signalled only if asked for. */
+struct ibv_qp *side_create_qp(struct side *side);
+
+/* RESET to INIT, to RTR towards a peer, to RTS. 0 or an errno. */
+int qp_to_init(struct ibv_qp *qp, unsigned int access);
+int qp_to_rtr(struct ibv_qp *qp, const struct side *side, const struct side *peer, uint32_t peer_qpn);
+int qp_to_rts(struct ibv_qp *qp, uint8_t timeout, uint8_t retry_cnt, uint8_t rnr_retry);
+
+/* Open both NICs and connect a QP of each with the other's, all rights given. */
+int pair_open(struct side sides[2]);
+void pair_close(struct side sides[2]);
+
+/* Wait at most some seconds for the next completion. False: none came. */
+bool side_wait(struct side *side, struct ibv_wc *wc, unsigned int seconds);
+
+#endif

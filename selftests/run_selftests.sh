@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# All tests of this directory in a guest of the lab: TAP from each, and at the end
+# "N passed, N failed, N skipped". With arguments, only those.
+#
+# usage: run_selftests.sh [TEST...]
+
+cd "$(dirname "$0")" || exit 1
+[ $# -gt 0 ] || set -- test_verbs test_rc test_netdev.sh test_device.sh
+passed=0 failed=0 skipped=0
+
+for test; do
+	echo "# $test"
+	# Programs run in a namespace, as users' do; scripts choose for themselves.
+	case $test in
+	*.sh) run=(bash "./$test") ;;
+	*) run=(left "./$test") ;;
+	esac
+	timeout 240 "${run[@]}" | tee /tmp/tap
+	status=${PIPESTATUS[0]}
+	ok=$(grep -c '^ok ' /tmp/tap)
+	skip=$(grep -c '^ok .*# SKIP' /tmp/tap)
+	not_ok=$(grep -c '^not ok ' /tmp/tap)
+	# The plan says how many there should have been.
+	plan=$(sed -n 's/^1\.\.\([0-9]*\).*/\1/p' /tmp/tap)
+	if [ "$((ok + not_ok))" != "${plan:-none}" ] || { [ "$status" != 0 ] && [ "$not_ok" = 0 ]; }; then
+		echo "# $test ended with status $status after $((ok + not_ok)) of ${plan:-?} tests"
+		not_ok=$((not_ok + 1))
+	fi
+	passed=$((passed + ok - skip)) failed=$((failed + not_ok)) skipped=$((skipped + skip))
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

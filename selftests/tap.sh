@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# TAP for tests in shell: `t NAME FUNCTION [ARGUMENTS]` for each, then `end`. A test's output is
+# shown if it fails.
+
+number=0 failures=0
+echo 'TAP version 13'
+
+t() {
+	local name=$1 output
+	shift
+	number=$((number + 1))
+	if output=$("$@" 2>&1); then
+		echo "ok $number $name"
+	else
+		failures=$((failures + 1))
+		echo "not ok $number $name"
+		sed 's/^/# /' <<<"$output"
+	fi
+}
+
+# within SECONDS COMMAND...: does it succeed in time?
+within() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+
+end() {
+	echo "1..$number"
+	exit $((failures > 0))
+}

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# The drivers come and go, with programs running and without. Leaves the NICs as the lab set
+# them up.
+
+. "$(dirname "$0")/tap.sh"
+
+nics() { /usr/lib/skua-lab/nics "$@" </usr/lib/skua-lab/nics.list; }
+works() { left rdma_traffic -Q -n 200 skua_0 skua_1; }
+gone() { [ ! -e /sys/class/infiniband/skua_0 ] && [ ! -e /sys/class/infiniband/skua_1 ]; }
+pci() { basename "$(readlink -f "/sys/class/infiniband/$1/device")"; }
+
+# The lab's script makes namespaces, which exist by now.
+again() {
+	ip netns del left
+	ip netns del right
+	nics split && works
+}
+reload() { rmmod skua_ib && gone && rmmod skua && [ ! -e /sys/class/net/skua0 ] && again; }
+reload_ib() {
+	rmmod skua_ib && gone && left ping -q -c 1 192.0.2.2 && modprobe skua_ib && within 5 works
+}
+rebind() {
+	local device
+	device=$(pci skua_0)
+	echo "$device" >/sys/bus/pci/drivers/skua/unbind &&
+		[ ! -e /sys/class/infiniband/skua_0 ] && [ -e /sys/class/infiniband/skua_1 ] &&
+		echo "$device" >/sys/bus/pci/drivers/skua/bind && again_after_bind
+}
+# A device that was bound anew begins in the initial namespace.
+again_after_bind() {
+	rmmod skua_ib
+	rmmod skua
+	again
+}
+no_errors_in_log() { ! dmesg | grep -v 'module verification' | grep -E 'skua.*(error|failed|timed out)'; }
+
+t 'traffic' works
+for _ in 1 2 3 4 5; do
+	t 'unload and load' reload
+done
+t 'unload and load skua_ib alone' reload_ib
+t 'unbind and bind' rebind
+t 'the log has no errors' no_errors_in_log
+end
