@@ -11,9 +11,20 @@ shell:
 	tools/lab/lab shell
 
 check:
-	tools/check.sh
+	tools/lab/lab check
 
+check-full:
+	tools/lab/lab check --full
+
+check-debug:
+	tools/lab/lab check guest-debug
+
+bench:
+	tools/bench/bench
+
+# All that was built, but not what was fetched and not the root.
 clean:
-	rm -rf build/check build/skuad build/provider-test
+	rm -rf build/bench build/check build/images build/modules build/provider* build/rdma-core \
+		build/selftests build/skuad* build/traffic
 
-.PHONY: all run shell check clean
+.PHONY: all run shell check check-full check-debug bench clean

@@ -138,6 +138,9 @@ CHECKS = [
     _guest('guest-6.12', '6.12', 600, './run_selftests.sh'),
     _guest('pyverbs-6.12', '6.12', 600, './pyverbs/run'),
     _guest('guest-7.2', '7.2', 300, './run_selftests.sh', 'test_rc', 'test_device.sh'),
+    Check('guest-debug', 1500, SYSTEM, in_guest('guest-debug', 1400, './run_selftests.sh', 'debug',
+                                                options=('--kernel', 'debug', '--mem', '3G')),
+          [*products.stages('debug'), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=True),
     _guest('guest-7.2-all', '7.2', 900, './run_selftests.sh', full=True),
     _guest('pyverbs-7.2', '7.2', 900, './pyverbs/run', full=True),
 ]

@@ -72,7 +72,7 @@ class Guest:
                         % (index, path)]
         self.log = open(os.path.join(directory, 'qemu.log'), 'w')
         self.process = process.Process(
-            command + list(qemu), self.log, binds=[*binds, *shares],
+            command + list(qemu), self.log, binds=[*binds, *shares, directory],
             fds=[end.fileno() for end in theirs.values()], stdin=None if tty else subprocess.DEVNULL)
         for end in theirs.values():
             end.close()

@@ -77,7 +77,7 @@ class Skuad:
             file = open(log, 'w')
             self.captures.append(process.Process(
                 [SKUACTL, '--socket', self.control, 'capture', nic.name,
-                 '-w', os.path.join(self.directory, nic.name + '.pcapng')], file, binds=[self.place]))
+                 '-w', os.path.join(self.directory, nic.name + '.pcapng')], file, binds=[self.place, self.directory]))
             file.close()
             end = time.monotonic() + 10
             while 'capturing' not in open(log).read():

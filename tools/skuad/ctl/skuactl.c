@@ -69,6 +69,7 @@ static struct json_object *ask(struct ctl_client *c, const struct options *o,
 			       struct json_object *request, int pass_fd)
 {
 	struct json_object *answer, *v;
+	char error[256];
 
 	if (!ctl_client_send(c, request, pass_fd))
 		die(1, "%s: %m", o->socket);
@@ -78,7 +79,9 @@ static struct json_object *ask(struct ctl_client *c, const struct options *o,
 		return answer;
 	if (!json_object_object_get_ex(answer, "error", &v))
 		die(1, "%s: an answer without meaning", o->socket);
-	die(1, "%s", json_object_get_string(v));
+	snprintf(error, sizeof(error), "%s", json_object_get_string(v));
+	json_object_put(answer);
+	die(1, "%s", error);
 }
 
 static struct json_object *request_for(const char *cmd, const char *device)
