@@ -10,7 +10,7 @@ out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 
 # cmocka names a failed or skipped test twice.
-count() { grep -ax "\[ *$1 *\] [A-Za-z0-9_]*" "$out" | sort -u | wc -l; }
+count() { grep -axE "\[ *$1 *\] ([A-Z0-9 -]+: )?[A-Za-z0-9_]+" "$out" | sort -u | wc -l; }
 
 for t; do
 	echo "== ${t##*/}"

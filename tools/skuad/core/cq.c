@@ -14,9 +14,9 @@ int cmd_create_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	struct cq *cq;
 	int status;
 
-	if (!eq || eq->type != SKUA_EQ_COMP)
+	if (!eq)
 		return SKUA_CMD_BAD_OBJECT;
-	if (in->log_size > LIMIT_LOG_CQE || le32toh(in->db_page) >= LIMIT_DB_PAGES ||
+	if (eq->type != SKUA_EQ_COMP || in->log_size > LIMIT_LOG_CQE || le32toh(in->db_page) >= LIMIT_DB_PAGES ||
 	    le64toh(in->dbr_addr) % 64)
 		return SKUA_CMD_BAD_PARAM;
 	if (eq->ncq == eq->size)

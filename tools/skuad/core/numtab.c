@@ -131,9 +131,13 @@ void *numtab_next(const struct numtab *t, uint32_t *i)
 	return NULL;
 }
 
-void *numtab_any(const struct numtab *t)
+void *numtab_any(struct numtab *t)
 {
-	uint32_t i = 0;
+	void *object = numtab_next(t, &t->cursor);
 
-	return numtab_next(t, &i);
+	if (!object) {
+		t->cursor = 0;
+		object = numtab_next(t, &t->cursor);
+	}
+	return object;
 }

@@ -29,6 +29,7 @@ struct numtab {
 	bool opaque;
 	uint32_t rest[NUMTAB_REST];
 	uint32_t nrest;			/* freed so far, runs free */
+	uint32_t cursor;		/* where numtab_any() goes on */
 };
 
 /* At most @max objects. 0 or -ENOMEM. */
@@ -39,8 +40,8 @@ void numtab_free(struct numtab *t);
 uint32_t numtab_add(struct numtab *t, void *object);
 void numtab_del(struct numtab *t, uint32_t number);
 
-/* Some object, or NULL when there is none: to take a table down. */
-void *numtab_any(const struct numtab *t);
+/* Some object, or NULL when there is none: to take a table down, in time linear in its size. */
+void *numtab_any(struct numtab *t);
 
 static inline void *numtab_get(const struct numtab *t, uint32_t number)
 {

@@ -57,6 +57,14 @@ int cmd_query_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return cmd_output(dev, cpl, &attr, sizeof(attr));
 }
 
+/* Neither zero nor a group address. */
+static bool is_unicast(const uint8_t *mac)
+{
+	static const uint8_t none[6];
+
+	return !(mac[0] & 1) && memcmp(mac, none, sizeof(none));
+}
+
 int cmd_set_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
 	const struct skua_cmd_set_port *in = &dev->cmdq.cmd.set_port;
@@ -69,7 +77,7 @@ int cmd_set_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		return SKUA_CMD_BAD_PARAM;
 	if (mask & SKUA_PORT_SET_MTU && (mtu < 68 || mtu > LIMIT_MTU))
 		return SKUA_CMD_BAD_PARAM;
-	if (mask & SKUA_PORT_SET_MAC && in->mac[0] & 1)
+	if (mask & SKUA_PORT_SET_MAC && !is_unicast(in->mac))
 		return SKUA_CMD_BAD_PARAM;
 	if (mask & SKUA_PORT_SET_RX_QP && rx_qpn) {
 		qp = numtab_get(&dev->qps, rx_qpn);
@@ -104,15 +112,19 @@ int cmd_set_gid(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	const struct skua_cmd_set_gid *in = &dev->cmdq.cmd.set_gid;
 	static const uint8_t none[16];
 	uint16_t vlan = le16toh(in->vlan), index = le16toh(in->index);
-	struct gid_entry *e = &dev->gids[index < LIMIT_GID ? index : 0];
+	bool set = memcmp(in->gid, none, sizeof(none)) != 0;
+	struct gid_entry *e;
 
 	(void)cpl;
-	if (index >= LIMIT_GID || (vlan >= 4095 && vlan != SKUA_VLAN_NONE))
+	if (index >= LIMIT_GID)
 		return SKUA_CMD_BAD_PARAM;
+	if (set && ((vlan != SKUA_VLAN_NONE && (!vlan || vlan >= 4095)) || !is_unicast(in->mac)))
+		return SKUA_CMD_BAD_PARAM;
+	e = &dev->gids[index];
 	memcpy(e->gid, in->gid, sizeof(e->gid));
 	memcpy(e->mac, in->mac, sizeof(e->mac));
 	e->vlan = vlan;
-	e->set = memcmp(e->gid, none, sizeof(none)) != 0;
+	e->set = set;
 	return SKUA_CMD_OK;
 }
 

@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/harness.h"
+
+#define WAIT_SECONDS	20
+
+static void raise_irq(void *host, unsigned int vector)
+{
+	__atomic_add_fetch(&((struct node *)host)->irqs[vector], 1, __ATOMIC_RELAXED);
+}
+
+static const struct skua_host_ops ops = { raise_irq };
+
+uint64_t take(struct node *n, uint64_t size)
+{
+	uint64_t at = n->used;
+
+	n->used += (size + 4095) & ~4095ull;
+	assert_true(n->used <= MEM_SIZE);
+	return IOVA + at;
+}
+
+void *at(struct node *n, uint64_t iova)
+{
+	return n->mem + (iova - IOVA);
+}
+
+/* One access to a BAR, on the thread that owns the device. */
+struct access {
+	struct node *n;
+	unsigned int bar;
+	uint64_t offset;
+	void *data;
+	unsigned int len;
+	bool write;
+};
+
+static void access_bar(void *arg)
+{
+	struct access *a = arg;
+
+	if (a->write)
+		skua_dev_bar_write(a->n->dev, a->bar, a->offset, a->data, a->len);
+	else
+		skua_dev_bar_read(a->n->dev, a->bar, a->offset, a->data, a->len);
+}
+
+static void on_engine(struct node *n, void (*fn)(void *arg), void *arg)
+{
+	if (n->threaded)
+		engine_call(n->engine, fn, arg);
+	else
+		fn(arg);
+}
+
+void reg_write(struct node *n, uint32_t reg, uint32_t value)
+{
+	uint32_t v = htole32(value);
+	struct access a = { n, SKUA_BAR_REGS, reg, &v, 4, true };
+
+	on_engine(n, access_bar, &a);
+}
+
+uint32_t reg_read(struct node *n, uint32_t reg)
+{
+	uint32_t v;
+	struct access a = { n, SKUA_BAR_REGS, reg, &v, 4, false };
+
+	on_engine(n, access_bar, &a);
+	return le32toh(v);
+}
+
+void ring(struct node *n, uint32_t offset, uint32_t number, uint32_t index)
+{
+	uint64_t v = htole64(SKUA_DB(number, index));
+	struct access a = { n, SKUA_BAR_DOORBELL, offset, &v, 8, true };
+
+	on_engine(n, access_bar, &a);
+}
+
+void settle(struct world *w)
+{
+	if (w->threaded)
+		return;
+	for (int i = 0; i < 100000 && engine_step(w->engines[0]); i++)
+		;
+}
+
+void pass(struct world *w, uint64_t ns)
+{
+	engine_clock_advance(w->engines[0], ns);
+	settle(w);
+}
+
+static time_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+struct skua_pagelist list(uint64_t iova, uint64_t size)
+{
+	struct skua_pagelist pl = { .npages = htole32(1), .log_page = 12 };
+
+	while (1ull << pl.log_page < size)
+		pl.log_page++;
+	/* One page, aligned or not: inline 4 KiB pages where it is short. */
+	if (size <= 6 * 4096) {
+		pl.log_page = 12;
+		pl.npages = htole32((uint32_t)((size + 4095) / 4096));
+		for (uint32_t i = 0; i < le32toh(pl.npages); i++)
+			pl.addr[i] = htole64((iova + i * 4096) | SKUA_PL_PRESENT);
+		return pl;
+	}
+	pl.offset = htole64(iova & ((1ull << pl.log_page) - 1));
+	pl.addr[0] = htole64((iova & ~((1ull << pl.log_page) - 1)) | SKUA_PL_PRESENT);
+	if ((iova & ((1ull << pl.log_page) - 1)) + size > 1ull << pl.log_page)
+		abort();
+	return pl;
+}
+
+int command(struct world *w, struct node *n, struct skua_cmd *cmd)
+{
+	uint32_t slot = n->cmd_pi & ((1 << LOG_CMD) - 1);
+	struct skua_cmd_cpl *cpl = at(n, n->cmd_cpl + slot * sizeof(*cpl));
+	uint8_t phase = n->cmd_pi >> LOG_CMD & 1 ? 0 : SKUA_CMD_CPL_PHASE;
+	time_t end = now() + WAIT_SECONDS;
+
+	cmd->hdr.id = htole32(n->cmd_pi);
+	memcpy(at(n, n->cmd_ring + slot * sizeof(*cmd)), cmd, sizeof(*cmd));
+	n->cmd_pi++;
+	host_store32(&((struct skua_dbr *)at(n, n->cmd_dbr))->pi, n->cmd_pi);
+	ring(n, SKUA_DB_CMD, 0, n->cmd_pi);
+	settle(w);
+	while (n->threaded && __atomic_load_n(&cpl->flags, __ATOMIC_ACQUIRE) != phase)
+		assert_true(now() < end);
+	assert_int_equal(cpl->flags, phase);
+	assert_int_equal(le32toh(cpl->id), n->cmd_pi - 1);
+	n->number = le32toh(cpl->number);
+	return cpl->status;
+}
+
+void bring_up(struct world *w, struct node *n)
+{
+	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
+	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY);
+	n->cmd_ring = take(n, sizeof(struct skua_cmd) << LOG_CMD);
+	n->cmd_cpl = take(n, sizeof(struct skua_cmd_cpl) << LOG_CMD);
+	n->cmd_dbr = take(n, sizeof(struct skua_dbr));
+	reg_write(n, SKUA_REG_ACCEPTED_LO, reg_read(n, SKUA_REG_FEATURES_LO));
+	reg_write(n, SKUA_REG_CMD_RING_LO, (uint32_t)n->cmd_ring);
+	reg_write(n, SKUA_REG_CMD_RING_HI, (uint32_t)(n->cmd_ring >> 32));
+	reg_write(n, SKUA_REG_CMD_CPL_LO, (uint32_t)n->cmd_cpl);
+	reg_write(n, SKUA_REG_CMD_CPL_HI, (uint32_t)(n->cmd_cpl >> 32));
+	reg_write(n, SKUA_REG_CMD_DBR_LO, (uint32_t)n->cmd_dbr);
+	reg_write(n, SKUA_REG_CMD_DBR_HI, (uint32_t)(n->cmd_dbr >> 32));
+	reg_write(n, SKUA_REG_CMD_LOG_SIZE, LOG_CMD);
+	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_ENABLE);
+	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY | SKUA_STATUS_ENABLED);
+	settle(w);
+}
+
+struct skua_cmd create_eq_cmd(struct node *n)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_EQ, .create_eq = {
+		.log_size = 4, .vector = htole16(1), .dbr_addr = htole64(n->eq_dbr),
+		.ring = list(n->eq, 16 * 16) });
+
+	return cmd;
+}
+
+struct skua_cmd create_cq_cmd(struct node *n)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_CQ, .create_cq = {
+		.eqn = htole32(n->eqn), .log_size = LOG_CQ, .cq_handle = htole64(CQ_HANDLE),
+		.dbr_addr = htole64(n->cq_dbr), .ring = list(n->cq, 64u << LOG_CQ) });
+
+	return cmd;
+}
+
+struct skua_cmd create_qp_cmd(struct node *n)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_QP, .create_qp = {
+		.type = SKUA_QPT_RC, .pdn = htole32(n->pdn), .send_cqn = htole32(n->cqn),
+		.recv_cqn = htole32(n->cqn), .log_sq_blocks = LOG_SQ, .log_rq_size = LOG_RQ,
+		.log_rq_stride = 6, .qp_handle = htole64(QP_HANDLE),
+		.sq_dbr_addr = htole64(n->sq_dbr), .rq_dbr_addr = htole64(n->rq_dbr),
+		.sq = list(n->sq, 64u << LOG_SQ), .rq = list(n->rq, 64u << LOG_RQ) });
+
+	return cmd;
+}
+
+struct skua_cmd create_mr_cmd(struct node *n)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_MR, .create_mr = {
+		.pdn = htole32(n->pdn), .iova = htole64(n->buf), .length = htole64(4096),
+		.access = htole32(ALL_RIGHTS), .pages = list(n->buf, 4096) });
+
+	return cmd;
+}
+
+/* All of the region's memory in pages of 4 KiB, by a list of two levels. */
+static void create_region(struct world *w, struct node *n)
+{
+	struct skua_cmd mr = create_mr_cmd(n);
+	uint64_t top = take(n, 4096), leaf = take(n, 8192);
+
+	mr.create_mr.length = htole64(BUF_SIZE);
+	mr.create_mr.pages = (struct skua_pagelist){
+		.npages = htole32(1024), .level = 2, .log_page = 12,
+		.addr[0] = htole64(top | SKUA_PL_PRESENT) };
+	for (uint64_t i = 0; i < 2; i++)
+		((uint64_t *)at(n, top))[i] = htole64((leaf + i * 4096) | SKUA_PL_PRESENT);
+	for (uint64_t i = 0; i < 1024; i++)
+		((uint64_t *)at(n, leaf))[i] = htole64((n->buf + i * 4096) | SKUA_PL_PRESENT);
+	assert_int_equal(command(w, n, &mr), SKUA_CMD_OK);
+	n->key = n->number;
+}
+
+static void create_queues(struct world *w, struct node *n)
+{
+	struct skua_cmd cmd, pd = CMD(SKUA_CMD_CREATE_PD);
+
+	n->buf = IOVA + MEM_SIZE - BUF_SIZE;
+	n->eq = take(n, 4096);
+	n->eq_dbr = take(n, 64);
+	cmd = create_eq_cmd(n);
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
+	n->eqn = n->number;
+	n->aeq = take(n, 4096);
+	n->aeq_dbr = take(n, 64);
+	cmd = create_eq_cmd(n);
+	cmd.create_eq.type = SKUA_EQ_ASYNC;
+	cmd.create_eq.vector = 0;
+	cmd.create_eq.dbr_addr = htole64(n->aeq_dbr);
+	cmd.create_eq.ring = list(n->aeq, 16 * 64);
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
+	n->aeqn = n->number;
+	assert_int_equal(command(w, n, &pd), SKUA_CMD_OK);
+	n->pdn = n->number;
+	n->cq = take(n, 64u << LOG_CQ);
+	n->cq_dbr = take(n, 64);
+	cmd = create_cq_cmd(n);
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
+	n->cqn = n->number;
+	n->sq = take(n, 64u << LOG_SQ);
+	n->sq_dbr = take(n, 64);
+	n->rq = take(n, 64u << LOG_RQ);
+	n->rq_dbr = take(n, 64);
+	cmd = create_qp_cmd(n);
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
+	n->qpn = n->number;
+	create_region(w, n);
+}
+
+struct skua_cmd init_cmd(uint32_t qpn)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_MODIFY_QP, .modify_qp = { .qpn = htole32(qpn),
+		.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_PKEY_INDEX | SKUA_QP_ATTR_ACCESS),
+		.attr = { .state = SKUA_QPS_INIT, .access = htole32(ALL_RIGHTS) } });
+
+	return cmd;
+}
+
+struct skua_cmd rtr_cmd(uint32_t qpn, const struct node *peer, uint32_t peer_qpn)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_MODIFY_QP, .modify_qp = { .qpn = htole32(qpn),
+		.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_AV | SKUA_QP_ATTR_PATH_MTU |
+				SKUA_QP_ATTR_DEST_QPN | SKUA_QP_ATTR_RQ_PSN |
+				SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC | SKUA_QP_ATTR_MIN_RNR_TIMER),
+		.attr = { .state = SKUA_QPS_RTR, .path_mtu = 3, .dest_qpn = htole32(peer_qpn),
+			  .rq_psn = htole32(0xfffffe), .max_dest_rd_atomic = htole16(4),
+			  .min_rnr_timer = 12 } });
+
+	memcpy(cmd.modify_qp.attr.av.dgid, peer->gid, 16);
+	memcpy(cmd.modify_qp.attr.av.dmac, peer->mac, 6);
+	return cmd;
+}
+
+struct skua_cmd rts_cmd(uint32_t qpn)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_MODIFY_QP, .modify_qp = { .qpn = htole32(qpn),
+		.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_TIMEOUT | SKUA_QP_ATTR_RETRY_CNT |
+				SKUA_QP_ATTR_RNR_RETRY | SKUA_QP_ATTR_SQ_PSN |
+				SKUA_QP_ATTR_MAX_RD_ATOMIC),
+		.attr = { .state = SKUA_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 2,
+			  .sq_psn = htole32(0xfffffe), .max_rd_atomic = htole16(4) } });
+
+	return cmd;
+}
+
+int qp_state(struct world *w, struct node *n, uint32_t qpn)
+{
+	uint64_t out = take(n, sizeof(struct skua_qp_attr));
+	struct skua_cmd cmd = CMD(SKUA_CMD_QUERY_QP, .object = { .number = htole32(qpn) });
+
+	cmd.hdr.out_addr = htole64(out);
+	cmd.hdr.out_len = htole32(sizeof(struct skua_qp_attr));
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
+	return ((struct skua_qp_attr *)at(n, out))->state;
+}
+
+static void connect_to(struct world *w, struct node *n, const struct node *peer)
+{
+	struct skua_cmd steps[] = { init_cmd(n->qpn), rtr_cmd(n->qpn, peer, peer->qpn), rts_cmd(n->qpn) };
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(command(w, n, &steps[i]), SKUA_CMD_OK);
+}
+
+static void enable_port(struct world *w, struct node *n)
+{
+	struct skua_cmd port = CMD(SKUA_CMD_SET_PORT, .set_port = {
+		.mask = htole32(SKUA_PORT_SET_FLAGS),
+		.flags = htole32(SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE) });
+	struct skua_cmd gid = CMD(SKUA_CMD_SET_GID, .set_gid = { .vlan = htole16(SKUA_VLAN_NONE) });
+
+	memcpy(gid.set_gid.mac, n->mac, 6);
+	memcpy(gid.set_gid.gid, n->gid, 16);
+	port.hdr.port = 1;
+	gid.hdr.port = 1;
+	assert_int_equal(command(w, n, &port), SKUA_CMD_OK);
+	assert_int_equal(command(w, n, &gid), SKUA_CMD_OK);
+}
+
+static void create_device(void *arg)
+{
+	struct node *n = arg;
+	struct skua_dev_config config = { .name = n->mac[5] == 1 ? "a" : "b", .link = "wire:t" };
+
+	memcpy(config.mac, n->mac, 6);
+	n->dev = skua_dev_create(n->engine, &config, &ops, n);
+	if (!n->dev || skua_dev_mem_map(n->dev, IOVA, MEM_SIZE, n->mem, true))
+		abort();
+	skua_dev_set_bus_master(n->dev, true);
+}
+
+static void destroy_device(void *arg)
+{
+	skua_dev_destroy(((struct node *)arg)->dev);
+}
+
+static void *run_engine(void *engine)
+{
+	engine_run(engine);
+	return NULL;
+}
+
+struct world *world_create(bool threaded)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	w->threaded = threaded;
+	for (int i = 0; i <= threaded; i++) {
+		w->engines[i] = engine_create(!threaded);
+		assert_non_null(w->engines[i]);
+	}
+	for (uint8_t i = 0; i < 2; i++) {
+		struct node *n = &w->n[i];
+
+		n->engine = w->engines[threaded ? i : 0];
+		n->threaded = threaded;
+		memcpy(n->mac, (uint8_t[6]){ 2, 0, 0, 0, 0, i + 1 }, 6);
+		memcpy(n->gid, (uint8_t[16]){ [10] = 255, [11] = 255, 192, 0, 2, i + 1 }, 16);
+		n->mem = mmap(NULL, MEM_SIZE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_ptr_not_equal(n->mem, MAP_FAILED);
+		create_device(n);
+		if (threaded)
+			assert_int_equal(pthread_create(&w->threads[i], NULL, run_engine, n->engine), 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		bring_up(w, &w->n[i]);
+		enable_port(w, &w->n[i]);
+		create_queues(w, &w->n[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		connect_to(w, &w->n[i], &w->n[!i]);
+	return w;
+}
+
+void world_destroy(struct world *w)
+{
+	for (int i = 0; i < 2; i++)
+		on_engine(&w->n[i], destroy_device, &w->n[i]);
+	for (int i = 0; i <= w->threaded; i++) {
+		engine_stop(w->engines[i]);
+		if (w->threaded)
+			pthread_join(w->threads[i], NULL);
+	}
+	for (int i = 0; i <= w->threaded; i++)
+		engine_destroy(w->engines[i]);
+	for (int i = 0; i < 2; i++)
+		munmap(w->n[i].mem, MEM_SIZE);
+	free(w);
+}
+
+int setup_stepped(void **state)
+{
+	*state = world_create(false);
+	return 0;
+}
+
+int setup_threaded(void **state)
+{
+	*state = world_create(true);
+	return 0;
+}
+
+int teardown(void **state)
+{
+	world_destroy(*state);
+	return 0;
+}
+
+void post(struct node *n, uint8_t opcode, uint8_t flags, uint64_t addr, uint32_t len,
+	  uint64_t raddr, uint32_t rkey, uint32_t imm)
+{
+	struct { struct skua_wqe_ctrl c; struct skua_wqe_rdma r; struct skua_sge s[2]; } wqe = {
+		.c = { .opcode = opcode, .flags = flags, .nblocks = 1, .num_sge = len > 0,
+		       .cookie = htole32(n->sq_pi), .imm_data = imm } };
+	bool rdma = opcode >= SKUA_WQE_WRITE && opcode <= SKUA_WQE_READ;
+	struct skua_sge sge = { htole64(addr), htole32(len), htole32(n->key) };
+
+	wqe.r = (struct skua_wqe_rdma){ htole64(raddr), htole32(rkey), 0 };
+	wqe.s[0] = sge;
+	if (!rdma)
+		memcpy(&wqe.r, &sge, sizeof(sge));
+	post_block(n, &wqe);
+}
+
+void post_block(struct node *n, const void *block)
+{
+	struct skua_dbr *dbr = at(n, n->sq_dbr);
+
+	memcpy(at(n, n->sq + (n->sq_pi & ((1 << LOG_SQ) - 1)) * 64ull), block, 64);
+	n->sq_pi++;
+	host_store32(&dbr->pi, n->sq_pi);
+	ring(n, SKUA_DB_SQ, n->qpn, n->sq_pi);
+}
+
+void post_recv(struct node *n, uint64_t addr, uint32_t len)
+{
+	struct { struct skua_rqe r; struct skua_sge s; } wqe = {
+		{ .cookie = htole32(n->rq_pi), .num_sge = 1 },
+		{ htole64(addr), htole32(len), htole32(n->key) } };
+
+	memcpy(at(n, n->rq + (n->rq_pi & ((1 << LOG_RQ) - 1)) * 64ull), &wqe, sizeof(wqe));
+	n->rq_pi++;
+	host_store32(&((struct skua_dbr *)at(n, n->rq_dbr))->pi, n->rq_pi);
+}
+
+struct skua_cqe *poll_cq(struct node *n)
+{
+	struct skua_cqe *cqe = at(n, n->cq + (n->cq_ci & ((1 << LOG_CQ) - 1)) * 64ull);
+
+	if ((__atomic_load_n(&cqe->flags, __ATOMIC_ACQUIRE) & SKUA_CQE_PHASE) ==
+	    (n->cq_ci >> LOG_CQ & 1))
+		return NULL;
+	n->cq_ci++;
+	host_store32(at(n, n->cq_dbr), n->cq_ci);
+	return cqe;
+}
+
+struct skua_cqe *await_cqe(struct world *w, struct node *n)
+{
+	time_t end = now() + WAIT_SECONDS;
+	struct skua_cqe *cqe;
+
+	settle(w);
+	do {
+		cqe = poll_cq(n);
+	} while (!cqe && w->threaded && now() < end);
+	assert_non_null(cqe);
+	return cqe;
+}
+
+void expect(struct world *w, struct node *n, uint8_t opcode, uint8_t status)
+{
+	struct skua_cqe *cqe = await_cqe(w, n);
+
+	assert_int_equal(cqe->status, status);
+	assert_int_equal(cqe->opcode, opcode);
+	assert_int_equal(le64toh(cqe->qp_handle), QP_HANDLE);
+}
+
+struct skua_async_eqe *poll_aeq(struct node *n)
+{
+	struct skua_async_eqe *eqe = at(n, n->aeq + (n->aeq_ci & 15) * 64ull);
+
+	if ((__atomic_load_n(&eqe->flags, __ATOMIC_ACQUIRE) & SKUA_EQE_PHASE) == (n->aeq_ci >> 4 & 1))
+		return NULL;
+	n->aeq_ci++;
+	host_store32(&((struct skua_eq_dbr *)at(n, n->aeq_dbr))->ci, n->aeq_ci);
+	return eqe;
+}
+
+void fill(struct node *n, uint32_t len, uint32_t seed)
+{
+	uint8_t *p = at(n, n->buf);
+
+	for (uint32_t i = 0; i < len; i++)
+		p[i] = (uint8_t)(i * 7 + (i >> 8) + seed);
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* RC between two devices: data, order, and each way to fail. */
+#include "harness/harness.h"
+
+static const uint32_t sizes[] = { 1, 8, 63, 64, 1023, 1024, 1025, 65536, 65537, 1048577 };
+
+#define FOR_SIZES(len) \
+	for (unsigned int s_ = 0; s_ < sizeof(sizes) / sizeof(sizes[0]) && (len = sizes[s_]); s_++)
+
+static void write_moves_bytes(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t len;
+
+	FOR_SIZES(len) {
+		fill(a, len, len);
+		memset(at(b, b->buf), 0, len + 8);
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, len, b->buf + 3, b->key, 0);
+		settle(w);
+		expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+		assert_memory_equal(at(b, b->buf + 3), at(a, a->buf), len);
+		assert_null(poll_cq(b));
+	}
+}
+
+static void read_moves_bytes(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t len;
+
+	FOR_SIZES(len) {
+		fill(b, len, len);
+		post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf + 5, len, b->buf, b->key, 0);
+		settle(w);
+		expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+		assert_memory_equal(at(a, a->buf + 5), at(b, b->buf), len);
+	}
+}
+
+static void send_meets_receive(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cqe *cqe;
+	uint32_t len;
+
+	FOR_SIZES(len) {
+		fill(a, len, len);
+		post_recv(b, b->buf, 2u << 20);
+		post(a, SKUA_WQE_SEND_IMM, SKUA_WQE_SIGNALED, a->buf, len, 0, 0, 0x01020304);
+		settle(w);
+		expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+		cqe = poll_cq(b);
+		assert_non_null(cqe);
+		assert_int_equal(le32toh(cqe->byte_len), len);
+		assert_int_equal(cqe->imm_data, 0x01020304);
+		assert_memory_equal(at(b, b->buf), at(a, a->buf), len);
+	}
+}
+
+static void many_messages_keep_their_order(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	for (int round = 0; round < 40; round++) {
+		for (int i = 0; i < 40; i++)
+			post(a, i % 3 ? SKUA_WQE_WRITE : SKUA_WQE_READ, SKUA_WQE_SIGNALED,
+			     a->buf + 4096, 3000, b->buf, b->key, 0);
+		settle(w);
+		for (int i = 0; i < 40; i++) {
+			struct skua_cqe *cqe = poll_cq(a);
+
+			assert_non_null(cqe);
+			assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+			assert_int_equal(le32toh(cqe->cookie), round * 40 + i);
+		}
+	}
+}
+
+static void send_without_receive_waits_and_gives_up(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 8, 0, 0, 0);
+	settle(w);
+	assert_null(poll_cq(a));
+	post_recv(b, b->buf, 8);
+	pass(w, 1000000);
+	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+
+	post(a, SKUA_WQE_SEND, 0, a->buf, 8, 0, 0, 0);
+	post(a, SKUA_WQE_WRITE, 0, a->buf, 8, b->buf, b->key, 0);
+	for (int i = 0; i < 2; i++) {	/* rnr_retry */
+		settle(w);
+		assert_null(poll_cq(a));
+		pass(w, 1000000);
+	}
+	settle(w);
+	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_RNR_RETRY_EXC_ERR);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_WR_FLUSH_ERR);
+}
+
+static void bad_rkey_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	post_recv(b, b->buf, 8);
+	post(a, SKUA_WQE_WRITE, 0, a->buf, 8, b->buf, b->key ^ 1, 0);
+	post(a, SKUA_WQE_WRITE, 0, a->buf, 8, b->buf, b->key, 0);
+	settle(w);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_REM_ACCESS_ERR);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_WR_FLUSH_ERR);
+	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_WR_FLUSH_ERR);
+	assert_null(poll_cq(a));
+	assert_null(poll_cq(b));
+}
+
+static void read_out_of_bounds_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	post(a, SKUA_WQE_WRITE, 0, a->buf, 8, b->buf, b->key, 0);
+	post(a, SKUA_WQE_READ, 0, a->buf, 8, b->buf + (4u << 20) - 7, b->key, 0);
+	settle(w);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_REM_ACCESS_ERR);
+}
+
+static void own_bad_lkey_is_a_protection_error(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	post(a, SKUA_WQE_WRITE, 0, a->buf + (4u << 20), 8, b->buf, b->key, 0);
+	settle(w);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_LOC_PROT_ERR);
+}
+
+static void lost_peer_ends_in_retry_exceeded(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	skua_dev_reset(b->dev);
+	post(a, SKUA_WQE_WRITE, 0, a->buf, 8, b->buf, b->key, 0);
+	for (int i = 0; i < 7; i++) {
+		settle(w);
+		assert_null(poll_cq(a));
+		pass(w, 4096ull << 14);
+	}
+	settle(w);
+	pass(w, 4096ull << 14);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_RETRY_EXC_ERR);
+}
+
+static void arming_gives_one_event(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cq_dbr *dbr = at(a, a->cq_dbr);
+
+	__atomic_store_n(&dbr->arm, htole64(SKUA_CQ_ARM(SKUA_CQ_ARM_NEXT, 1, a->cq_ci)),
+			 __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 3; i++)
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	settle(w);
+	assert_int_equal(a->irqs[1], 1);
+}
+
+static void overrun_index_kills_only_its_qp(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	struct skua_cmd query = CMD(SKUA_CMD_NOP);
+
+	host_store32(at(a, a->sq_dbr), a->sq_pi + (1 << LOG_SQ) + 1);
+	ring(a, SKUA_DB_SQ, a->qpn, 0);
+	settle(w);
+	assert_null(poll_cq(a));
+	assert_int_equal(command(w, a, &query), SKUA_CMD_OK);
+}
+
+static void publishing_over_work_under_way_is_an_overrun(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	/* No receive: the SEND stays in the queue, and its block is not the host's. */
+	post(a, SKUA_WQE_SEND, 0, a->buf, 8, 0, 0, 0);
+	settle(w);
+	for (int i = 0; i < 1 << LOG_SQ; i++)
+		post(a, SKUA_WQE_NOP, 0, 0, 0, 0, 0, 0);
+	post_recv(b, b->buf, 8);
+	pass(w, 1000000);
+	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_WR_FLUSH_ERR);
+	assert_null(poll_cq(a));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STEPPED(write_moves_bytes, "ROC-6 CQE-1 MEM-3"),
+		STEPPED(read_moves_bytes, "ROC-7 WQE-9 ORD-2"),
+		STEPPED(send_meets_receive, "RQE-3 CQE-1"),
+		STEPPED(many_messages_keep_their_order, "CQE-2 ORD-1 ROC-8"),
+		STEPPED(send_without_receive_waits_and_gives_up, "ROC-11 ROC-12 ERR-1"),
+		STEPPED(bad_rkey_is_refused, "MEM-1 MEM-2 ERR-2 ORD-7"),
+		STEPPED(read_out_of_bounds_is_refused, "MEM-1 ERR-4"),
+		STEPPED(own_bad_lkey_is_a_protection_error, "MEM-1 ERR-1"),
+		STEPPED(lost_peer_ends_in_retry_exceeded, "ROC-13"),
+		STEPPED(arming_gives_one_event, "ARM-1 ARM-5"),
+		STEPPED(overrun_index_kills_only_its_qp, "DBR-11 ERR-8 SEC-8"),
+		STEPPED(publishing_over_work_under_way_is_an_overrun, "DBR-11"),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
