@@ -17,18 +17,19 @@ struct wqe_format {
 	bool rdma;		/* has struct skua_wqe_rdma */
 	bool payload;		/* may have SGEs or, if not a READ, inline data */
 	bool eth;		/* for ETH QPs too */
+	bool imm;		/* uses imm_data or inv_key */
 	uint8_t cqe;		/* enum skua_cqe_opcode */
 };
 
 static const struct wqe_format formats[] = {
-	[SKUA_WQE_NOP]		= { true, false, false, true,  SKUA_CQE_NOP },
-	[SKUA_WQE_SEND]		= { true, false, true,  true,  SKUA_CQE_SEND },
-	[SKUA_WQE_SEND_IMM]	= { true, false, true,  false, SKUA_CQE_SEND },
-	[SKUA_WQE_SEND_INV]	= { true, false, true,  false, SKUA_CQE_SEND },
-	[SKUA_WQE_WRITE]	= { true, true,  true,  false, SKUA_CQE_WRITE },
-	[SKUA_WQE_WRITE_IMM]	= { true, true,  true,  false, SKUA_CQE_WRITE },
-	[SKUA_WQE_READ]		= { true, true,  true,  false, SKUA_CQE_READ },
-	[SKUA_WQE_LOCAL_INV]	= { true, false, false, false, SKUA_CQE_LOCAL_INV },
+	[SKUA_WQE_NOP]		= { true, false, false, true, false, SKUA_CQE_NOP },
+	[SKUA_WQE_SEND]		= { true, false, true,  true, false, SKUA_CQE_SEND },
+	[SKUA_WQE_SEND_IMM]	= { true, false, true,  false, true,  SKUA_CQE_SEND },
+	[SKUA_WQE_SEND_INV]	= { true, false, true,  false, true,  SKUA_CQE_SEND },
+	[SKUA_WQE_WRITE]	= { true, true,  true,  false, false, SKUA_CQE_WRITE },
+	[SKUA_WQE_WRITE_IMM]	= { true, true,  true,  false, true,  SKUA_CQE_WRITE },
+	[SKUA_WQE_READ]		= { true, true,  true,  false, false, SKUA_CQE_READ },
+	[SKUA_WQE_LOCAL_INV]	= { true, false, false, false, true,  SKUA_CQE_LOCAL_INV },
 };
 
 static const struct wqe_format *format_of(uint8_t opcode)
@@ -93,12 +94,30 @@ static uint64_t read_sges(uint8_t *p, unsigned int n)
 	return sum;
 }
 
+/* Flags, fields and lengths that do not go together (manual: WQE-5, WQE-6). */
+static bool bad_format(const struct skua_qp *qp, const struct wqe_format *f,
+		       const struct skua_wqe_ctrl *c, uint32_t head)
+{
+	uint32_t room = c->nblocks * (uint32_t)SKUA_WQE_BLOCK - head;
+
+	if (c->flags & ~SKUA_WQE_FLAGS || c->flags & SKUA_WQE_L4_CSUM || (c->imm_data && !f->imm))
+		return true;
+	if (qp->type == SKUA_QPT_ETH && c->flags & (SKUA_WQE_SOLICITED | SKUA_WQE_FENCE))
+		return true;
+	if (c->flags & SKUA_WQE_INLINE)
+		return !f->payload || c->opcode == SKUA_WQE_READ || c->num_sge ||
+		       le32toh(c->length) > room;
+	return c->length || (c->num_sge && !f->payload) ||
+	       c->num_sge * sizeof(struct skua_sge) > room;
+}
+
 /* The rest of a WQE whose control segment is @c and whose blocks stand at @p. */
 static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wqe_ctrl *c,
 		  uint8_t *p)
 {
 	const struct wqe_format *f = format_of(c->opcode);
-	uint32_t head = sizeof(*c), room = c->nblocks * (uint32_t)SKUA_WQE_BLOCK;
+	struct skua_wqe_rdma r = { 0 };
+	uint32_t head = sizeof(*c);
 	uint64_t length;
 
 	if (!f->valid || (qp->type == SKUA_QPT_ETH && !f->eth) ||
@@ -108,31 +127,22 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 		return;
 	}
 	if (f->rdma) {
-		struct skua_wqe_rdma r;
-
 		memcpy(&r, p + head, sizeof(r));
-		wqe->raddr = le64toh(r.raddr);
-		wqe->rkey = le32toh(r.rkey);
 		head += sizeof(r);
-		if (r.rsvd)
-			fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
 	}
-	wqe->data = p + head;
-	if (c->flags & SKUA_WQE_INLINE) {
-		length = le32toh(c->length);
-		if (!f->payload || c->opcode == SKUA_WQE_READ || c->num_sge ||
-		    length > LIMIT_INLINE || head + length > room)
-			fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_SGE_COUNT);
-	} else {
-		if (c->num_sge > LIMIT_SGE || (c->num_sge && !f->payload) ||
-		    head + c->num_sge * sizeof(struct skua_sge) > room || c->length) {
-			fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_SGE_COUNT);
-			return;
-		}
-		length = read_sges(p + head, c->num_sge);
-	}
-	if (c->flags & ~SKUA_WQE_FLAGS || c->flags & SKUA_WQE_L4_CSUM)
+	if (r.rsvd || bad_format(qp, f, c, head)) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
+		return;
+	}
+	length = c->flags & SKUA_WQE_INLINE ? le32toh(c->length) : 0;
+	if (c->num_sge > LIMIT_SGE || length > LIMIT_INLINE) {
+		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_SGE_COUNT);
+		return;
+	}
+	wqe->raddr = le64toh(r.raddr);
+	wqe->rkey = le32toh(r.rkey);
+	wqe->data = p + head;
+	length += read_sges(p + head, c->num_sge);
 	if (length > LIMIT_MSG)
 		fault(wqe, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
 	wqe->length = (uint32_t)length;

@@ -125,6 +125,12 @@ struct skua_pagelist list(uint64_t iova, uint64_t size)
 	return pl;
 }
 
+/* The flags of an entry that the device hands over: the last byte of its last word (GEN-5). */
+static uint8_t flags_of(const void *entry, size_t size)
+{
+	return (uint8_t)(host_load64((const uint8_t *)entry + size - 8) >> 56);
+}
+
 int command(struct world *w, struct node *n, struct skua_cmd *cmd)
 {
 	uint32_t slot = n->cmd_pi & ((1 << LOG_CMD) - 1);
@@ -138,9 +144,9 @@ int command(struct world *w, struct node *n, struct skua_cmd *cmd)
 	host_store32(&((struct skua_dbr *)at(n, n->cmd_dbr))->pi, n->cmd_pi);
 	ring(n, SKUA_DB_CMD, 0, n->cmd_pi);
 	settle(w);
-	while (n->threaded && __atomic_load_n(&cpl->flags, __ATOMIC_ACQUIRE) != phase)
+	while (n->threaded && flags_of(cpl, sizeof(*cpl)) != phase)
 		assert_true(now() < end);
-	assert_int_equal(cpl->flags, phase);
+	assert_int_equal(flags_of(cpl, sizeof(*cpl)), phase);
 	assert_int_equal(le32toh(cpl->id), n->cmd_pi - 1);
 	n->number = le32toh(cpl->number);
 	return cpl->status;
@@ -329,9 +335,8 @@ static void enable_port(struct world *w, struct node *n)
 	assert_int_equal(command(w, n, &gid), SKUA_CMD_OK);
 }
 
-static void create_device(void *arg)
+static void create_device(struct node *n)
 {
-	struct node *n = arg;
 	struct skua_dev_config config = { .name = n->mac[5] == 1 ? "a" : "b", .link = "wire:t" };
 
 	memcpy(config.mac, n->mac, 6);
@@ -339,11 +344,6 @@ static void create_device(void *arg)
 	if (!n->dev || skua_dev_mem_map(n->dev, IOVA, MEM_SIZE, n->mem, true))
 		abort();
 	skua_dev_set_bus_master(n->dev, true);
-}
-
-static void destroy_device(void *arg)
-{
-	skua_dev_destroy(((struct node *)arg)->dev);
 }
 
 static void *run_engine(void *engine)
@@ -373,9 +373,9 @@ struct world *world_create(bool threaded)
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		assert_ptr_not_equal(n->mem, MAP_FAILED);
 		create_device(n);
-		if (threaded)
-			assert_int_equal(pthread_create(&w->threads[i], NULL, run_engine, n->engine), 0);
 	}
+	for (int i = 0; i < 2 && threaded; i++)
+		assert_int_equal(pthread_create(&w->threads[i], NULL, run_engine, w->engines[i]), 0);
 	for (int i = 0; i < 2; i++) {
 		bring_up(w, &w->n[i]);
 		enable_port(w, &w->n[i]);
@@ -388,13 +388,12 @@ struct world *world_create(bool threaded)
 
 void world_destroy(struct world *w)
 {
-	for (int i = 0; i < 2; i++)
-		on_engine(&w->n[i], destroy_device, &w->n[i]);
-	for (int i = 0; i <= w->threaded; i++) {
+	for (int i = 0; i < 2 && w->threaded; i++) {
 		engine_stop(w->engines[i]);
-		if (w->threaded)
-			pthread_join(w->threads[i], NULL);
+		pthread_join(w->threads[i], NULL);
 	}
+	for (int i = 0; i < 2; i++)
+		skua_dev_destroy(w->n[i].dev);
 	for (int i = 0; i <= w->threaded; i++)
 		engine_destroy(w->engines[i]);
 	for (int i = 0; i < 2; i++)
@@ -443,7 +442,9 @@ void post_block(struct node *n, const void *block)
 	memcpy(at(n, n->sq + (n->sq_pi & ((1 << LOG_SQ) - 1)) * 64ull), block, 64);
 	n->sq_pi++;
 	host_store32(&dbr->pi, n->sq_pi);
-	ring(n, SKUA_DB_SQ, n->qpn, n->sq_pi);
+	host_full_barrier();
+	if (SKUA_EVENT_DUE(n->sq_pi, host_load32(&dbr->event), n->sq_pi - 1))
+		ring(n, SKUA_DB_SQ, n->qpn, n->sq_pi);
 }
 
 void post_recv(struct node *n, uint64_t addr, uint32_t len)
@@ -461,8 +462,7 @@ struct skua_cqe *poll_cq(struct node *n)
 {
 	struct skua_cqe *cqe = at(n, n->cq + (n->cq_ci & ((1 << LOG_CQ) - 1)) * 64ull);
 
-	if ((__atomic_load_n(&cqe->flags, __ATOMIC_ACQUIRE) & SKUA_CQE_PHASE) ==
-	    (n->cq_ci >> LOG_CQ & 1))
+	if ((flags_of(cqe, sizeof(*cqe)) & SKUA_CQE_PHASE) == (n->cq_ci >> LOG_CQ & 1))
 		return NULL;
 	n->cq_ci++;
 	host_store32(at(n, n->cq_dbr), n->cq_ci);
@@ -495,7 +495,7 @@ struct skua_async_eqe *poll_aeq(struct node *n)
 {
 	struct skua_async_eqe *eqe = at(n, n->aeq + (n->aeq_ci & 15) * 64ull);
 
-	if ((__atomic_load_n(&eqe->flags, __ATOMIC_ACQUIRE) & SKUA_EQE_PHASE) == (n->aeq_ci >> 4 & 1))
+	if ((flags_of(eqe, sizeof(*eqe)) & SKUA_EQE_PHASE) == (n->aeq_ci >> 4 & 1))
 		return NULL;
 	n->aeq_ci++;
 	host_store32(&((struct skua_eq_dbr *)at(n, n->aeq_dbr))->ci, n->aeq_ci);

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The order in which a copy becomes visible (MEM-11), as a program sees it that polls: once the
+ * last byte is new, all before it are; and an aligned word is never seen in part.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/copy.h"
+
+#define ROUNDS 20000
+
+struct shared {
+	uint8_t *dst;
+	size_t len;
+	unsigned int ready;		/* round that may be copied */
+};
+
+/* Each round is one value all over. */
+static void *copier(void *arg)
+{
+	struct shared *s = arg;
+	uint8_t src[8192];
+
+	for (unsigned int round = 1; round <= ROUNDS; round++) {
+		while (__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE) != round)
+			;
+		memset(src, (int)(round & 0xff), s->len);
+		copy_to_host(s->dst, src, s->len);
+	}
+	return NULL;
+}
+
+static void last_byte_comes_last(size_t len, size_t misalign)
+{
+	uint8_t *memory = aligned_alloc(64, 8192 + 64);
+	struct shared s = { memory + misalign, len, 0 };
+	pthread_t thread;
+
+	memset(memory, 0, 8192 + 64);
+	assert_int_equal(pthread_create(&thread, NULL, copier, &s), 0);
+	for (unsigned int round = 1; round <= ROUNDS; round++) {
+		uint8_t value = (uint8_t)round;
+
+		__atomic_store_n(&s.ready, round, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&s.dst[len - 1], __ATOMIC_ACQUIRE) != value)
+			;
+		for (size_t i = 0; i < len; i++)
+			if (__atomic_load_n(&s.dst[i], __ATOMIC_RELAXED) != value)
+				fail_msg("%zu bytes at %zu: byte %zu is old", len, misalign, i);
+	}
+	pthread_join(thread, NULL);
+	free(memory);
+}
+
+static void the_last_byte_is_seen_last(void **state)
+{
+	static const size_t lens[] = { 1, 7, 8, 9, 64, 100, 257, 1024, 4096 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		last_byte_comes_last(lens[i], 0);
+		last_byte_comes_last(lens[i], 3);
+	}
+}
+
+static void *flipper(void *arg)
+{
+	struct shared *s = arg;
+	uint8_t src[64];
+
+	for (unsigned int round = 0; !__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE); round++) {
+		memset(src, round & 1 ? 0xff : 0, sizeof(src));
+		copy_to_host(s->dst, src, s->len);
+	}
+	return NULL;
+}
+
+static void aligned_words_are_never_torn(void **state)
+{
+	uint64_t memory[8] = { 0 };
+	struct shared s = { (uint8_t *)memory, sizeof(memory), 0 };
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, flipper, &s), 0);
+	for (unsigned int i = 0; i < 200000; i++) {
+		uint64_t word = __atomic_load_n(&memory[i & 7], __ATOMIC_RELAXED);
+
+		if (word && word != ~0ull)
+			fail_msg("word %u is torn: 0x%llx", i & 7, (unsigned long long)word);
+	}
+	__atomic_store_n(&s.ready, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "MEM-11: the_last_byte_is_seen_last", the_last_byte_is_seen_last, NULL, NULL, NULL },
+		{ "GEN-6 MEM-11: aligned_words_are_never_torn", aligned_words_are_never_torn, NULL, NULL, NULL },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* WQEs that are wrong, one fault each: status and vendor_err of the CQE, and a QP in ERR. */
+#include "harness/harness.h"
+
+struct block {
+	struct skua_wqe_ctrl ctrl;
+	union {
+		struct {
+			struct skua_wqe_rdma rdma;
+			struct skua_sge rdma_sge[2];
+		};
+		struct skua_sge sge[3];
+		uint8_t bytes[48];
+	};
+};
+
+static struct block good_write(struct node *a, struct node *b)
+{
+	struct block block = {
+		.ctrl = { .opcode = SKUA_WQE_WRITE, .nblocks = 1, .num_sge = 1, .cookie = htole32(5) },
+		.rdma = { htole64(b->buf), htole32(b->key), 0 },
+		.rdma_sge[0] = { htole64(a->buf), htole32(64), htole32(a->key) },
+	};
+
+	return block;
+}
+
+static struct block good_send(struct node *a)
+{
+	struct block block = {
+		.ctrl = { .opcode = SKUA_WQE_SEND, .nblocks = 1, .num_sge = 1, .cookie = htole32(5) },
+		.sge[0] = { htole64(a->buf), htole32(64), htole32(a->key) },
+	};
+
+	return block;
+}
+
+/* Post one bad WQE in a world of its own. */
+#define BAD(base, status_, vendor, ...) do {				\
+	struct world *w = world_create(false);				\
+	struct node *a = &w->n[0], *b = &w->n[1];			\
+	struct block block_ = base, *k = &block_;			\
+	struct skua_cqe *cqe;						\
+									\
+	(void)b;							\
+	__VA_ARGS__;							\
+	post_block(a, k);						\
+	cqe = await_cqe(w, a);						\
+	if (cqe->status != (status_) || cqe->vendor_err != (vendor))	\
+		fail_msg("%s: status %d, vendor_err %d", #__VA_ARGS__, cqe->status, cqe->vendor_err); \
+	assert_int_equal(le32toh(cqe->cookie), 5);			\
+	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_ERR);		\
+	world_destroy(w);						\
+} while (0)
+
+static void formats(void **state)
+{
+	(void)state;
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.nblocks = 0);
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.nblocks = 17);
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.nblocks = 2);
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.flags = 0x20);
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->rdma.rsvd = 1);
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.length = 1);
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.num_sge = 3);
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.imm_data = 1);
+	BAD(good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT,
+	    k->ctrl.flags = SKUA_WQE_INLINE, k->ctrl.length = htole32(8));	/* and an SGE */
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT,
+	    k->ctrl.opcode = SKUA_WQE_READ, k->ctrl.flags = SKUA_WQE_INLINE);
+}
+
+static void opcodes(void **state)
+{
+	static const uint8_t bad[] = { 0, 0x09, 0x40, 0xff };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad); i++)
+		BAD(good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE,
+		    k->ctrl.opcode = bad[i]);
+}
+
+static void sizes(void **state)
+{
+	(void)state;
+	BAD(good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.num_sge = 31);
+	BAD(good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.num_sge = 4);
+	BAD(good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.num_sge = 0,
+	    k->ctrl.flags = SKUA_WQE_INLINE, k->ctrl.length = htole32(~0u));
+	BAD(good_send(a), SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG,
+	    k->sge[0].length = htole32(0x80000001));
+}
+
+static void keys(void **state)
+{
+	(void)state;
+	BAD(good_send(a), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_KEY_UNKNOWN,
+	    k->sge[0].lkey ^= htole32(0x100));
+	BAD(good_send(a), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_BOUNDS,
+	    k->sge[0].length = htole32(BUF_SIZE + 1));
+	BAD(good_send(a), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_BOUNDS,
+	    k->sge[0].addr = htole64(~0ull));
+	BAD(good_send(a), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_BOUNDS,
+	    k->sge[0].addr = htole64(a->buf - 1));
+}
+
+static uint32_t reserved_lkey(struct world *w, struct node *n)
+{
+	uint64_t out = take(n, sizeof(struct skua_device_caps));
+	struct skua_cmd cmd = CMD(SKUA_CMD_QUERY_DEVICE);
+
+	cmd.hdr.out_addr = htole64(out);
+	cmd.hdr.out_len = htole32(sizeof(struct skua_device_caps));
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
+	return ((struct skua_device_caps *)at(n, out))->reserved_lkey;
+}
+
+/* An unprivileged QP gets nothing by the reserved lkey, and no peer does. */
+static void the_reserved_lkey(void **state)
+{
+	struct world *world = *state;
+	struct node *n = &world->n[0];
+
+	BAD(good_send(a), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_PRIVILEGE, k->sge[0].lkey = reserved_lkey(w, a));
+	post(n, SKUA_WQE_WRITE, 0, n->buf, 8, IOVA, le32toh(reserved_lkey(world, &world->n[1])), 0);
+	expect(world, n, SKUA_CQE_WRITE, SKUA_CQE_REM_ACCESS_ERR);
+}
+
+/* Bytes at random in a ring: whatever comes of it, the device goes on, and so does the peer. */
+static void noise(void **state)
+{
+	uint32_t seed = 12345;
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		struct world *w = world_create(false);
+		struct node *a = &w->n[0];
+		struct skua_cmd nop = CMD(SKUA_CMD_NOP);
+		struct block block;
+
+		for (int i = 0; i < 20; i++) {
+			uint8_t *bytes = (uint8_t *)&block;
+
+			for (size_t j = 0; j < sizeof(block); j++) {
+				seed = seed * 1664525 + 1013904223;
+				bytes[j] = (uint8_t)(seed >> 24);
+			}
+			/* Half are nearly good: only then the deeper checks are reached. */
+			if (round & 1) {
+				block.ctrl.opcode &= 0xf;
+				block.ctrl.nblocks = 1;
+				block.ctrl.flags &= 0xf;
+				block.ctrl.num_sge &= 3;
+				block.rdma.rkey = htole32(w->n[1].key);
+				block.sge[0].lkey = htole32(a->key);
+				block.rdma_sge[0].lkey = htole32(a->key);
+			}
+			post_block(a, &block);
+		}
+		pass(w, 1000000);
+		assert_int_equal(command(w, a, &nop), SKUA_CMD_OK);
+		assert_int_equal(command(w, &w->n[1], &nop), SKUA_CMD_OK);
+		world_destroy(w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "WQE-1 WQE-3 WQE-5 WQE-6 GEN-2: formats", formats, NULL, NULL, NULL },
+		{ "WQE-6 FEA-2: opcodes", opcodes, NULL, NULL, NULL },
+		{ "WQE-4 WQE-6: sizes", sizes, NULL, NULL, NULL },
+		{ "WQE-6 MEM-1 MEM-2: keys", keys, NULL, NULL, NULL },
+		STEPPED(the_reserved_lkey, "SEC-3 MR-7"),
+		{ "GEN-7 SEC-8 RST-5: noise", noise, NULL, NULL, NULL },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
