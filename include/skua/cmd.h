@@ -208,7 +208,8 @@ enum skua_qp_state {
 #define SKUA_ACCESS_LOCAL_WRITE		0x1
 #define SKUA_ACCESS_REMOTE_WRITE	0x2
 #define SKUA_ACCESS_REMOTE_READ		0x4
-#define SKUA_ACCESS_MASK		0x7
+#define SKUA_ACCESS_REMOTE_ATOMIC	0x8
+#define SKUA_ACCESS_MASK		0xf
 
 /* MODIFY_QP: fields of struct skua_qp_attr that are given. */
 #define SKUA_QP_ATTR_STATE		0x00001
@@ -380,13 +381,14 @@ SKUA_ASSERT_OFFSET(struct skua_port_attr, mac, 24);
 	X(access_nak_sent) X(invalid_nak_sent) X(op_nak_sent) \
 	X(ack_timeouts) X(retransmits) X(duplicates) X(out_of_order) \
 	X(rdma_rx_bad_qp) X(rdma_rx_bad_packet) X(bad_doorbells) X(bad_commands) \
-	X(commands) X(cqe_errors) X(cq_overflows) X(events) X(interrupts)
+	X(commands) X(cqe_errors) X(cq_overflows) X(events) X(interrupts) \
+	X(rdma_tx_atomic) X(rdma_rx_atomic)
 
 struct skua_stats {
 #define SKUA_STATS_FIELD(name) __le64 name;
 	SKUA_STATS(SKUA_STATS_FIELD)
 #undef SKUA_STATS_FIELD
-	__le64 rsvd[28];
+	__le64 rsvd[26];
 };
 
 SKUA_ASSERT_SIZE(struct skua_stats, 512);

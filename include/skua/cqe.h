@@ -14,6 +14,8 @@ enum skua_cqe_opcode {
 	SKUA_CQE_READ		= 0x02,
 	SKUA_CQE_LOCAL_INV	= 0x03,
 	SKUA_CQE_NOP		= 0x04,
+	SKUA_CQE_CMP_SWAP	= 0x05,
+	SKUA_CQE_FETCH_ADD	= 0x06,
 	SKUA_CQE_RECV		= 0x80,	/* bit 7: the receive side */
 	SKUA_CQE_RECV_WRITE_IMM	= 0x81,
 };

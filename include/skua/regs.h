@@ -76,6 +76,7 @@ enum skua_health {
 #define SKUA_F_ETHERNET		1	/* ETH queue pairs */
 #define SKUA_F_RC		2	/* RC queue pairs: SEND, WRITE, READ */
 #define SKUA_F_INVALIDATE	3	/* SEND with invalidate and LOCAL_INV */
+#define SKUA_F_ATOMIC		4	/* CMP_SWAP and FETCH_ADD of RC */
 
 #define SKUA_PAGE_SIZE		4096	/* unit of doorbell pages and page-list pages */
 

@@ -25,6 +25,8 @@ enum skua_wqe_opcode {
 	SKUA_WQE_WRITE_IMM	= 0x06,	/* with struct skua_wqe_rdma */
 	SKUA_WQE_READ		= 0x07,	/* with struct skua_wqe_rdma */
 	SKUA_WQE_LOCAL_INV	= 0x08,
+	SKUA_WQE_CMP_SWAP	= 0x09,	/* with struct skua_wqe_atomic */
+	SKUA_WQE_FETCH_ADD	= 0x0a,	/* with struct skua_wqe_atomic */
 };
 
 #define SKUA_WQE_SIGNALED	0x01	/* write a CQE on success too */
@@ -62,6 +64,18 @@ struct skua_wqe_rdma {
 };
 
 SKUA_ASSERT_SIZE(struct skua_wqe_rdma, 16);
+
+/* In place of struct skua_wqe_rdma. The 8 bytes of SGEs that follow get the old value. */
+struct skua_wqe_atomic {
+	__le64 raddr;		/* a multiple of 8 */
+	__le32 rkey;
+	__le32 rsvd;
+	__le64 swap_add;	/* CMP_SWAP: the new value; FETCH_ADD: what is added */
+	__le64 compare;		/* CMP_SWAP; else 0 */
+};
+
+SKUA_ASSERT_SIZE(struct skua_wqe_atomic, 32);
+SKUA_ASSERT_OFFSET(struct skua_wqe_atomic, swap_add, 16);
 
 struct skua_sge {
 	__le64 addr;

@@ -13,6 +13,7 @@
 #define SKUA_OP_INV	0x04	/* names a key to be invalidated */
 #define SKUA_OP_DATA	0x08	/* has SGEs */
 #define SKUA_OP_INLINE	0x10	/* the data may stand in the WQE */
+#define SKUA_OP_ATOMIC	0x20	/* has an atomic segment, and one SGE */
 
 struct skua_op {
 	uint8_t wqe;		/* enum skua_wqe_opcode */
@@ -33,6 +34,12 @@ static const struct skua_op skua_ops[] = {
 		SKUA_WQE_WRITE_IMM, SKUA_OP_SENDS | SKUA_OP_RDMA | SKUA_OP_IMM, SKUA_F_RC
 	},
 	[IBV_WR_RDMA_READ] = { SKUA_WQE_READ, SKUA_OP_DATA | SKUA_OP_RDMA, SKUA_F_RC },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = {
+		SKUA_WQE_CMP_SWAP, SKUA_OP_DATA | SKUA_OP_ATOMIC, SKUA_F_ATOMIC
+	},
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {
+		SKUA_WQE_FETCH_ADD, SKUA_OP_DATA | SKUA_OP_ATOMIC, SKUA_F_ATOMIC
+	},
 	[IBV_WR_LOCAL_INV] = { SKUA_WQE_LOCAL_INV, SKUA_OP_INV, SKUA_F_INVALIDATE },
 };
 
@@ -53,7 +60,8 @@ static inline uint32_t skua_op_mask(uint64_t features)
 /* Bytes of a WQE before its SGEs or inline data. */
 static inline uint32_t skua_op_header(const struct skua_op *op)
 {
-	return op->flags & SKUA_OP_RDMA ? 2 * SKUA_WQE_SEG : SKUA_WQE_SEG;
+	return op->flags & SKUA_OP_ATOMIC ? 3 * SKUA_WQE_SEG :
+	       op->flags & SKUA_OP_RDMA ? 2 * SKUA_WQE_SEG : SKUA_WQE_SEG;
 }
 
 static inline uint8_t skua_op_send_flags(unsigned int send_flags)

@@ -24,6 +24,10 @@ static inline enum ibv_wc_opcode skua_cqe_opcode(const struct skua_cqe *cqe)
 		return IBV_WC_RDMA_WRITE;
 	case SKUA_CQE_READ:
 		return IBV_WC_RDMA_READ;
+	case SKUA_CQE_CMP_SWAP:
+		return IBV_WC_COMP_SWAP;
+	case SKUA_CQE_FETCH_ADD:
+		return IBV_WC_FETCH_ADD;
 	case SKUA_CQE_LOCAL_INV:
 		return IBV_WC_LOCAL_INV;
 	case SKUA_CQE_RECV:

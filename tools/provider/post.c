@@ -32,6 +32,16 @@ static inline void skua_wqe_add_list(struct skua_sq *sq, struct skua_wqe *wqe,
 	}
 }
 
+static inline void skua_send_add_atomic(struct skua_qp *qp, struct skua_wqe *wqe,
+					const struct ibv_send_wr *wr)
+{
+	bool add = wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+
+	skua_wqe_add_atomic(&qp->sq, wqe, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey,
+			    add ? wr->wr.atomic.compare_add : wr->wr.atomic.swap,
+			    add ? 0 : wr->wr.atomic.compare_add);
+}
+
 /* Build the WQE of @wr. Returns 0 or an errno. */
 static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *wr)
 {
@@ -56,7 +66,8 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 			flags |= SKUA_WQE_INLINE;
 			size += length;
 		} else {
-			if (unlikely(num_sge > qp->max_send_sge))
+			if (unlikely(num_sge > qp->max_send_sge ||
+				     (op->flags & SKUA_OP_ATOMIC && num_sge != 1)))
 				return EINVAL;
 			size += num_sge * sizeof(struct skua_sge);
 		}
@@ -71,6 +82,8 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 		wqe.ctrl->inv_key = htole32(wr->invalidate_rkey);
 	if (op->flags & SKUA_OP_RDMA)
 		skua_wqe_add_rdma(&qp->sq, &wqe, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+	else if (op->flags & SKUA_OP_ATOMIC)
+		skua_send_add_atomic(qp, &wqe, wr);
 	skua_wqe_add_list(&qp->sq, &wqe, wr->sg_list, num_sge, flags & SKUA_WQE_INLINE);
 	skua_wqe_end(&qp->sq, &wqe, flags & SKUA_WQE_INLINE ? 0 : num_sge, length);
 	return 0;

@@ -102,6 +102,20 @@ static inline void skua_wqe_add_rdma(struct skua_sq *sq, struct skua_wqe *wqe, u
 	rdma->rsvd = 0;
 }
 
+static inline void skua_wqe_add_atomic(struct skua_sq *sq, struct skua_wqe *wqe, uint64_t raddr,
+				       uint32_t rkey, uint64_t swap_add, uint64_t compare)
+{
+	struct skua_wqe_atomic *atomic = skua_wqe_next_seg(sq, wqe);
+
+	/* Two segments, always in one block. */
+	skua_wqe_next_seg(sq, wqe);
+	atomic->raddr = htole64(raddr);
+	atomic->rkey = htole32(rkey);
+	atomic->rsvd = 0;
+	atomic->swap_add = htole64(swap_add);
+	atomic->compare = htole64(compare);
+}
+
 static inline void skua_sge_set(struct skua_sge *sge, uint64_t addr, uint32_t length,
 				uint32_t lkey)
 {

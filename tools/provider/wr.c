@@ -104,6 +104,28 @@ static void skua_wr_rdma_read(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t r
 		skua_wr_rdma(qp, rkey, raddr);
 }
 
+static void skua_wr_atomic_cmp_swp(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t raddr,
+				   uint64_t compare, uint64_t swap)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (!skua_wr_begin(qp, IBV_WR_ATOMIC_CMP_AND_SWP))
+		return;
+	skua_wqe_add_atomic(&qp->sq, &qp->wr, raddr, rkey, swap, compare);
+	skua_wr_end(qp);
+}
+
+static void skua_wr_atomic_fetch_add(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t raddr,
+				     uint64_t add)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (!skua_wr_begin(qp, IBV_WR_ATOMIC_FETCH_AND_ADD))
+		return;
+	skua_wqe_add_atomic(&qp->sq, &qp->wr, raddr, rkey, add, 0);
+	skua_wr_end(qp);
+}
+
 /* May the current WQE grow by @size bytes of data? */
 static inline bool skua_wr_has_room(struct skua_qp *qp, uint32_t size)
 {
@@ -219,6 +241,8 @@ static const struct {
 	{ IBV_WR_RDMA_WRITE, IBV_QP_EX_WITH_RDMA_WRITE },
 	{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM },
 	{ IBV_WR_RDMA_READ, IBV_QP_EX_WITH_RDMA_READ },
+	{ IBV_WR_ATOMIC_CMP_AND_SWP, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP },
+	{ IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD },
 	{ IBV_WR_LOCAL_INV, IBV_QP_EX_WITH_LOCAL_INV },
 };
 
@@ -240,6 +264,8 @@ bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
 	qp_ex->wr_rdma_write = skua_wr_rdma_write;
 	qp_ex->wr_rdma_write_imm = skua_wr_rdma_write_imm;
 	qp_ex->wr_rdma_read = skua_wr_rdma_read;
+	qp_ex->wr_atomic_cmp_swp = skua_wr_atomic_cmp_swp;
+	qp_ex->wr_atomic_fetch_add = skua_wr_atomic_fetch_add;
 	qp_ex->wr_set_sge = skua_wr_set_sge;
 	qp_ex->wr_set_sge_list = skua_wr_set_sge_list;
 	qp_ex->wr_set_inline_data = skua_wr_set_inline_data;

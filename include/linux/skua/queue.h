@@ -112,6 +112,20 @@ static inline void skua_wqe_add_rdma(struct skua_wqe *wqe, u64 raddr, u32 rkey)
 	rdma->rsvd = 0;
 }
 
+static inline void skua_wqe_add_atomic(struct skua_wqe *wqe, u64 raddr, u32 rkey, u64 swap_add,
+				       u64 compare)
+{
+	struct skua_wqe_atomic *atomic = skua_wqe_segment(wqe);
+
+	/* Two segments, always in one block. */
+	skua_wqe_segment(wqe);
+	atomic->raddr = cpu_to_le64(raddr);
+	atomic->rkey = cpu_to_le32(rkey);
+	atomic->rsvd = 0;
+	atomic->swap_add = cpu_to_le64(swap_add);
+	atomic->compare = cpu_to_le64(compare);
+}
+
 static inline void skua_sge_set(struct skua_sge *sge, u64 addr, u32 length, u32 lkey)
 {
 	sge->addr = cpu_to_le64(addr);

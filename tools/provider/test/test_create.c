@@ -317,6 +317,7 @@ static void test_qp_ex(void **state)
 	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
 	assert_int_equal(errno, EOPNOTSUPP);
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	attr.create_flags = IBV_QP_CREATE_SCATTER_FCS;
 	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
 	assert_int_equal(errno, EOPNOTSUPP);
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD;

@@ -50,7 +50,7 @@ struct skua_qp;
 
 #define FEATURES_OFFERED \
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
-	 1ull << SKUA_F_INVALIDATE)
+	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {

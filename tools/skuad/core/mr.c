@@ -116,7 +116,9 @@ static int create_mr_start(struct skua_dev *dev)
 	if (!numtab_get(&dev->pds, le32toh(in->pdn)))
 		return SKUA_CMD_BAD_OBJECT;
 	if (in->type > SKUA_MR_FAST || access & ~(uint32_t)SKUA_ACCESS_MASK ||
-	    (access & SKUA_ACCESS_REMOTE_WRITE && !(access & SKUA_ACCESS_LOCAL_WRITE)))
+	    (access & (SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_ATOMIC) &&
+	     !(access & SKUA_ACCESS_LOCAL_WRITE)) ||
+	    (access & SKUA_ACCESS_REMOTE_ATOMIC && !dev_has(dev, SKUA_F_ATOMIC)))
 		return SKUA_CMD_BAD_PARAM;
 	if (in->type == SKUA_MR_FAST && !dev_has(dev, SKUA_F_INVALIDATE))
 		return SKUA_CMD_BAD_PARAM;
@@ -246,7 +248,8 @@ static bool append(struct seglist *segs, uint8_t *p, uint32_t len)
 int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	    uint32_t len, struct seglist *segs)
 {
-	bool write = access->need & (SKUA_ACCESS_LOCAL_WRITE | SKUA_ACCESS_REMOTE_WRITE);
+	bool write = access->need & (SKUA_ACCESS_LOCAL_WRITE | SKUA_ACCESS_REMOTE_WRITE |
+				     SKUA_ACCESS_REMOTE_ATOMIC);
 	struct mr *mr;
 	int err = lookup(dev, access, key, addr, len, &mr);
 

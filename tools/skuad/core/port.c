@@ -172,7 +172,7 @@ void skua_dev_rx_train(struct skua_dev *dev, const struct train *t)
 		STAT_INC(dev, rdma_rx_bad_qp);
 		return;
 	}
-	if (t->op == TRAIN_READ_RESP || t->op == TRAIN_ACK)
+	if (train_is_response(t->op))
 		roce_req_rx(qp, t);
 	else
 		roce_resp_rx(qp, t);

@@ -153,6 +153,7 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	pages_release(dev, &qp->sq);
 	pages_release(dev, &qp->rq);
 	free(qp->resp.reads);
+	free(qp->resp.atomics);
 	free(qp->shadow);
 	free(qp->wqes);
 	free(qp);
@@ -473,9 +474,12 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		qp_to_err(qp);
 		return SKUA_CMD_OK;
 	}
-	if (to == SKUA_QPS_RTR && qp->type == SKUA_QPT_RC && !qp->resp.reads) {
-		qp->resp.reads = calloc(LIMIT_RD, sizeof(*qp->resp.reads));
+	if (to == SKUA_QPS_RTR && qp->type == SKUA_QPT_RC && (!qp->resp.reads || !qp->resp.atomics)) {
 		if (!qp->resp.reads)
+			qp->resp.reads = calloc(LIMIT_RD, sizeof(*qp->resp.reads));
+		if (!qp->resp.atomics)
+			qp->resp.atomics = calloc(LIMIT_RD, sizeof(*qp->resp.atomics));
+		if (!qp->resp.reads || !qp->resp.atomics)
 			return SKUA_CMD_NO_RESOURCE;
 	}
 	apply(qp, &in->attr, mask);

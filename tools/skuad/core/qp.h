@@ -22,13 +22,14 @@ struct send_wqe {
 	uint8_t status, vendor_err;	/* a fault found here; else success */
 	bool begun;			/* LOCAL_INV: the key is no good any more */
 	uint64_t ticket;		/* LOCAL_INV: of the trains that may refer to the region */
-	bool done;			/* READ, LOCAL_INV, NOP: carried out */
+	bool done;			/* READ, atomics, LOCAL_INV, NOP: carried out */
 	uint32_t cookie;
 	uint32_t sq_ci;			/* index behind it */
 	uint32_t length;		/* bytes of payload */
 	uint32_t imm;			/* immediate as on the wire, or key */
 	uint32_t rkey;
 	uint64_t raddr;
+	uint64_t swap_add, compare;	/* atomics */
 	uint32_t psn, npsn;		/* of its packets, once it has been started */
 	uint32_t read_off;		/* READ: bytes that have come */
 	const uint8_t *data;		/* inline data, or struct sge */
@@ -67,6 +68,14 @@ struct read_job {
 	uint32_t length;
 	uint32_t msn;
 	bool duplicate;
+	enum train_op op;		/* READ_REQ or an atomic */
+	uint64_t swap_add, compare;	/* of an atomic; swap_add is the old value once done */
+};
+
+/* What an atomic fetched, for its peer to ask again. */
+struct atomic_result {
+	uint32_t psn;
+	uint64_t value;
 };
 
 /* roce/resp.c: the responder. */
@@ -86,6 +95,8 @@ struct roce_resp {
 	uint32_t ack_psn;
 	struct read_job *reads;		/* ring of LIMIT_RD */
 	uint32_t reads_head, reads_tail;
+	struct atomic_result *atomics;	/* ring of LIMIT_RD */
+	uint32_t natomics;		/* carried out, runs free */
 };
 
 struct skua_qp {

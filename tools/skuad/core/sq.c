@@ -15,21 +15,29 @@
 struct wqe_format {
 	bool valid;
 	bool rdma;		/* has struct skua_wqe_rdma */
-	bool payload;		/* may have SGEs or, if not a READ, inline data */
+	bool atomic;		/* has struct skua_wqe_atomic */
+	bool payload;		/* may have SGEs or, where nothing comes back, inline data */
+	bool response;		/* its SGEs are written by the peer's response */
 	bool eth;		/* for ETH QPs too */
 	bool imm;		/* uses imm_data or inv_key */
 	uint8_t cqe;		/* enum skua_cqe_opcode */
 };
 
 static const struct wqe_format formats[] = {
-	[SKUA_WQE_NOP]		= { true, false, false, true, false, SKUA_CQE_NOP },
-	[SKUA_WQE_SEND]		= { true, false, true,  true, false, SKUA_CQE_SEND },
-	[SKUA_WQE_SEND_IMM]	= { true, false, true,  false, true,  SKUA_CQE_SEND },
-	[SKUA_WQE_SEND_INV]	= { true, false, true,  false, true,  SKUA_CQE_SEND },
-	[SKUA_WQE_WRITE]	= { true, true,  true,  false, false, SKUA_CQE_WRITE },
-	[SKUA_WQE_WRITE_IMM]	= { true, true,  true,  false, true,  SKUA_CQE_WRITE },
-	[SKUA_WQE_READ]		= { true, true,  true,  false, false, SKUA_CQE_READ },
-	[SKUA_WQE_LOCAL_INV]	= { true, false, false, false, true,  SKUA_CQE_LOCAL_INV },
+	[SKUA_WQE_NOP]	     = { .valid = true, .eth = true, .cqe = SKUA_CQE_NOP },
+	[SKUA_WQE_SEND]	     = { .valid = true, .eth = true, .payload = true, .cqe = SKUA_CQE_SEND },
+	[SKUA_WQE_SEND_IMM]  = { .valid = true, .payload = true, .imm = true, .cqe = SKUA_CQE_SEND },
+	[SKUA_WQE_SEND_INV]  = { .valid = true, .payload = true, .imm = true, .cqe = SKUA_CQE_SEND },
+	[SKUA_WQE_WRITE]     = { .valid = true, .payload = true, .rdma = true, .cqe = SKUA_CQE_WRITE },
+	[SKUA_WQE_WRITE_IMM] = { .valid = true, .payload = true, .rdma = true, .imm = true,
+				 .cqe = SKUA_CQE_WRITE },
+	[SKUA_WQE_READ]	     = { .valid = true, .payload = true, .rdma = true, .response = true,
+				 .cqe = SKUA_CQE_READ },
+	[SKUA_WQE_LOCAL_INV] = { .valid = true, .imm = true, .cqe = SKUA_CQE_LOCAL_INV },
+	[SKUA_WQE_CMP_SWAP]  = { .valid = true, .payload = true, .atomic = true, .response = true,
+				 .cqe = SKUA_CQE_CMP_SWAP },
+	[SKUA_WQE_FETCH_ADD] = { .valid = true, .payload = true, .atomic = true, .response = true,
+				 .cqe = SKUA_CQE_FETCH_ADD },
 };
 
 static const struct wqe_format *format_of(uint8_t opcode)
@@ -105,7 +113,7 @@ static bool bad_format(const struct skua_qp *qp, const struct wqe_format *f,
 	if (qp->type == SKUA_QPT_ETH && c->flags & (SKUA_WQE_SOLICITED | SKUA_WQE_FENCE))
 		return true;
 	if (c->flags & SKUA_WQE_INLINE)
-		return !f->payload || c->opcode == SKUA_WQE_READ || c->num_sge ||
+		return !f->payload || f->response || c->num_sge ||
 		       le32toh(c->length) > room;
 	return c->length || (c->num_sge && !f->payload) ||
 	       c->num_sge * sizeof(struct skua_sge) > room;
@@ -116,21 +124,25 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 		  uint8_t *p)
 {
 	const struct wqe_format *f = format_of(c->opcode);
-	struct skua_wqe_rdma r = { 0 };
+	struct skua_wqe_atomic r = { 0 };
 	uint32_t head = sizeof(*c);
 	uint64_t length;
 
 	if (!f->valid || (qp->type == SKUA_QPT_ETH && !f->eth) ||
+	    (f->atomic && !dev_has(qp->dev, SKUA_F_ATOMIC)) ||
 	    ((c->opcode == SKUA_WQE_SEND_INV || c->opcode == SKUA_WQE_LOCAL_INV) &&
 	     !dev_has(qp->dev, SKUA_F_INVALIDATE))) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE);
 		return;
 	}
-	if (f->rdma) {
-		memcpy(&r, p + head, sizeof(r));
-		head += sizeof(r);
+	/* Both segments begin alike. */
+	if (f->rdma || f->atomic) {
+		uint32_t len = f->atomic ? sizeof(r) : sizeof(struct skua_wqe_rdma);
+
+		memcpy(&r, p + head, len);
+		head += len;
 	}
-	if (r.rsvd || bad_format(qp, f, c, head)) {
+	if (r.rsvd || (r.compare && c->opcode != SKUA_WQE_CMP_SWAP) || bad_format(qp, f, c, head)) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
 		return;
 	}
@@ -141,9 +153,11 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 	}
 	wqe->raddr = le64toh(r.raddr);
 	wqe->rkey = le32toh(r.rkey);
+	wqe->swap_add = le64toh(r.swap_add);
+	wqe->compare = le64toh(r.compare);
 	wqe->data = p + head;
 	length += read_sges(p + head, c->num_sge);
-	if (length > LIMIT_MSG)
+	if (length > LIMIT_MSG || (f->atomic && length != 8))
 		fault(wqe, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
 	wqe->length = (uint32_t)length;
 	if (c->opcode == SKUA_WQE_SEND_INV || c->opcode == SKUA_WQE_LOCAL_INV)

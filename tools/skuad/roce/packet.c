@@ -33,7 +33,7 @@
 #define PKEY_DEFAULT	0xffff
 
 /* Headers behind BTH. */
-enum ext { EXT_RETH = 1, EXT_AETH = 2, EXT_IMM = 4, EXT_IETH = 8 };
+enum ext { EXT_RETH = 1, EXT_AETH = 2, EXT_IMM = 4, EXT_IETH = 8, EXT_ATOMIC = 16, EXT_ATOMIC_ACK = 32 };
 
 enum place { FIRST, MIDDLE, LAST, ONLY, NUM_PLACES };
 
@@ -53,6 +53,9 @@ static const struct {
 			      { 0x10, EXT_AETH } },
 	[TRAIN_ACK]	  = { { 0x11, EXT_AETH }, { 0x11, EXT_AETH }, { 0x11, EXT_AETH },
 			      { 0x11, EXT_AETH } },
+	[TRAIN_CMP_SWAP]  = { [ONLY] = { 0x13, EXT_ATOMIC } },
+	[TRAIN_FETCH_ADD] = { [ONLY] = { 0x14, EXT_ATOMIC } },
+	[TRAIN_ATOMIC_RESP] = { [ONLY] = { 0x12, EXT_AETH | EXT_ATOMIC_ACK } },
 };
 
 static uint8_t *put8(uint8_t *p, uint8_t v)
@@ -156,8 +159,16 @@ static uint8_t *put_transport(uint8_t *p, const struct train *t, uint32_t i)
 		p = put32(p, t->rkey);
 		p = put32(p, t->msg_len);
 	}
+	if (ext & EXT_ATOMIC) {
+		p = put64(p, t->raddr);
+		p = put32(p, t->rkey);
+		p = put64(p, t->swap_add);
+		p = put64(p, t->compare);
+	}
 	if (ext & EXT_AETH)
 		p = put32(p, (uint32_t)t->syndrome << 24 | (t->msn & 0xffffff));
+	if (ext & EXT_ATOMIC_ACK)
+		p = put64(p, t->swap_add);
 	if (ext & EXT_IMM)
 		p = put_bytes(p, &t->imm, 4);	/* in wire order already */
 	if (ext & EXT_IETH)

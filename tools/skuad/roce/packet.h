@@ -12,7 +12,8 @@
 
 #define ROCE_UDP_PORT	4791
 
-/* Ethernet 14, VLAN 4, IPv6 40, UDP 8, BTH 12, RETH 16, ImmDt 4, 4096 bytes, ICRC 4. */
+/* Ethernet 14, VLAN 4, IPv6 40, UDP 8, BTH 12, RETH 16, ImmDt 4, 4096 bytes, ICRC 4; the 28
+ * bytes of an AtomicETH stand alone. */
 #define ROCE_MAX_PACKET	(14 + 4 + 40 + 8 + 12 + 16 + 4 + 4096 + 4)
 
 /*

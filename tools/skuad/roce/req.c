@@ -6,7 +6,8 @@
  * sent at nxt, and completed at una, strictly in order. PSNs are given out when a message is
  * begun, and are kept when it is sent again: after a NAK, an RNR wait or a timeout, nxt goes
  * back to una and everything from the oldest unacknowledged packet on is sent again
- * (go-back-N). READs count as acknowledged as far as their responses have come.
+ * (go-back-N). READs count as acknowledged as far as their responses have come, atomics when
+ * theirs has.
  *
  * A WQE that is wrong is held until all before it have completed; then it completes with its
  * error, and the QP goes to ERR, where the rest is flushed.
@@ -31,6 +32,8 @@ static const enum train_op train_ops[] = {
 	[SKUA_WQE_WRITE]	= TRAIN_WRITE,
 	[SKUA_WQE_WRITE_IMM]	= TRAIN_WRITE_IMM,
 	[SKUA_WQE_READ]		= TRAIN_READ_REQ,
+	[SKUA_WQE_CMP_SWAP]	= TRAIN_CMP_SWAP,
+	[SKUA_WQE_FETCH_ADD]	= TRAIN_FETCH_ADD,
 };
 
 void roce_req_reset(struct skua_qp *qp)
@@ -68,9 +71,20 @@ static void fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 	qp_to_err(qp);
 }
 
+static bool is_atomic(const struct send_wqe *wqe)
+{
+	return wqe->opcode == SKUA_WQE_CMP_SWAP || wqe->opcode == SKUA_WQE_FETCH_ADD;
+}
+
+/* Is it done only when the peer's data have come? */
+static bool has_response(const struct send_wqe *wqe)
+{
+	return wqe->opcode == SKUA_WQE_READ || is_atomic(wqe);
+}
+
 static bool acked(const struct roce_req *req, const struct send_wqe *wqe)
 {
-	if (!wqe->npsn || wqe->opcode == SKUA_WQE_READ)
+	if (!wqe->npsn || has_response(wqe))
 		return wqe->done;
 	return psn_diff(req->una_psn, psn_add(wqe->psn, wqe->npsn)) >= 0;
 }
@@ -104,7 +118,7 @@ static void rewind_to_una(struct skua_qp *qp)
 	req->nxt = req->una;
 	req->nxt_pkt = 0;
 	req->reads = 0;
-	if (req->una != req->tail && wqe->npsn && wqe->opcode != SKUA_WQE_READ)
+	if (req->una != req->tail && wqe->npsn && !has_response(wqe))
 		req->nxt_pkt = (uint32_t)psn_diff(req->una_psn, wqe->psn);
 	qp_activate(qp);
 }
@@ -217,14 +231,30 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 	return true;
 }
 
-static bool send_read(struct skua_qp *qp, struct send_wqe *wqe)
+/* Can the result of an atomic be stored? It is carried out once: asked before it is sent. */
+static bool check_result(struct skua_qp *qp, struct send_wqe *wqe)
+{
+	struct seglist *dst = &qp->dev->engine->dst;
+	int err;
+
+	dst->n = 0;
+	dst->bytes = 0;
+	err = sq_payload(qp, wqe, 0, 8, SKUA_ACCESS_LOCAL_WRITE, dst);
+	if (err) {
+		wqe->status = SKUA_CQE_LOC_PROT_ERR;
+		wqe->vendor_err = (uint8_t)err;
+	}
+	return !err;
+}
+
+/* The request of a READ, of what is left of it, or of an atomic. */
+static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 {
 	struct roce_req *req = &qp->req;
 	uint32_t pkts = wqe->read_off / qp->pmtu;
 	struct train t = {
-		.op = TRAIN_READ_REQ, .first = true, .last = true, .ack_req = true, .npkts = 1,
-		.rkey = wqe->rkey, .raddr = wqe->raddr + wqe->read_off,
-		.msg_len = wqe->length - wqe->read_off,
+		.op = train_ops[wqe->opcode], .first = true, .last = true, .ack_req = true,
+		.npkts = 1, .rkey = wqe->rkey, .raddr = wqe->raddr + wqe->read_off,
 	};
 
 	if (wqe->done) {
@@ -238,11 +268,20 @@ static bool send_read(struct skua_qp *qp, struct send_wqe *wqe)
 	}
 	if (req->reads >= qp->max_rd)
 		return false;
+	if (is_atomic(wqe)) {
+		if (!check_result(qp, wqe))
+			return true;
+		t.swap_add = wqe->swap_add;
+		t.compare = wqe->compare;
+		STAT_INC(qp->dev, rdma_tx_atomic);
+	} else {
+		t.msg_len = wqe->length - wqe->read_off;
+		STAT_INC(qp->dev, rdma_tx_read);
+	}
 	assign_psn(qp, wqe);
 	t.psn = psn_add(wqe->psn, pkts);
 	if (!transmit(qp, wqe, &t))
 		return false;
-	STAT_INC(qp->dev, rdma_tx_read);
 	req->reads++;
 	next_wqe(req);
 	return true;
@@ -314,8 +353,8 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	*budget -= MESSAGE_COST;
 	if (wqe->opcode == SKUA_WQE_NOP || wqe->opcode == SKUA_WQE_LOCAL_INV)
 		return run_local(qp, wqe);
-	if (wqe->opcode == SKUA_WQE_READ)
-		return send_read(qp, wqe);
+	if (has_response(wqe))
+		return send_request(qp, wqe);
 	return send_payload(qp, wqe, budget);
 }
 
@@ -367,13 +406,13 @@ void roce_req_flush(struct skua_qp *qp)
 	req->busy = false;
 }
 
-/* The oldest READ without all of its responses, of those that were sent. */
+/* The oldest READ or atomic without all of its responses, of those that were sent. */
 static struct send_wqe *oldest_read(const struct skua_qp *qp)
 {
 	for (uint32_t i = qp->req.una; i != qp->req.nxt; i++) {
 		struct send_wqe *wqe = sq_wqe(qp, i);
 
-		if (wqe->opcode == SKUA_WQE_READ && !wqe->done)
+		if (has_response(wqe) && !wqe->done)
 			return wqe;
 	}
 	return NULL;
@@ -472,7 +511,7 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 	ack_up_to(qp, wqe->psn);
 	if (sq_wqe(qp, req->una) != wqe)
 		return;		/* trains of earlier ones are still referred to */
-	if (bytes > wqe->length - wqe->read_off ||
+	if (wqe->opcode != SKUA_WQE_READ || bytes > wqe->length - wqe->read_off ||
 	    (t->last ? wqe->read_off + bytes != wqe->length : bytes != t->npkts * qp->pmtu)) {
 		fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 		return;
@@ -494,12 +533,49 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 	ack_up_to(qp, psn_add(t->psn, t->npkts));
 }
 
+static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_req *req = &qp->req;
+	struct send_wqe *wqe = oldest_read(qp);
+	struct seglist *dst = &qp->dev->engine->dst, *src = &qp->dev->engine->src;
+	uint64_t value = htole64(t->swap_add);
+	int err;
+
+	if (!wqe || t->psn != wqe->psn) {
+		STAT_INC(qp->dev, duplicates);
+		return;
+	}
+	ack_up_to(qp, wqe->psn);
+	if (sq_wqe(qp, req->una) != wqe)
+		return;		/* trains of earlier ones are still referred to */
+	if (!is_atomic(wqe)) {
+		fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
+		return;
+	}
+	dst->n = 0;
+	dst->bytes = 0;
+	err = sq_payload(qp, wqe, 0, sizeof(value), SKUA_ACCESS_LOCAL_WRITE, dst);
+	if (err) {
+		fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+		return;
+	}
+	src->n = 1;
+	src->bytes = sizeof(value);
+	src->seg[0] = (struct seg){ (uint8_t *)&value, sizeof(value) };
+	copy_segs(dst, src);
+	wqe->done = true;
+	req->reads--;
+	ack_up_to(qp, psn_add(t->psn, 1));
+}
+
 void roce_req_rx(struct skua_qp *qp, const struct train *t)
 {
 	if (qp->state != SKUA_QPS_RTS)
 		return;
 	if (t->op == TRAIN_ACK)
 		rx_ack(qp, t);
+	else if (t->op == TRAIN_ATOMIC_RESP)
+		rx_atomic_resp(qp, t);
 	else
 		rx_read_resp(qp, t);
 	qp_activate(qp);

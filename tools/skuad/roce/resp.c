@@ -4,8 +4,9 @@
  *
  * Theory of operation. Trains are taken in the order of their PSNs: what comes too early is
  * answered with one NAK and dropped until the gap is filled; what comes again is acknowledged
- * again, and READs are carried out again. What is owed to the peer is noted, and sent when the
- * QP has its turn: responses of READs first, in order, then one ACK or NAK for all that came.
+ * again, READs are carried out again, atomics are answered with what they fetched the first
+ * time. What is owed to the peer is noted, and sent when the
+ * QP has its turn: responses of READs and atomics first, in order, then one ACK or NAK for all that came.
  * So many messages of one turn of the peer are answered by one ACK.
  *
  * A fault is told to the peer, completes the receive it touched, and puts the QP in ERR.
@@ -16,8 +17,9 @@
 void roce_resp_reset(struct skua_qp *qp)
 {
 	struct read_job *reads = qp->resp.reads;
+	struct atomic_result *atomics = qp->resp.atomics;
 
-	qp->resp = (struct roce_resp){ .reads = reads };
+	qp->resp = (struct roce_resp){ .reads = reads, .atomics = atomics };
 }
 
 static bool is_nak(uint8_t syndrome)
@@ -275,7 +277,8 @@ static bool queue_read(struct skua_qp *qp, const struct train *t, bool duplicate
 	resp->reads[resp->reads_head++ % LIMIT_RD] = (struct read_job){
 		.psn = t->psn, .npkts = read_packets(qp, t->msg_len), .rkey = t->rkey,
 		.raddr = t->raddr, .length = t->msg_len, .msn = resp->msn,
-		.duplicate = duplicate,
+		.duplicate = duplicate, .op = t->op, .swap_add = t->swap_add,
+		.compare = t->compare,
 	};
 	qp_activate(qp);
 	return true;
@@ -314,6 +317,84 @@ static void rx_read(struct skua_qp *qp, const struct train *t)
 	resp->epsn = psn_add(resp->epsn, read_packets(qp, t->msg_len));
 }
 
+static bool is_atomic(enum train_op op)
+{
+	return op == TRAIN_CMP_SWAP || op == TRAIN_FETCH_ADD;
+}
+
+/* Where the 8 bytes of an atomic are: NULL with @err, enum skua_vendor_err. */
+static uint64_t *atomic_target(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, int *err)
+{
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_ATOMIC };
+	struct seglist *dst = &qp->dev->engine->dst;
+
+	dst->n = 0;
+	dst->bytes = 0;
+	*err = qp->access & SKUA_ACCESS_REMOTE_ATOMIC ?
+	       mr_segs(qp->dev, &access, rkey, raddr, 8, dst) : SKUA_VENDOR_ERR_RIGHTS;
+	/* An aligned word of a region may lie across pages where the region begins askew. */
+	if (!*err && ((uintptr_t)dst->seg[0].p % 8 || dst->seg[0].len < 8))
+		*err = SKUA_VENDOR_ERR_BOUNDS;
+	return *err ? NULL : (uint64_t *)dst->seg[0].p;
+}
+
+static void rx_atomic(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+	int err;
+
+	if (resp->in_message || t->raddr % 8 || !dev_has(qp->dev, SKUA_F_ATOMIC)) {
+		invalid(qp);
+		return;
+	}
+	if (!atomic_target(qp, t->rkey, t->raddr, &err)) {
+		bad_memory(qp, err);
+		return;
+	}
+	resp->msn = psn_add(resp->msn, 1);
+	if (!queue_read(qp, t, false)) {
+		invalid(qp);
+		return;
+	}
+	STAT_INC(qp->dev, rdma_rx_atomic);
+	resp->nak_sent = false;
+	resp->epsn = psn_add(resp->epsn, 1);
+}
+
+/* An atomic that came again: carried out already, it is answered as it was. */
+static void replay_atomic(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+
+	for (uint32_t i = 1; i <= qp->max_dest_rd && i <= resp->natomics; i++) {
+		struct atomic_result *done = &resp->atomics[(resp->natomics - i) % LIMIT_RD];
+		struct train again = *t;
+
+		if (done->psn != t->psn)
+			continue;
+		again.swap_add = done->value;
+		queue_read(qp, &again, true);
+		return;
+	}
+}
+
+/* Returns the old value; memory is little endian, and programs use it at the same time. */
+static uint64_t do_atomic(uint64_t *p, const struct read_job *job)
+{
+	uint64_t old = __atomic_load_n(p, __ATOMIC_SEQ_CST), new;
+
+	do {
+		if (job->op == TRAIN_FETCH_ADD)
+			new = le64toh(old) + job->swap_add;
+		else if (le64toh(old) == job->compare)
+			new = job->swap_add;
+		else
+			break;
+	} while (!__atomic_compare_exchange_n(p, &old, htole64(new), false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_SEQ_CST));
+	return le64toh(old);
+}
+
 /* The bytes of @src behind the first @skip. */
 static void seglist_behind(struct seglist *dst, const struct seglist *src, uint32_t skip)
 {
@@ -340,6 +421,10 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 	struct train tail = *t;
 
 	STAT_INC(qp->dev, duplicates);
+	if (is_atomic(t->op)) {
+		replay_atomic(qp, t);
+		return;
+	}
 	if (t->op == TRAIN_READ_REQ) {
 		/* Again, if it is still allowed; a READ that is too many is asked for once more. */
 		if (read_packets(qp, t->msg_len) <= behind &&
@@ -381,6 +466,8 @@ void roce_resp_rx(struct skua_qp *qp, const struct train *t)
 		rx_duplicate(qp, t);
 	} else if (t->op == TRAIN_READ_REQ) {
 		rx_read(qp, t);
+	} else if (is_atomic(t->op)) {
+		rx_atomic(qp, t);
 	} else {
 		/* The peer has come back to what was refused: it may be refused again. */
 		resp->nak_sent = false;
@@ -447,6 +534,38 @@ static bool send_response(struct skua_qp *qp, struct read_job *job, int32_t *bud
 	return true;
 }
 
+/* Carry an atomic out, once, and answer it. False: no room on the wire. */
+static bool send_atomic_response(struct skua_qp *qp, struct read_job *job, int32_t *budget)
+{
+	struct roce_resp *resp = &qp->resp;
+	struct train t = {
+		.op = TRAIN_ATOMIC_RESP, .first = true, .last = true, .npkts = 1,
+		.psn = job->psn, .syndrome = AETH_ACK, .msn = job->msn,
+	};
+	uint64_t *p;
+	int err;
+
+	if (!job->duplicate) {
+		p = atomic_target(qp, job->rkey, job->raddr, &err);
+		if (!p) {
+			resp->reads_tail = resp->reads_head;
+			resp->epsn = job->psn;
+			bad_memory(qp, err);
+			return true;
+		}
+		job->swap_add = do_atomic(p, job);
+		job->duplicate = true;
+		resp->atomics[resp->natomics++ % LIMIT_RD] =
+			(struct atomic_result){ job->psn, job->swap_add };
+	}
+	t.swap_add = job->swap_add;
+	if (transmit(qp, &t) == PORT_BUSY)
+		return false;
+	*budget -= 64;
+	resp->reads_tail++;
+	return true;
+}
+
 static bool send_owed(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &qp->resp;
@@ -467,8 +586,10 @@ bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 	bool any = false;
 
 	while (resp->reads_tail != resp->reads_head) {
-		if (*budget <= 0 ||
-		    !send_response(qp, &resp->reads[resp->reads_tail % LIMIT_RD], budget))
+		struct read_job *job = &resp->reads[resp->reads_tail % LIMIT_RD];
+
+		if (*budget <= 0 || !(is_atomic(job->op) ? send_atomic_response(qp, job, budget) :
+				      send_response(qp, job, budget)))
 			return any;
 		any = true;
 	}

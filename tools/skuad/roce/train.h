@@ -24,8 +24,17 @@ enum train_op {
 	TRAIN_READ_REQ,
 	TRAIN_READ_RESP,
 	TRAIN_ACK,
+	TRAIN_CMP_SWAP,
+	TRAIN_FETCH_ADD,
+	TRAIN_ATOMIC_RESP,
 	TRAIN_NUM_OPS,
 };
+
+/* What a requester gets; all others go to the responder. */
+static inline bool train_is_response(enum train_op op)
+{
+	return op == TRAIN_READ_RESP || op == TRAIN_ACK || op == TRAIN_ATOMIC_RESP;
+}
 
 /* AETH syndromes: type in bits 7:5, value below. */
 #define AETH_ACK		0x1f	/* without credits */
@@ -53,17 +62,19 @@ struct train {
 	bool first, last;	/* holds the first, the last packet of its message */
 	bool solicited;		/* SE of the last packet */
 	bool ack_req;		/* AckReq of the last packet */
-	uint8_t syndrome;	/* ACK; READ_RESP */
+	uint8_t syndrome;	/* ACK; READ_RESP, ATOMIC_RESP */
 	uint32_t dest_qpn;
 	uint32_t src_qpn;	/* not on the wire; for logs */
 	uint32_t psn;		/* of its first packet */
 	uint32_t npkts;		/* packets in it; READ_REQ and ACK: 1 */
 	uint32_t pmtu;		/* bytes; every packet but a last one is full */
-	uint32_t msn;		/* ACK, READ_RESP */
+	uint32_t msn;		/* ACK, READ_RESP, ATOMIC_RESP */
 	uint32_t imm;		/* immediate as on the wire, or the rkey to invalidate */
-	uint32_t rkey;		/* WRITE*, READ_REQ: RETH, where first */
+	uint32_t rkey;		/* WRITE*, READ_REQ: RETH, where first; atomics */
 	uint64_t raddr;
 	uint32_t msg_len;	/* RETH: bytes of the whole message */
+	uint64_t swap_add;	/* atomics: AtomicETH; ATOMIC_RESP: the old value */
+	uint64_t compare;
 	const struct roce_path *path;
 	const struct seglist *payload;	/* of these packets; NULL: none */
 };

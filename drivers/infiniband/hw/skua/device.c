@@ -28,7 +28,7 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->vendor_part_id = dev->pdev->device;
 	attr->device_cap_flags = IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_SYS_IMAGE_GUID;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
-	attr->atomic_cap = IB_ATOMIC_NONE;
+	attr->atomic_cap = skua_has(dev, SKUA_F_ATOMIC) ? IB_ATOMIC_HCA : IB_ATOMIC_NONE;
 	attr->masked_atomic_cap = IB_ATOMIC_NONE;
 
 	attr->max_mr_size = limits->max_mr_size;

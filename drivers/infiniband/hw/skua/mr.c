@@ -5,15 +5,15 @@
 #include "skua_ib.h"
 
 /*
- * Access rights that a region may be asked to have. The right to atomics, which the device does
- * not have, is one that cannot be used; programs ask for it as a matter of course. That pages
- * are huge is found out, not told.
+ * Access rights that a region may be asked to have. The right to atomics is one that cannot be
+ * used where the device has none; programs ask for it as a matter of course. That pages are huge
+ * is found out, not told.
  */
 #define SKUA_IB_MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
 			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
 			   IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
 
-static u32 skua_ib_access(int access)
+static u32 skua_ib_access(struct skua_dev *dev, int access)
 {
 	u32 rights = 0;
 
@@ -23,6 +23,8 @@ static u32 skua_ib_access(int access)
 		rights |= SKUA_ACCESS_REMOTE_WRITE;
 	if (access & IB_ACCESS_REMOTE_READ)
 		rights |= SKUA_ACCESS_REMOTE_READ;
+	if (access & IB_ACCESS_REMOTE_ATOMIC && skua_has(dev, SKUA_F_ATOMIC))
+		rights |= SKUA_ACCESS_REMOTE_ATOMIC;
 	return rights;
 }
 
@@ -44,7 +46,7 @@ struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 {
 	struct skua_mr_params params = {
 		.type = SKUA_MR_PHYS,
-		.access = skua_ib_access(access),
+		.access = skua_ib_access(to_skua_dev(ibpd->device), access),
 	};
 	struct skua_ib_mr *mr;
 	int err;
@@ -68,7 +70,7 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 	struct skua_dev *dev = to_skua_dev(ibpd->device);
 	struct skua_mr_params params = {
 		.type = SKUA_MR_REGULAR,
-		.access = skua_ib_access(access),
+		.access = skua_ib_access(dev, access),
 		.iova = iova,
 		.length = length,
 	};

@@ -13,6 +13,8 @@ static const u8 skua_ib_wc_opcodes[] = {
 	[SKUA_CQE_READ]			= IB_WC_RDMA_READ,
 	[SKUA_CQE_LOCAL_INV]		= IB_WC_LOCAL_INV,
 	[SKUA_CQE_NOP]			= IB_WC_SEND,
+	[SKUA_CQE_CMP_SWAP]		= IB_WC_COMP_SWAP,
+	[SKUA_CQE_FETCH_ADD]		= IB_WC_FETCH_ADD,
 };
 
 /* The numbers of status are those of Linux. */

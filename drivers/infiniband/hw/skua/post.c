@@ -19,7 +19,8 @@ struct skua_ib_op {
 	bool rdma;
 	bool imm;
 	bool inv;
-	bool read;
+	bool read;		/* the SGEs are written: never inline */
+	bool atomic;
 };
 
 static const struct skua_ib_op skua_ib_ops_table[] = {
@@ -30,6 +31,10 @@ static const struct skua_ib_op skua_ib_ops_table[] = {
 	[IB_WR_RDMA_WRITE_WITH_IMM]	= { SKUA_WQE_WRITE_IMM, SKUA_F_RC, .rdma = true,
 					    .imm = true },
 	[IB_WR_RDMA_READ]		= { SKUA_WQE_READ, SKUA_F_RC, .rdma = true, .read = true },
+	[IB_WR_ATOMIC_CMP_AND_SWP]	= { SKUA_WQE_CMP_SWAP, SKUA_F_ATOMIC, .atomic = true,
+					    .read = true },
+	[IB_WR_ATOMIC_FETCH_AND_ADD]	= { SKUA_WQE_FETCH_ADD, SKUA_F_ATOMIC, .atomic = true,
+					    .read = true },
 	[IB_WR_LOCAL_INV]		= { SKUA_WQE_LOCAL_INV, SKUA_F_INVALIDATE, .inv = true },
 };
 
@@ -84,10 +89,21 @@ static int skua_ib_check_send(struct skua_ib_qp *qp, const struct skua_ib_op *op
 
 	if (!op || wr->num_sge < 0 || wr->num_sge > qp->cap.max_send_sge)
 		return -EINVAL;
+	/* One SGE and no more: then an atomic has one block, however few SGEs the QP has. */
+	if (op->atomic && wr->num_sge != 1)
+		return -EINVAL;
 	if (inl && (op->read || skua_ib_inline_size(wr) > qp->cap.max_inline_data))
 		return -EINVAL;
 	blocks = skua_ib_wqe_blocks(inl ? 0 : wr->num_sge, inl ? skua_ib_inline_size(wr) : 0);
 	return skua_sq_room(&qp->sq) < blocks ? -ENOMEM : 0;
+}
+
+static void skua_ib_add_atomic(struct skua_wqe *wqe, const struct ib_atomic_wr *wr)
+{
+	if (wr->wr.opcode == IB_WR_ATOMIC_FETCH_AND_ADD)
+		skua_wqe_add_atomic(wqe, wr->remote_addr, wr->rkey, wr->compare_add, 0);
+	else
+		skua_wqe_add_atomic(wqe, wr->remote_addr, wr->rkey, wr->swap, wr->compare_add);
 }
 
 static void skua_ib_build_send(struct skua_ib_qp *qp, const struct skua_ib_op *op,
@@ -100,6 +116,8 @@ static void skua_ib_build_send(struct skua_ib_qp *qp, const struct skua_ib_op *o
 	skua_wqe_begin(&qp->sq, &wqe, op->wqe, skua_ib_wqe_flags(qp, wr->send_flags));
 	if (op->rdma)
 		skua_wqe_add_rdma(&wqe, rdma_wr(wr)->remote_addr, rdma_wr(wr)->rkey);
+	if (op->atomic)
+		skua_ib_add_atomic(&wqe, atomic_wr(wr));
 	if (op->imm)
 		wqe.ctrl->imm_data = wr->ex.imm_data;
 	if (op->inv)

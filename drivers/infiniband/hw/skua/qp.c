@@ -461,7 +461,7 @@ static void skua_ib_get_av(struct rdma_ah_attr *ah, const struct skua_av *av)
 	memcpy(ah->roce.dmac, av->dmac, sizeof(ah->roce.dmac));
 }
 
-static u32 skua_ib_qp_access_to_hw(int access)
+static u32 skua_ib_qp_access_to_hw(struct skua_dev *dev, int access)
 {
 	u32 rights = 0;
 
@@ -469,6 +469,8 @@ static u32 skua_ib_qp_access_to_hw(int access)
 		rights |= SKUA_ACCESS_REMOTE_WRITE;
 	if (access & IB_ACCESS_REMOTE_READ)
 		rights |= SKUA_ACCESS_REMOTE_READ;
+	if (access & IB_ACCESS_REMOTE_ATOMIC && skua_has(dev, SKUA_F_ATOMIC))
+		rights |= SKUA_ACCESS_REMOTE_ATOMIC;
 	return rights;
 }
 
@@ -480,6 +482,8 @@ static int skua_ib_qp_access_to_ib(u32 rights)
 		access |= IB_ACCESS_REMOTE_WRITE;
 	if (rights & SKUA_ACCESS_REMOTE_READ)
 		access |= IB_ACCESS_REMOTE_READ;
+	if (rights & SKUA_ACCESS_REMOTE_ATOMIC)
+		access |= IB_ACCESS_REMOTE_ATOMIC;
 	return access;
 }
 
@@ -506,7 +510,7 @@ static const struct {
 };
 
 /* Fill in what @mask names. Returns the device's mask, or an errno. */
-static int skua_ib_qp_attr_to_hw(const struct ib_qp_attr *attr, int mask,
+static int skua_ib_qp_attr_to_hw(struct skua_dev *dev, const struct ib_qp_attr *attr, int mask,
 				 struct skua_qp_attr *hw)
 {
 	/* The port is always 1. */
@@ -533,7 +537,7 @@ static int skua_ib_qp_attr_to_hw(const struct ib_qp_attr *attr, int mask,
 	hw->retry_cnt = attr->retry_cnt;
 	hw->rnr_retry = attr->rnr_retry;
 	hw->min_rnr_timer = attr->min_rnr_timer;
-	hw->access = cpu_to_le32(skua_ib_qp_access_to_hw(attr->qp_access_flags));
+	hw->access = cpu_to_le32(skua_ib_qp_access_to_hw(dev, attr->qp_access_flags));
 	hw->dest_qpn = cpu_to_le32(attr->dest_qp_num);
 	hw->rq_psn = cpu_to_le32(attr->rq_psn);
 	hw->sq_psn = cpu_to_le32(attr->sq_psn);
@@ -579,7 +583,7 @@ int skua_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	next = mask & IB_QP_STATE ? attr->qp_state : cur;
 	if (!ib_modify_qp_is_ok(cur, next, ibqp->qp_type, mask))
 		return -EINVAL;
-	hw_mask = skua_ib_qp_attr_to_hw(attr, mask, &hw);
+	hw_mask = skua_ib_qp_attr_to_hw(dev, attr, mask, &hw);
 	if (hw_mask < 0)
 		return hw_mask;
 

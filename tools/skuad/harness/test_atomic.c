@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* CMP_SWAP and FETCH_ADD: values, faults, and that each is carried out once. */
+#include "core/qp.h"
+#include "harness/harness.h"
+
+struct atomic_block {
+	struct skua_wqe_ctrl ctrl;
+	struct skua_wqe_atomic atomic;
+	struct skua_sge sge;
+};
+
+#define RIGHTS (ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC)
+
+/* A world whose regions and QPs allow atomics. */
+static int setup(void **state)
+{
+	struct world *w = world_create(false);
+
+	for (int i = 0; i < 2; i++) {
+		struct node *n = &w->n[i];
+		struct skua_cmd mr = create_mr_cmd(n);
+		struct skua_cmd rights = CMD(SKUA_CMD_MODIFY_QP, .modify_qp = {
+			.qpn = htole32(n->qpn), .mask = htole32(SKUA_QP_ATTR_ACCESS),
+			.attr = { .access = htole32(RIGHTS) } });
+
+		mr.create_mr.access = htole32(RIGHTS);
+		assert_int_equal(command(w, n, &mr), SKUA_CMD_OK);
+		n->key = n->number;
+		assert_int_equal(command(w, n, &rights), SKUA_CMD_OK);
+	}
+	*state = w;
+	return 0;
+}
+
+static void post_atomic(struct node *a, struct node *b, uint8_t opcode, uint64_t raddr,
+			uint64_t swap_add, uint64_t compare)
+{
+	struct atomic_block block = {
+		.ctrl = { .opcode = opcode, .flags = SKUA_WQE_SIGNALED, .nblocks = 1, .num_sge = 1,
+			  .cookie = htole32(a->sq_pi) },
+		.atomic = { htole64(raddr), htole32(b->key), 0, htole64(swap_add), htole64(compare) },
+		.sge = { htole64(a->buf), htole32(8), htole32(a->key) },
+	};
+
+	post_block(a, &block);
+}
+
+static uint64_t word(struct node *n, uint64_t iova)
+{
+	uint64_t v;
+
+	memcpy(&v, at(n, iova), 8);
+	return le64toh(v);
+}
+
+static void set_word(struct node *n, uint64_t iova, uint64_t v)
+{
+	v = htole64(v);
+	memcpy(at(n, iova), &v, 8);
+}
+
+static void values(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	set_word(b, b->buf + 8, 100);
+	post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf + 8, 23, 0);
+	expect(w, a, SKUA_CQE_FETCH_ADD, SKUA_CQE_SUCCESS);
+	assert_int_equal(word(a, a->buf), 100);
+	assert_int_equal(word(b, b->buf + 8), 123);
+	post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf + 8, ~0ull, 0);
+	expect(w, a, SKUA_CQE_FETCH_ADD, SKUA_CQE_SUCCESS);
+	assert_int_equal(word(b, b->buf + 8), 122);
+	post_atomic(a, b, SKUA_WQE_CMP_SWAP, b->buf + 8, 0x1122334455667788, 122);
+	expect(w, a, SKUA_CQE_CMP_SWAP, SKUA_CQE_SUCCESS);
+	assert_int_equal(word(a, a->buf), 122);
+	assert_true(word(b, b->buf + 8) == 0x1122334455667788);
+	post_atomic(a, b, SKUA_WQE_CMP_SWAP, b->buf + 8, 1, 122);
+	expect(w, a, SKUA_CQE_CMP_SWAP, SKUA_CQE_SUCCESS);
+	assert_true(word(a, a->buf) == 0x1122334455667788);
+	assert_true(word(b, b->buf + 8) == 0x1122334455667788);
+}
+
+static void faults(void **state)
+{
+	static const struct { int64_t offset; uint32_t key; uint8_t status; } bad[] = {
+		{ 4, 0, SKUA_CQE_REM_INV_REQ_ERR },		/* not aligned */
+		{ 4096, 0, SKUA_CQE_REM_ACCESS_ERR },
+		{ -8, 0, SKUA_CQE_REM_ACCESS_ERR },
+		{ 0, 1, SKUA_CQE_REM_ACCESS_ERR },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct world *w;
+		struct node *a, *b;
+
+		setup(state);
+		w = *state;
+		a = &w->n[0];
+		b = &w->n[1];
+		b->key ^= bad[i].key;
+		post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf + (uint64_t)bad[i].offset, 1, 0);
+		expect(w, a, SKUA_CQE_FETCH_ADD, bad[i].status);
+		world_destroy(w);
+	}
+}
+
+static void rights_are_needed(void **state)
+{
+	struct world *w = world_create(false);	/* nobody gave the right */
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	(void)state;
+	set_word(b, b->buf, 5);
+	post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf, 1, 0);
+	expect(w, a, SKUA_CQE_FETCH_ADD, SKUA_CQE_REM_ACCESS_ERR);
+	assert_int_equal(word(b, b->buf), 5);
+	world_destroy(w);
+}
+
+/* What cannot be stored here is not carried out there. */
+static void a_bad_result_buffer_changes_nothing(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	set_word(b, b->buf, 5);
+	a->key ^= 1;
+	post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf, 1, 0);
+	expect(w, a, SKUA_CQE_FETCH_ADD, SKUA_CQE_LOC_PROT_ERR);
+	assert_int_equal(word(b, b->buf), 5);
+}
+
+static void many_in_order_with_reads(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	set_word(b, b->buf, 0);
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < 20; i++) {
+			if (i % 3 == 2)
+				post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf + 64, 64, b->buf, b->key, 0);
+			else
+				post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf, 1, 0);
+		}
+		for (int i = 0; i < 20; i++)
+			assert_int_equal(await_cqe(w, a)->status, SKUA_CQE_SUCCESS);
+	}
+	assert_int_equal(word(b, b->buf), 50 * 14);
+}
+
+/* The peer did not hear the answer and asks again: it gets the same, and nothing is added. */
+static void a_request_that_comes_again(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_qp *qp = numtab_get(&b->dev->qps, b->qpn);
+	struct train again = {
+		.op = TRAIN_FETCH_ADD, .first = true, .last = true, .ack_req = true, .npkts = 1,
+		.psn = 0xfffffe, .pmtu = 1024, .raddr = b->buf, .rkey = b->key, .swap_add = 1,
+	};
+
+	set_word(b, b->buf, 5);
+	for (uint64_t i = 0; i < 4; i++) {
+		post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf, 1, 0);
+		expect(w, a, SKUA_CQE_FETCH_ADD, SKUA_CQE_SUCCESS);
+		assert_int_equal(word(a, a->buf), 5 + i);
+	}
+	for (int i = 0; i < 3; i++) {
+		roce_resp_rx(qp, &again);
+		settle(w);
+		assert_int_equal(word(b, b->buf), 9);
+		assert_int_equal(qp->resp.reads[(qp->resp.reads_head - 1) % LIMIT_RD].swap_add, 5);
+	}
+	/* One that is too old is forgotten, and not carried out either. */
+	post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf, 1, 0);
+	expect(w, a, SKUA_CQE_FETCH_ADD, SKUA_CQE_SUCCESS);
+	roce_resp_rx(qp, &again);
+	settle(w);
+	assert_int_equal(word(b, b->buf), 10);
+	assert_int_equal(qp_state(w, b, b->qpn), SKUA_QPS_RTS);
+}
+
+int main(void)
+{
+#define ATOMIC(f, rules) { rules ": " #f, f, setup, teardown, NULL }
+	const struct CMUnitTest tests[] = {
+		ATOMIC(values, "ATM-1 ATM-2"),
+		{ "ATM-3 MEM-3: faults", faults, NULL, NULL, NULL },
+		{ "ATM-3 MEM-3: rights_are_needed", rights_are_needed, NULL, NULL, NULL },
+		ATOMIC(a_bad_result_buffer_changes_nothing, "ATM-4"),
+		ATOMIC(many_in_order_with_reads, "ORD-1 ROC-8"),
+		ATOMIC(a_request_that_comes_again, "ATM-5"),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
