@@ -130,6 +130,10 @@ CHECKS = [
                                             'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check-tsan'), ROOT),
     Check('provider', 300, PROVIDER, in_root('make', '-s', '--no-print-directory', '-C', 'tools/provider/test', 'check',
                                              'OUT=' + os.path.join(paths.BUILD, 'provider-test')), ROOT),
+    Check('provider-verbs', 300, PROVIDER,
+          in_root('make', '-s', '--no-print-directory', '-C', 'tools/provider/test', 'check-verbs',
+                  'OUT=' + os.path.join(paths.BUILD, 'provider-test'), 'BUILD=' + products.PROVIDER_TREE + '/build'),
+          [*ROOT, sources.RDMA_CORE_STAGE, products.PROVIDER_STAGE]),
     Check('checkpatch', 120, [*KERNEL, paths.lab('check-style')],
           in_root(paths.lab('check-style'), sources.linux('7.2')), [sources.LINUX_STAGES['7.2']]),
     *[Check('modules-' + series, 300, KERNEL, _modules(series), [images.KERNEL_STAGES[series]])

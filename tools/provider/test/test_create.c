@@ -101,6 +101,7 @@ int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 static int setup(void **state)
 {
 	ctx.vctx.context.device = &device.vdev.device;
+	info.state = SKUA_INFO_ALIVE;
 	ctx.info = &info;
 	ctx.db = db_page;
 	pd.context = &ctx.vctx.context;
