@@ -246,7 +246,8 @@ static bool fetch(struct skua_dev *dev)
 		q->pi = host_load32(&dbr->pi);
 	if (q->pi == q->ci) {
 		/* Ask for the doorbell, then look once more. */
-		host_store32(&dbr->event, q->pi);
+		if (dev_has(dev, SKUA_F_EVENT_IDX))
+			host_store32(&dbr->event, q->pi);
 		host_full_barrier();
 		q->pi = host_load32(&dbr->pi);
 		if (q->pi == q->ci) {

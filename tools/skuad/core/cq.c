@@ -104,7 +104,7 @@ static void cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *d
 	uint32_t from = SKUA_CQ_ARM_GET_CI(arm);
 	bool due;
 
-	if (type == SKUA_CQ_ARM_NONE || SKUA_CQ_ARM_GET_SEQ(arm) == cq->fired_seq)
+	if (cq->error || type == SKUA_CQ_ARM_NONE || SKUA_CQ_ARM_GET_SEQ(arm) == cq->fired_seq)
 		return;
 	if (type == SKUA_CQ_ARM_SOLICITED)
 		due = (int32_t)(cq->solicited_pi - from) > 0;

@@ -118,7 +118,7 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 /* As after CREATE_QP: no work, no state of the transport. */
 static void qp_reset(struct skua_qp *qp)
 {
-	struct skua_dbr *dbr = qp->sq_size ?
+	struct skua_dbr *dbr = qp->sq_size && dev_has(qp->dev, SKUA_F_EVENT_IDX) ?
 		mem_ref_at(&qp->dev->mem, &qp->sq_dbr, sizeof(*dbr), true) : NULL;
 
 	qp_deactivate(qp);

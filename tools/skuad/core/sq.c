@@ -309,7 +309,8 @@ bool sq_ask_doorbell(struct skua_qp *qp)
 		sq_dead(qp);
 		return true;
 	}
-	host_store32(&dbr->event, qp->sq_ci);
+	if (dev_has(qp->dev, SKUA_F_EVENT_IDX))
+		host_store32(&dbr->event, qp->sq_ci);
 	host_full_barrier();
 	/* With WQEs under way an answer or a timer brings it back; a full window can take no more. */
 	return host_load32(&dbr->pi) == qp->sq_ci || qp->req.una != qp->req.tail ||

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "harness/harness.h"
+#include "link/port.h"
 
 #define WAIT_SECONDS	20
 
@@ -26,7 +27,7 @@ uint64_t take(struct node *n, uint64_t size)
 
 void *at(struct node *n, uint64_t iova)
 {
-	return n->mem + (iova - IOVA);
+	return iova >= EXTRA ? n->extra + (iova - EXTRA) : n->mem + (iova - IOVA);
 }
 
 /* One access to a BAR, on the thread that owns the device. */
@@ -49,7 +50,7 @@ static void access_bar(void *arg)
 		skua_dev_bar_read(a->n->dev, a->bar, a->offset, a->data, a->len);
 }
 
-static void on_engine(struct node *n, void (*fn)(void *arg), void *arg)
+void on_engine(struct node *n, void (*fn)(void *arg), void *arg)
 {
 	if (n->threaded)
 		engine_call(n->engine, fn, arg);
@@ -57,29 +58,47 @@ static void on_engine(struct node *n, void (*fn)(void *arg), void *arg)
 		fn(arg);
 }
 
+void bar_write(struct node *n, unsigned int bar, uint64_t offset, const void *data, unsigned int len)
+{
+	uint8_t copy[16];
+	struct access a = { n, bar, offset, copy, len, true };
+
+	memcpy(copy, data, len);
+	on_engine(n, access_bar, &a);
+}
+
+void bar_read(struct node *n, unsigned int bar, uint64_t offset, void *data, unsigned int len)
+{
+	struct access a = { n, bar, offset, data, len, false };
+
+	on_engine(n, access_bar, &a);
+}
+
 void reg_write(struct node *n, uint32_t reg, uint32_t value)
 {
 	uint32_t v = htole32(value);
-	struct access a = { n, SKUA_BAR_REGS, reg, &v, 4, true };
 
-	on_engine(n, access_bar, &a);
+	bar_write(n, SKUA_BAR_REGS, reg, &v, 4);
 }
 
 uint32_t reg_read(struct node *n, uint32_t reg)
 {
 	uint32_t v;
-	struct access a = { n, SKUA_BAR_REGS, reg, &v, 4, false };
 
-	on_engine(n, access_bar, &a);
+	bar_read(n, SKUA_BAR_REGS, reg, &v, 4);
 	return le32toh(v);
+}
+
+void ring_page(struct node *n, uint32_t page, uint32_t offset, uint32_t number, uint32_t index)
+{
+	uint64_t v = htole64(SKUA_DB(number, index));
+
+	bar_write(n, SKUA_BAR_DOORBELL, (uint64_t)page * SKUA_PAGE_SIZE + offset, &v, 8);
 }
 
 void ring(struct node *n, uint32_t offset, uint32_t number, uint32_t index)
 {
-	uint64_t v = htole64(SKUA_DB(number, index));
-	struct access a = { n, SKUA_BAR_DOORBELL, offset, &v, 8, true };
-
-	on_engine(n, access_bar, &a);
+	ring_page(n, 0, offset, number, index);
 }
 
 void settle(struct world *w)
@@ -102,6 +121,37 @@ static time_t now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec;
+}
+
+static void do_unmap(void *arg)
+{
+	struct node *n = arg;
+
+	assert_int_equal(skua_dev_mem_unmap(n->dev, EXTRA, EXTRA_SIZE), 0);
+}
+
+void unmap_extra(struct node *n)
+{
+	on_engine(n, do_unmap, n);
+}
+
+static void do_map(void *arg)
+{
+	struct node *n = arg;
+
+	assert_int_equal(skua_dev_mem_map(n->dev, EXTRA, EXTRA_SIZE, n->extra, true), 0);
+}
+
+static void do_map_for_reading(void *arg)
+{
+	struct node *n = arg;
+
+	assert_int_equal(skua_dev_mem_map(n->dev, EXTRA, EXTRA_SIZE, n->extra, false), 0);
+}
+
+void map_extra(struct node *n, bool writable)
+{
+	on_engine(n, writable ? do_map : do_map_for_reading, n);
 }
 
 struct skua_pagelist list(uint64_t iova, uint64_t size)
@@ -152,6 +202,30 @@ int command(struct world *w, struct node *n, struct skua_cmd *cmd)
 	return cpl->status;
 }
 
+uint32_t must(struct world *w, struct node *n, struct skua_cmd cmd)
+{
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
+	return n->number;
+}
+
+struct skua_cmd object_cmd(uint16_t opcode, uint32_t number)
+{
+	struct skua_cmd cmd = CMD(opcode, .object = { .number = htole32(number) });
+
+	return cmd;
+}
+
+void *query(struct world *w, struct node *n, struct skua_cmd cmd, uint32_t len)
+{
+	uint64_t used = n->used;
+
+	cmd.hdr.out_addr = htole64(take(n, len));
+	cmd.hdr.out_len = htole32(len);
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
+	n->used = used;		/* the answer is good until the next take() */
+	return at(n, le64toh(cmd.hdr.out_addr));
+}
+
 void bring_up(struct world *w, struct node *n)
 {
 	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
@@ -159,7 +233,7 @@ void bring_up(struct world *w, struct node *n)
 	n->cmd_ring = take(n, sizeof(struct skua_cmd) << LOG_CMD);
 	n->cmd_cpl = take(n, sizeof(struct skua_cmd_cpl) << LOG_CMD);
 	n->cmd_dbr = take(n, sizeof(struct skua_dbr));
-	reg_write(n, SKUA_REG_ACCEPTED_LO, reg_read(n, SKUA_REG_FEATURES_LO));
+	reg_write(n, SKUA_REG_ACCEPTED_LO, reg_read(n, SKUA_REG_FEATURES_LO) & (uint32_t)n->features);
 	reg_write(n, SKUA_REG_CMD_RING_LO, (uint32_t)n->cmd_ring);
 	reg_write(n, SKUA_REG_CMD_RING_HI, (uint32_t)(n->cmd_ring >> 32));
 	reg_write(n, SKUA_REG_CMD_CPL_LO, (uint32_t)n->cmd_cpl);
@@ -184,8 +258,9 @@ struct skua_cmd create_eq_cmd(struct node *n)
 struct skua_cmd create_cq_cmd(struct node *n)
 {
 	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_CQ, .create_cq = {
-		.eqn = htole32(n->eqn), .log_size = LOG_CQ, .cq_handle = htole64(CQ_HANDLE),
-		.dbr_addr = htole64(n->cq_dbr), .ring = list(n->cq, 64u << LOG_CQ) });
+		.eqn = htole32(n->eqn), .log_size = (uint8_t)n->log_cq,
+		.cq_handle = htole64(CQ_HANDLE), .dbr_addr = htole64(n->cq_dbr),
+		.ring = list(n->cq, 64u << n->log_cq) });
 
 	return cmd;
 }
@@ -229,6 +304,48 @@ static void create_region(struct world *w, struct node *n)
 	n->key = n->number;
 }
 
+struct queues use_queues(struct node *n, struct queues q)
+{
+	struct queues old = { n->sq, n->sq_dbr, n->rq, n->rq_dbr, n->qpn, n->sq_pi, n->rq_pi };
+
+	n->sq = q.sq;
+	n->sq_dbr = q.sq_dbr;
+	n->rq = q.rq;
+	n->rq_dbr = q.rq_dbr;
+	n->qpn = q.qpn;
+	n->sq_pi = q.sq_pi;
+	n->rq_pi = q.rq_pi;
+	return old;
+}
+
+struct queues new_queues(struct node *n)
+{
+	struct queues q = { .sq = take(n, 64u << LOG_SQ), .sq_dbr = take(n, 64),
+			    .rq = take(n, 64u << LOG_RQ), .rq_dbr = take(n, 64) };
+
+	return use_queues(n, q);
+}
+
+struct completions use_completions(struct node *n, struct completions c)
+{
+	struct completions old = { n->cq, n->cq_dbr, n->cqn, n->cq_ci, n->log_cq };
+
+	n->cq = c.cq;
+	n->cq_dbr = c.cq_dbr;
+	n->cqn = c.cqn;
+	n->cq_ci = c.cq_ci;
+	n->log_cq = c.log_cq;
+	return old;
+}
+
+struct completions new_completions(struct node *n, uint32_t log_cq)
+{
+	struct completions c = { .cq = take(n, 64u << log_cq), .cq_dbr = take(n, 64),
+				 .log_cq = log_cq };
+
+	return use_completions(n, c);
+}
+
 static void create_queues(struct world *w, struct node *n)
 {
 	struct skua_cmd cmd, pd = CMD(SKUA_CMD_CREATE_PD);
@@ -250,18 +367,11 @@ static void create_queues(struct world *w, struct node *n)
 	n->aeqn = n->number;
 	assert_int_equal(command(w, n, &pd), SKUA_CMD_OK);
 	n->pdn = n->number;
-	n->cq = take(n, 64u << LOG_CQ);
-	n->cq_dbr = take(n, 64);
-	cmd = create_cq_cmd(n);
-	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
-	n->cqn = n->number;
-	n->sq = take(n, 64u << LOG_SQ);
-	n->sq_dbr = take(n, 64);
-	n->rq = take(n, 64u << LOG_RQ);
-	n->rq_dbr = take(n, 64);
-	cmd = create_qp_cmd(n);
-	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
-	n->qpn = n->number;
+	new_completions(n, LOG_CQ);
+	n->cqn = must(w, n, create_cq_cmd(n));
+	new_queues(n);
+	if (n->features & 1 << SKUA_F_RC)
+		n->qpn = must(w, n, create_qp_cmd(n));
 	create_region(w, n);
 }
 
@@ -301,38 +411,78 @@ struct skua_cmd rts_cmd(uint32_t qpn)
 	return cmd;
 }
 
+struct skua_cmd modify_cmd(uint32_t qpn, uint32_t mask, struct skua_qp_attr attr)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_MODIFY_QP, .modify_qp = {
+		.qpn = htole32(qpn), .mask = htole32(mask), .attr = attr });
+
+	return cmd;
+}
+
+struct skua_cmd state_cmd(uint32_t qpn, uint8_t state)
+{
+	return modify_cmd(qpn, SKUA_QP_ATTR_STATE, (struct skua_qp_attr){ .state = state });
+}
+
 int qp_state(struct world *w, struct node *n, uint32_t qpn)
 {
-	uint64_t out = take(n, sizeof(struct skua_qp_attr));
-	struct skua_cmd cmd = CMD(SKUA_CMD_QUERY_QP, .object = { .number = htole32(qpn) });
+	struct skua_qp_attr *attr = query(w, n, object_cmd(SKUA_CMD_QUERY_QP, qpn), sizeof(*attr));
 
-	cmd.hdr.out_addr = htole64(out);
-	cmd.hdr.out_len = htole32(sizeof(struct skua_qp_attr));
-	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
-	return ((struct skua_qp_attr *)at(n, out))->state;
+	return attr->state;
 }
 
 static void connect_to(struct world *w, struct node *n, const struct node *peer)
 {
-	struct skua_cmd steps[] = { init_cmd(n->qpn), rtr_cmd(n->qpn, peer, peer->qpn), rts_cmd(n->qpn) };
+	must(w, n, init_cmd(n->qpn));
+	must(w, n, rtr_cmd(n->qpn, peer, peer->qpn));
+	must(w, n, rts_cmd(n->qpn));
+}
 
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(command(w, n, &steps[i]), SKUA_CMD_OK);
+/* DBR-7: the host's indices are 0 again, too. */
+void reconnect(struct world *w, struct node *n, struct node *peer)
+{
+	must(w, n, state_cmd(n->qpn, SKUA_QPS_RESET));
+	host_store32(at(n, n->sq_dbr), 0);
+	host_store32(at(n, n->rq_dbr), 0);
+	n->sq_pi = 0;
+	n->rq_pi = 0;
+	connect_to(w, n, peer);
+}
+
+struct skua_cmd port_cmd(uint32_t mask, uint32_t flags)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_SET_PORT, .set_port = {
+		.mask = htole32(mask), .flags = htole32(flags) });
+
+	cmd.hdr.port = 1;
+	return cmd;
+}
+
+struct queues eth_queues(struct world *w, struct node *n)
+{
+	struct queues old = new_queues(n);
+	struct skua_cmd cmd = create_qp_cmd(n), port = port_cmd(SKUA_PORT_SET_RX_QP, 0);
+
+	cmd.create_qp.type = SKUA_QPT_ETH;
+	cmd.create_qp.flags = htole32(SKUA_QP_PRIVILEGED);
+	n->qpn = must(w, n, cmd);
+	for (uint8_t state = SKUA_QPS_INIT; state <= SKUA_QPS_RTS; state++)
+		must(w, n, state_cmd(n->qpn, state));
+	port.set_port.rx_qpn = htole32(n->qpn);
+	must(w, n, port);
+	return old;
 }
 
 static void enable_port(struct world *w, struct node *n)
 {
-	struct skua_cmd port = CMD(SKUA_CMD_SET_PORT, .set_port = {
-		.mask = htole32(SKUA_PORT_SET_FLAGS),
-		.flags = htole32(SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE) });
+	struct skua_cmd port = port_cmd(SKUA_PORT_SET_FLAGS, SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE);
 	struct skua_cmd gid = CMD(SKUA_CMD_SET_GID, .set_gid = { .vlan = htole16(SKUA_VLAN_NONE) });
 
 	memcpy(gid.set_gid.mac, n->mac, 6);
 	memcpy(gid.set_gid.gid, n->gid, 16);
-	port.hdr.port = 1;
 	gid.hdr.port = 1;
-	assert_int_equal(command(w, n, &port), SKUA_CMD_OK);
-	assert_int_equal(command(w, n, &gid), SKUA_CMD_OK);
+	must(w, n, port);
+	must(w, n, gid);
 }
 
 static void create_device(struct node *n)
@@ -341,9 +491,18 @@ static void create_device(struct node *n)
 
 	memcpy(config.mac, n->mac, 6);
 	n->dev = skua_dev_create(n->engine, &config, &ops, n);
-	if (!n->dev || skua_dev_mem_map(n->dev, IOVA, MEM_SIZE, n->mem, true))
+	if (!n->dev || skua_dev_mem_map(n->dev, IOVA, MEM_SIZE, n->mem, true) ||
+	    skua_dev_mem_map(n->dev, EXTRA, EXTRA_SIZE, n->extra, true))
 		abort();
 	skua_dev_set_bus_master(n->dev, true);
+}
+
+static void *map_memory(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
 }
 
 static void *run_engine(void *engine)
@@ -353,6 +512,11 @@ static void *run_engine(void *engine)
 }
 
 struct world *world_create(bool threaded)
+{
+	return world_create_with(threaded, ~0ull);
+}
+
+struct world *world_create_with(bool threaded, uint64_t features)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
@@ -367,11 +531,11 @@ struct world *world_create(bool threaded)
 
 		n->engine = w->engines[threaded ? i : 0];
 		n->threaded = threaded;
+		n->features = features;
 		memcpy(n->mac, (uint8_t[6]){ 2, 0, 0, 0, 0, i + 1 }, 6);
 		memcpy(n->gid, (uint8_t[16]){ [10] = 255, [11] = 255, 192, 0, 2, i + 1 }, 16);
-		n->mem = mmap(NULL, MEM_SIZE, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		assert_ptr_not_equal(n->mem, MAP_FAILED);
+		n->mem = map_memory(MEM_SIZE);
+		n->extra = map_memory(EXTRA_SIZE);
 		create_device(n);
 	}
 	for (int i = 0; i < 2 && threaded; i++)
@@ -381,7 +545,7 @@ struct world *world_create(bool threaded)
 		enable_port(w, &w->n[i]);
 		create_queues(w, &w->n[i]);
 	}
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2 && features & 1 << SKUA_F_RC; i++)
 		connect_to(w, &w->n[i], &w->n[!i]);
 	return w;
 }
@@ -396,8 +560,10 @@ void world_destroy(struct world *w)
 		skua_dev_destroy(w->n[i].dev);
 	for (int i = 0; i <= w->threaded; i++)
 		engine_destroy(w->engines[i]);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		munmap(w->n[i].mem, MEM_SIZE);
+		munmap(w->n[i].extra, EXTRA_SIZE);
+	}
 	free(w);
 }
 
@@ -435,34 +601,47 @@ void post(struct node *n, uint8_t opcode, uint8_t flags, uint64_t addr, uint32_t
 	post_block(n, &wqe);
 }
 
-void post_block(struct node *n, const void *block)
+void post_blocks(struct node *n, const void *blocks, unsigned int nblocks)
 {
 	struct skua_dbr *dbr = at(n, n->sq_dbr);
+	uint32_t old = n->sq_pi;
 
-	memcpy(at(n, n->sq + (n->sq_pi & ((1 << LOG_SQ) - 1)) * 64ull), block, 64);
-	n->sq_pi++;
+	for (unsigned int i = 0; i < nblocks; i++, n->sq_pi++)
+		memcpy(at(n, n->sq + (n->sq_pi & ((1 << LOG_SQ) - 1)) * 64ull),
+		       (const uint8_t *)blocks + i * 64, 64);
 	host_store32(&dbr->pi, n->sq_pi);
 	host_full_barrier();
-	if (SKUA_EVENT_DUE(n->sq_pi, host_load32(&dbr->event), n->sq_pi - 1))
+	if (!(n->features & 1 << SKUA_F_EVENT_IDX) ||
+	    SKUA_EVENT_DUE(n->sq_pi, host_load32(&dbr->event), old))
 		ring(n, SKUA_DB_SQ, n->qpn, n->sq_pi);
+}
+
+void post_block(struct node *n, const void *block)
+{
+	post_blocks(n, block, 1);
 }
 
 void post_recv(struct node *n, uint64_t addr, uint32_t len)
 {
-	struct { struct skua_rqe r; struct skua_sge s; } wqe = {
+	struct { struct skua_rqe r; struct skua_sge s[3]; } wqe = {
 		{ .cookie = htole32(n->rq_pi), .num_sge = 1 },
-		{ htole64(addr), htole32(len), htole32(n->key) } };
+		{ { htole64(addr), htole32(len), htole32(n->key) } } };
 
-	memcpy(at(n, n->rq + (n->rq_pi & ((1 << LOG_RQ) - 1)) * 64ull), &wqe, sizeof(wqe));
+	post_rqe(n, &wqe);
+}
+
+void post_rqe(struct node *n, const void *entry)
+{
+	memcpy(at(n, n->rq + (n->rq_pi & ((1 << LOG_RQ) - 1)) * 64ull), entry, 64);
 	n->rq_pi++;
 	host_store32(&((struct skua_dbr *)at(n, n->rq_dbr))->pi, n->rq_pi);
 }
 
 struct skua_cqe *poll_cq(struct node *n)
 {
-	struct skua_cqe *cqe = at(n, n->cq + (n->cq_ci & ((1 << LOG_CQ) - 1)) * 64ull);
+	struct skua_cqe *cqe = at(n, n->cq + (n->cq_ci & ((1u << n->log_cq) - 1)) * 64ull);
 
-	if ((flags_of(cqe, sizeof(*cqe)) & SKUA_CQE_PHASE) == (n->cq_ci >> LOG_CQ & 1))
+	if ((flags_of(cqe, sizeof(*cqe)) & SKUA_CQE_PHASE) == (n->cq_ci >> n->log_cq & 1))
 		return NULL;
 	n->cq_ci++;
 	host_store32(at(n, n->cq_dbr), n->cq_ci);
@@ -491,6 +670,38 @@ void expect(struct world *w, struct node *n, uint8_t opcode, uint8_t status)
 	assert_int_equal(le64toh(cqe->qp_handle), QP_HANDLE);
 }
 
+void expect_none(struct world *w, struct node *n)
+{
+	settle(w);
+	assert_null(poll_cq(n));
+}
+
+void expect_vendor(struct world *w, struct node *n, uint8_t opcode, uint8_t status, uint8_t vendor)
+{
+	struct skua_cqe *cqe = await_cqe(w, n);
+
+	assert_int_equal(cqe->status, status);
+	assert_int_equal(cqe->opcode, opcode);
+	assert_int_equal(cqe->vendor_err, vendor);
+}
+
+void arm(struct node *n, uint32_t type, uint32_t seq)
+{
+	__atomic_store_n(&((struct skua_cq_dbr *)at(n, n->cq_dbr))->arm,
+			 htole64(SKUA_CQ_ARM(type, seq, n->cq_ci)), __ATOMIC_SEQ_CST);
+}
+
+struct skua_comp_eqe *poll_eq(struct node *n)
+{
+	struct skua_comp_eqe *eqe = at(n, n->eq + (n->eq_ci & 15) * 16ull);
+
+	if ((flags_of(eqe, sizeof(*eqe)) & SKUA_EQE_PHASE) == (n->eq_ci >> 4 & 1))
+		return NULL;
+	n->eq_ci++;
+	host_store32(&((struct skua_eq_dbr *)at(n, n->eq_dbr))->ci, n->eq_ci);
+	return eqe;
+}
+
 struct skua_async_eqe *poll_aeq(struct node *n)
 {
 	struct skua_async_eqe *eqe = at(n, n->aeq + (n->aeq_ci & 15) * 64ull);
@@ -500,6 +711,50 @@ struct skua_async_eqe *poll_aeq(struct node *n)
 	n->aeq_ci++;
 	host_store32(&((struct skua_eq_dbr *)at(n, n->aeq_dbr))->ci, n->aeq_ci);
 	return eqe;
+}
+
+void expect_event(struct world *w, struct node *n, uint8_t type, uint32_t number)
+{
+	struct skua_async_eqe *eqe;
+
+	settle(w);
+	eqe = poll_aeq(n);
+	assert_non_null(eqe);
+	assert_int_equal(eqe->type, type);
+	assert_int_equal(le32toh(eqe->number), number);
+}
+
+void expect_no_event(struct world *w, struct node *n)
+{
+	struct skua_async_eqe *eqe;
+
+	settle(w);
+	eqe = poll_aeq(n);
+	if (eqe)
+		fail_msg("event 0x%x of %u", eqe->type, le32toh(eqe->number));
+}
+
+struct train train_from(struct node *n, enum train_op op, uint32_t psn)
+{
+	return (struct train){
+		.op = op, .first = true, .last = true, .ack_req = true, .npkts = 1,
+		.psn = psn & PSN_MASK, .pmtu = 1024, .dest_qpn = n->qpn, .rkey = n->key,
+		.raddr = n->buf,
+	};
+}
+
+void arrive(struct world *w, struct node *n, const struct node *peer, struct train t)
+{
+	struct roce_path path = { .vlan = SKUA_VLAN_NONE, .hop_limit = 64, .sport = 0xc000 };
+
+	memcpy(path.sgid, peer->gid, 16);
+	memcpy(path.dgid, n->gid, 16);
+	memcpy(path.smac, peer->mac, 6);
+	memcpy(path.dmac, n->mac, 6);
+	if (!t.path)
+		t.path = &path;
+	skua_dev_rx_train(n->dev, &t);
+	settle(w);
 }
 
 void fill(struct node *n, uint32_t len, uint32_t seed)

@@ -23,6 +23,7 @@
 #include "core/copy.h"
 #include "core/dev.h"
 #include "core/engine.h"
+#include "roce/train.h"
 #include "skua/cmd.h"
 #include "skua/cqe.h"
 #include "skua/doorbell.h"
@@ -32,6 +33,8 @@
 
 #define MEM_SIZE	(16u << 20)		/* of host memory */
 #define IOVA		0x100000000ull		/* where the device sees it */
+#define EXTRA		0x900000000ull	/* more memory, that tests take away */
+#define EXTRA_SIZE	(256u << 10)
 #define BUF_SIZE	(4u << 20)		/* of the one memory region */
 #define LOG_CMD		4
 #define LOG_CQ		8
@@ -48,16 +51,28 @@ struct node {
 	struct skua_dev *dev;
 	struct engine *engine;
 	bool threaded;
-	uint8_t *mem;
+	uint8_t *mem, *extra;
 	uint64_t used;			/* bytes of mem given away */
 	unsigned int irqs[SKUA_NUM_VECTORS];
 	uint64_t cmd_ring, cmd_cpl, cmd_dbr;
 	uint32_t cmd_pi;
 	uint32_t number;		/* of the last command's completion */
+	uint64_t features;		/* to accept of those offered */
 	uint64_t eq, eq_dbr, aeq, aeq_dbr, cq, cq_dbr, sq, sq_dbr, rq, rq_dbr;
 	uint64_t buf;			/* the memory region, with all rights */
-	uint32_t pdn, eqn, aeqn, cqn, qpn, key, cq_ci, aeq_ci, sq_pi, rq_pi;
+	uint32_t pdn, eqn, aeqn, cqn, qpn, key, cq_ci, eq_ci, aeq_ci, sq_pi, rq_pi;
+	uint32_t log_cq;		/* size of the CQ that is polled */
 	uint8_t gid[16], mac[6];
+};
+
+/* The QP that post() and post_recv() use; the CQ that poll_cq() polls. To be changed for others. */
+struct queues {
+	uint64_t sq, sq_dbr, rq, rq_dbr;
+	uint32_t qpn, sq_pi, rq_pi;
+};
+struct completions {
+	uint64_t cq, cq_dbr;
+	uint32_t cqn, cq_ci, log_cq;
 };
 
 struct world {
@@ -69,6 +84,8 @@ struct world {
 
 /* Both devices enabled, with ports, GIDs, queues, and an RC QP of each in RTS towards the other. */
 struct world *world_create(bool threaded);
+/* The same, with some features only (bits 1 << SKUA_F_*). */
+struct world *world_create_with(bool threaded, uint64_t features);
 void world_destroy(struct world *w);
 
 /* Setup and teardown of cmocka: *state is the world. */
@@ -82,6 +99,10 @@ void settle(struct world *w);
 /* Let time pass (stepped only), and settle. */
 void pass(struct world *w, uint64_t ns);
 
+/* The memory at EXTRA: taken away from the device, or given back, perhaps only for reading. */
+void unmap_extra(struct node *n);
+void map_extra(struct node *n, bool writable);
+
 /* Host memory: some of it, from a page's start, zeroed; and where it is. */
 uint64_t take(struct node *n, uint64_t size);
 void *at(struct node *n, uint64_t iova);
@@ -89,8 +110,14 @@ void *at(struct node *n, uint64_t iova);
 void reg_write(struct node *n, uint32_t reg, uint32_t value);
 uint32_t reg_read(struct node *n, uint32_t reg);
 
-/* Store to doorbell page 0. */
+/* Store to doorbell page 0, and to another; or bytes of any length to a BAR. */
 void ring(struct node *n, uint32_t offset, uint32_t number, uint32_t index);
+void ring_page(struct node *n, uint32_t page, uint32_t offset, uint32_t number, uint32_t index);
+void bar_write(struct node *n, unsigned int bar, uint64_t offset, const void *data, unsigned int len);
+void bar_read(struct node *n, unsigned int bar, uint64_t offset, void *data, unsigned int len);
+
+/* Run @fn(@arg) on the thread of the node's engine. */
+void on_engine(struct node *n, void (*fn)(void *arg), void *arg);
 
 /* Reset, command queue, enable: what comes before the first command. */
 void bring_up(struct world *w, struct node *n);
@@ -102,7 +129,19 @@ struct skua_pagelist list(uint64_t iova, uint64_t size);
 int command(struct world *w, struct node *n, struct skua_cmd *cmd);
 #define CMD(op, ...)	{ .hdr = { .opcode = htole16(op) }, __VA_ARGS__ }
 
-/* The commands that node_create_queues() gives; a test changes one field and tries. */
+/* It has to succeed; returns n->number. */
+uint32_t must(struct world *w, struct node *n, struct skua_cmd cmd);
+
+/* A command of @opcode that names an object; one with an output, which is returned. */
+struct skua_cmd object_cmd(uint16_t opcode, uint32_t number);
+void *query(struct world *w, struct node *n, struct skua_cmd cmd, uint32_t len);
+
+/* A counter of struct skua_stats. */
+#define STAT(w, n, name) \
+	le64toh(((struct skua_stats *)query(w, n, (struct skua_cmd)CMD(SKUA_CMD_QUERY_STATS), \
+					    sizeof(struct skua_stats)))->name)
+
+/* The commands that created the queues of a node; a test changes one field and tries. */
 struct skua_cmd create_eq_cmd(struct node *n);
 struct skua_cmd create_cq_cmd(struct node *n);
 struct skua_cmd create_qp_cmd(struct node *n);
@@ -112,14 +151,38 @@ struct skua_cmd create_mr_cmd(struct node *n);	/* 4 KiB at n->buf */
 struct skua_cmd init_cmd(uint32_t qpn);
 struct skua_cmd rtr_cmd(uint32_t qpn, const struct node *peer, uint32_t peer_qpn);
 struct skua_cmd rts_cmd(uint32_t qpn);
+/* Any attributes, with their mask; the state alone. */
+struct skua_cmd modify_cmd(uint32_t qpn, uint32_t mask, struct skua_qp_attr attr);
+struct skua_cmd state_cmd(uint32_t qpn, uint8_t state);
 int qp_state(struct world *w, struct node *n, uint32_t qpn);
+
+/* New rings, records and indices to make a QP or CQ of, instead of those that are used now,
+ * which are returned. use_*() goes back to them, or to and fro. */
+struct queues new_queues(struct node *n);
+struct queues use_queues(struct node *n, struct queues q);
+struct completions new_completions(struct node *n, uint32_t log_cq);
+struct completions use_completions(struct node *n, struct completions c);
+
+/* The node's QP: after a reset once more from INIT to RTS, towards the peer's. */
+void reconnect(struct world *w, struct node *n, struct node *peer);
+
+/* A privileged QP of type ETH in RTS, used from now on, that receives the port's frames. Returns
+ * the queues of before. */
+struct queues eth_queues(struct world *w, struct node *n);
+
+/* A command that changes the port. */
+struct skua_cmd port_cmd(uint32_t mask, uint32_t flags);
 
 /* Post a WQE of one block with up to one SGE; its cookie is its index. */
 void post(struct node *n, uint8_t opcode, uint8_t flags, uint64_t addr, uint32_t len,
 	  uint64_t raddr, uint32_t rkey, uint32_t imm);
 /* The same from a block that the caller wrote. */
 void post_block(struct node *n, const void *block);
+/* Blocks that make one WQE, published together. */
+void post_blocks(struct node *n, const void *blocks, unsigned int nblocks);
 void post_recv(struct node *n, uint64_t addr, uint32_t len);
+/* One entry of 64 bytes. */
+void post_rqe(struct node *n, const void *entry);
 
 /* The next CQE, or NULL; await: in at most 20 s. */
 struct skua_cqe *poll_cq(struct node *n);
@@ -128,8 +191,24 @@ struct skua_cqe *await_cqe(struct world *w, struct node *n);
 /* The next CQE has to be this one. */
 void expect(struct world *w, struct node *n, uint8_t opcode, uint8_t status);
 
-/* The next asynchronous event, or NULL. */
+/* No CQE may be there; the next one has to have this vendor_err, too. */
+void expect_none(struct world *w, struct node *n);
+void expect_vendor(struct world *w, struct node *n, uint8_t opcode, uint8_t status, uint8_t vendor);
+
+/* Ask for an event of the CQ, from its consumer index on. */
+void arm(struct node *n, uint32_t type, uint32_t seq);
+
+/* The next event, or NULL. Those that are consumed are published at once. */
+struct skua_comp_eqe *poll_eq(struct node *n);
 struct skua_async_eqe *poll_aeq(struct node *n);
+/* The next asynchronous event has to be this one; then none may be there. */
+void expect_event(struct world *w, struct node *n, uint8_t type, uint32_t number);
+void expect_no_event(struct world *w, struct node *n);
+
+/* Packets that seem to come from the peer's QP: a train to begin from, and its arrival. */
+struct train train_from(struct node *n, enum train_op op, uint32_t psn);
+void arrive(struct world *w, struct node *n, const struct node *peer, struct train t);
+#define FIRST_PSN	0xfffffeu	/* of both directions, when a world is new */
 
 /* A pattern over the start of the memory region, other for each seed. */
 void fill(struct node *n, uint32_t len, uint32_t seed);
