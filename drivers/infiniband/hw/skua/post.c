@@ -12,6 +12,7 @@
  * @imm: with immediate data
  * @inv: with a key to invalidate
  * @read: the SGEs are written to, so that it is never inline
+ * @atomic: with the operands of an atomic operation
  */
 struct skua_ib_op {
 	u8 wqe;
@@ -19,7 +20,7 @@ struct skua_ib_op {
 	bool rdma;
 	bool imm;
 	bool inv;
-	bool read;		/* the SGEs are written: never inline */
+	bool read;
 	bool atomic;
 };
 
@@ -48,11 +49,12 @@ u32 skua_ib_wqe_blocks(u32 num_sge, u32 inline_size)
 
 static const struct skua_ib_op *skua_ib_op(struct skua_dev *dev, enum ib_wr_opcode opcode)
 {
-	const struct skua_ib_op *op = &skua_ib_ops_table[opcode];
+	const struct skua_ib_op *op;
 
-	if (opcode >= ARRAY_SIZE(skua_ib_ops_table) || !op->wqe || !skua_has(dev, op->feature))
+	if (opcode >= ARRAY_SIZE(skua_ib_ops_table))
 		return NULL;
-	return op;
+	op = &skua_ib_ops_table[opcode];
+	return op->wqe && skua_has(dev, op->feature) ? op : NULL;
 }
 
 static u8 skua_ib_wqe_flags(const struct skua_ib_qp *qp, int send_flags)
