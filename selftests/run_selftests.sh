@@ -7,7 +7,7 @@
 # usage: run_selftests.sh [TEST...]
 
 cd "$(dirname "$0")" || exit 1
-[ $# -gt 0 ] || set -- test_verbs test_rc test_netdev.sh test_device.sh
+[ $# -gt 0 ] || set -- test_programs.sh test_verbs test_rc test_netdev.sh test_device.sh
 passed=0 failed=0 skipped=0
 
 for test; do

@@ -17,7 +17,7 @@ port_is() { grep -q "$1" /sys/class/infiniband/skua_0/ports/1/state; }
 
 ping4() { left ping -q -c 3 -i 0.2 -W 2 192.0.2.2; }
 ping6() { left ping -q -c 3 -i 0.2 -W 2 2001:db8::2; }
-ping_mtu() { left ping -q -c 3 -i 0.2 -W 2 -M do -s 1472 192.0.2.2; }
+ping_mtu() { left ping -q -c 3 -i 0.2 -W 2 -M 'do' -s 1472 192.0.2.2; }
 tcp() {
 	right timeout 20 nc -l -N 192.0.2.2 5001 >/tmp/tcp.in &
 	head -c 4000000 /dev/urandom >/tmp/tcp.out

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Programs that people begin with, as their distribution ships them.
+
+. "$(dirname "$0")/tap.sh"
+
+lists() { ibv_devices | grep -qw skua_0 && ibv_devices | grep -qw skua_1; }
+# What ibv_devinfo says, word for word: a field may change its value, but not vanish.
+tells() {
+	ibv_devinfo -v -d skua_0 >/tmp/devinfo || return 1
+	local field
+	for field in 'vendor_id: *0x1af4' 'phys_port_cnt: *1' 'state: *PORT_ACTIVE (4)' 'link_layer: *Ethernet' \
+		'transport: *InfiniBand (0)' 'atomic_cap: *ATOMIC_HCA (1)' 'GID\[ *1\]:.*192.0.2.1, RoCE v2'; do
+		sed 's/\t/ /g' /tmp/devinfo | grep -q "$field" || { echo "no '$field'"; cat /tmp/devinfo; return 1; }
+	done
+}
+# The server's status counts too; -c compares what arrives.
+pingpong() {
+	local server status=0
+	right timeout 60 ibv_rc_pingpong -d skua_1 -g 1 -c -n 200 "$@" &
+	server=$!
+	within 10 sh -c 'right ss -ltnH | grep -q :18515' || return 1
+	left timeout 60 ibv_rc_pingpong -d skua_0 -g 1 -c -n 200 "$@" 192.0.2.2 || status=1
+	wait "$server" && [ "$status" = 0 ]
+}
+
+t 'ibv_devices lists both NICs' lists
+t 'ibv_devinfo tells of a port and its GIDs' tells
+t 'ibv_rc_pingpong, polling' pingpong
+t 'ibv_rc_pingpong -e, with events' pingpong -e
+t 'ibv_rc_pingpong, 1 MiB' pingpong -s 1048576 -n 20
+t 'ibv_rc_pingpong, an MTU of 256' pingpong -m 256 -s 5000
+end
