@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import paths
-from mirror import STABLE, sources
+from mirror import sources
 from say import LabError
 
 LISTS = os.path.join(paths.APT, 'lists')
@@ -69,12 +69,12 @@ def names(pattern):
     return [name for name in out if re.fullmatch(pattern, name)]
 
 
-def version(package, suite=None):
-    """The version that would be installed; from one suite if given."""
+def version(package, kind='Packages', suite=None):
+    """The newest version of a package, or of one's source (kind 'Sources'); from one suite if given."""
     text = run('apt-cache', 'madison', package, stdout=subprocess.PIPE, text=True).stdout
     for row in text.splitlines():
         _, number, where = [word.strip() for word in row.split('|')]
-        if suite is None or ' %s/' % suite in where:
+        if where.endswith(' ' + kind) and (suite is None or ' %s/' % suite in where):
             return number
     raise LabError('no package %s in %s' % (package, suite or 'the mirror'))
 
@@ -106,16 +106,17 @@ def download(packages, log):
     return files
 
 
-def source(package, log):
-    """The original tarball of a source package."""
+def source(package, suite, log):
+    """The original tarball of a source package, as a suite has it."""
     where = os.path.join(paths.APT, 'sources')
     os.makedirs(where, exist_ok=True)
-    pattern = os.path.join(where, package + '_*.orig.tar.*')
-    tarballs = [name for name in glob.glob(pattern) if not name.endswith('.asc')]
-    if not tarballs:
+    number = version(package, 'Sources', suite)
+    upstream = number.split(':')[-1].rpartition('-')[0]
+    pattern = os.path.join(where, '%s_%s.orig.tar.*' % (package, upstream))
+    if not [name for name in glob.glob(pattern) if not name.endswith('.asc')]:
         if offline:
-            raise LabError('--offline, and the source of %s is not kept here' % package)
-        run('apt-get', 'source', '--download-only', '--tar-only', package + '/' + STABLE,
+            raise LabError('--offline, and the source of %s %s is not kept here' % (package, upstream))
+        run('apt-get', 'source', '--download-only', '--tar-only', '%s=%s' % (package, number),
             cwd=where, stdout=log, stderr=log)
-        tarballs = [name for name in glob.glob(pattern) if not name.endswith('.asc')]
-    return max(tarballs)
+    tarball, = [name for name in glob.glob(pattern) if not name.endswith('.asc')]
+    return tarball

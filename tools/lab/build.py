@@ -8,13 +8,13 @@ from say import LabError
 
 
 def table():
-    """Every stage, in an order in which they can be made."""
+    """Every stage, in an order in which they can be made: what all guests need, and what checks need."""
     stages = []
     for series in root.SERIES:
         for stage in products.stages(series):
             if stage not in stages:
                 stages.append(stage)
-    return stages + list(sources.LINUX_STAGES.values())
+    return stages, [*products.provider_stages('testing'), *sources.LINUX_STAGES.values(), products.SELFTESTS_STAGE]
 
 
 # What the names mean that a person would type.
@@ -24,10 +24,9 @@ GROUPS = {'root': ['root'], 'images': ['root-image', 'kernel-'], 'kernels': ['ke
 
 
 def build(names):
-    stages = table()
-    if not names:
-        chosen = [stage for stage in stages if not stage.name.startswith('linux-')]
-    else:
+    chosen, more = table()
+    if names:
+        stages = chosen + more
         patterns = [pattern for name in names for pattern in GROUPS.get(name, [name])]
         chosen = [stage for stage in stages
                   if any(stage.name == pattern or pattern.endswith('-') and stage.name.startswith(pattern)

@@ -55,23 +55,33 @@ class Check:
             return None
         return kept['counts'] if kept['hash'] == hashed else None
 
+    def _begin(self):
+        shutil.rmtree(self.directory, ignore_errors=True)
+        os.makedirs(self.directory)
+
     def run(self):
         """Returns ([passed, failed, skipped], kept)."""
-        for stage in self.needs:
-            stage.run()
+        try:
+            for stage in self.needs:
+                stage.run()
+        except say.LabError as error:
+            # The other stages may still tell something.
+            self._begin()
+            with open(os.path.join(self.directory, 'log'), 'w') as file:
+                file.write('%s\n' % error)
+            return [0, 1, 0], False
         hashed = self.hash()
         counts = self.kept(hashed)
         if counts:
             return counts, True
-        shutil.rmtree(self.directory, ignore_errors=True)
-        os.makedirs(self.directory)
+        self._begin()
         log = os.path.join(self.directory, 'log')
         status = _run(self.command() if callable(self.command) else self.command, log, self.budget, self.name)
         with open(log, errors='replace') as file:
             found = SUM.findall(file.read())
         counts = [int(word) for word in found[-1]] if found else [int(status == 0), int(status != 0), 0]
-        if status and not counts[1]:
-            counts[1] = 1       # it died on the way
+        if not counts[1] and (status or not counts[0]):
+            counts[1] = 1       # it died on the way, or tested nothing
         # Whoever edits while it runs has not tested what is there now.
         if not counts[1] and self.hash() == hashed:
             with open(os.path.join(self.directory, 'passed'), 'w') as file:
@@ -88,13 +98,19 @@ def _run(command, log, budget, name):
             return process.wait(budget)
         except subprocess.TimeoutExpired:
             file.write('took more than its budget of %d s\n' % budget)
-            os.killpg(process.pid, signal.SIGTERM)
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
             return 124
+        finally:
+            if process.returncode is None:      # over its budget, or check itself is ended
+                _end(process)
+
+
+def _end(process):
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def in_root(*words):
@@ -116,9 +132,18 @@ def _modules(series):
     return command
 
 
-def _guest(name, series, seconds, *words, options=(), full=False):
-    return Check(name, seconds + 60, SYSTEM, in_guest(name, seconds, *words, options=('--kernel', series, *options)),
-                 needs=[*products.stages(series), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=full)
+def _guest(name, series, seconds, *words, rdma_core='stable', full=False):
+    options = ('--kernel', series, '--rdma-core', rdma_core)
+    return Check(name, seconds + 60, SYSTEM, in_guest(name, seconds, *words, options=options),
+                 [*products.stages(series, rdma_core), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full)
+
+
+def _provider(name, target, needs, rdma_core=None, full=False):
+    """Host tests of libskua: alone, or with the headers of an rdma-core that it was built in."""
+    words = ['BUILD=' + products.provider_tree(rdma_core) + '/build'] if rdma_core else []
+    return Check(name, 300, PROVIDER,
+                 in_root('make', '-s', '--no-print-directory', '-C', 'tools/provider/test', target,
+                         'OUT=' + os.path.join(paths.BUILD, 'provider-test', name), *words), [*ROOT, *needs], full)
 
 
 ROOT = [root.STAGE]
@@ -126,17 +151,18 @@ CHECKS = [
     Check('manual', 60, [paths.repo('Documentation'), *SKUAD], in_root('python3', 'Documentation/check-manual'), ROOT),
     Check('manual-checker', 300, [paths.repo('Documentation/check-manual')],
           in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
-    Check('lab', 120, [paths.repo('tools/lab')], ['python3', paths.lab('test-lab')]),
+    Check('lab', 120, [paths.repo('tools/lab'), paths.repo('selftests/pyverbs')], ['python3', paths.lab('test-lab')]),
     Check('skuad', 900, SKUAD, in_root('make', '-s', '--no-print-directory', '-C', 'tools/skuad',
                                        'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check'), ROOT),
     Check('skuad-tsan', 900, SKUAD, in_root('make', '-s', '--no-print-directory', '-C', 'tools/skuad',
                                             'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check-tsan'), ROOT),
-    Check('provider', 300, PROVIDER, in_root('make', '-s', '--no-print-directory', '-C', 'tools/provider/test', 'check',
-                                             'OUT=' + os.path.join(paths.BUILD, 'provider-test')), ROOT),
-    Check('provider-verbs', 300, PROVIDER,
-          in_root('make', '-s', '--no-print-directory', '-C', 'tools/provider/test', 'check-verbs',
-                  'OUT=' + os.path.join(paths.BUILD, 'provider-test'), 'BUILD=' + products.PROVIDER_TREE + '/build'),
-          [*ROOT, sources.RDMA_CORE_STAGE, products.PROVIDER_STAGE]),
+    _provider('provider', 'check', ROOT),
+    _provider('provider-verbs', 'check-verbs', products.provider_stages('stable'), 'stable'),
+    _provider('provider-testing', 'check-verbs', products.provider_stages('testing'), 'testing', full=True),
+    Check('scripts', 120, [paths.repo(name) for name in ('.ci', 'Documentation', 'drivers', 'selftests', 'tools')],
+          in_root(paths.lab('check-scripts'), sources.CHECKERS), [*ROOT, sources.CHECKERS_STAGE]),
+    Check('kernel-doc', 60, [*KERNEL, paths.lab('check-kernel-doc')],
+          in_root('sh', '-c', 'exec %s /usr/lib/linux-kbuild-6.12*' % paths.lab('check-kernel-doc')), ROOT),
     Check('checkpatch', 120, [*KERNEL, paths.lab('check-style')],
           in_root(paths.lab('check-style'), sources.linux('7.2')), [sources.LINUX_STAGES['7.2']]),
     *[Check('modules-' + series, 300, KERNEL, _modules(series), [images.KERNEL_STAGES[series]])
@@ -149,6 +175,7 @@ CHECKS = [
                                                 options=('--kernel', 'debug', '--mem', '3G')),
           [*products.stages('debug'), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=True),
     _guest('guest-7.2-all', '7.2', 900, './run_selftests.sh', full=True),
+    _guest('guest-testing', '7.2', 900, './run_selftests.sh', rdma_core='testing', full=True),
     _guest('pyverbs-7.2', '7.2', 900, './pyverbs/run', full=True),
 ]
 
@@ -159,24 +186,21 @@ def check(names, full=False):
     if unknown:
         raise say.LabError('no stage %s: there are %s' % (
             ', '.join(sorted(unknown)), ', '.join(one.name for one in CHECKS)))
-    total, start = [0, 0, 0], time.monotonic()
+    total, failed, start = [0, 0, 0], [], time.monotonic()
     for one in CHECKS:
         if one.name not in names if names else one.full and not full:
             continue
         began = time.monotonic()
-        try:
-            counts, kept = one.run()
-        except say.LabError as error:
-            # What it needs could not be built; the other stages may still tell something.
-            say.line(str(error))
-            counts, kept = [0, 1, 0], False
+        counts, kept = one.run()
         total = [a + b for a, b in zip(total, counts)]
-        print('%-15s %d passed, %d failed, %d skipped, %s' % (
+        print('%-16s %d passed, %d failed, %d skipped, %s' % (
             (one.name, *counts, 'as before' if kept else '%.0f s of %d' % (time.monotonic() - began, one.budget))),
             flush=True)
-        log = os.path.join(one.directory, 'log')
-        if counts[1] and os.path.exists(log):
-            print('    the end of %s:\n%s' % (os.path.relpath(log, paths.REPO), tail(log, 40)), flush=True)
+        if counts[1]:
+            failed.append(os.path.relpath(one.directory, paths.REPO))
+            print('    the end of %s/log:\n%s' % (failed[-1], tail(os.path.join(one.directory, 'log'), 40)), flush=True)
+    for place in failed:
+        print('failed: %s, artefacts in %s' % (os.path.basename(place), place))
     print('%s in all' % say.seconds(time.monotonic() - start))
     print('%d passed, %d failed, %d skipped' % tuple(total))
     return 1 if total[1] or not total[0] else 0

@@ -31,5 +31,5 @@ missed=$(grep -v '^#' "$config" | grep -vxFf .config || :)
 [ -z "$missed" ] || { echo "make-debug-kernel: not to be had: $missed" >&2; exit 1; }
 make -s -j"$(nproc)" LOCALVERSION=-skua-debug bzImage modules
 cp arch/x86/boot/bzImage "$out/bzImage"
-rm -rf "$out/lib"
+rm -rf "${out:?}/lib"
 make -s LOCALVERSION=-skua-debug INSTALL_MOD_PATH="$out" modules_install

@@ -17,7 +17,6 @@
 set -euo pipefail
 
 image=$1 tree=$2 out=$3
-here=$(dirname "$0")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$out"

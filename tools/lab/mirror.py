@@ -13,6 +13,7 @@ from say import LabError
 
 STABLE = 'trixie'
 BACKPORTS = 'trixie-backports'
+TESTING = 'forky'         # sources only: nothing of it is installed
 KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 COMPONENTS = 'main'
 
@@ -76,8 +77,9 @@ def keyring():
 def sources():
     """The lines of sources.list for the root."""
     where, key = uri(), keyring()
+    lines = [(kind, suite) for suite in (STABLE, STABLE + '-updates', BACKPORTS) for kind in ('deb', 'deb-src')]
     return ''.join('%s [signed-by=%s] %s %s %s\n' % (kind, key, where, suite, COMPONENTS)
-                   for suite in (STABLE, STABLE + '-updates', BACKPORTS) for kind in ('deb', 'deb-src'))
+                   for kind, suite in [*lines, ('deb-src', TESTING)])
 
 
 def host_acquire():

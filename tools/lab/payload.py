@@ -34,11 +34,12 @@ class Payload:
         for name in ('skua', 'skua_ib'):
             self.file(os.path.join(directory, name + '.ko'), '%s/modules/%s.ko' % (HOME, name))
 
-    def provider(self, directory):
-        """libskua and the file by which libibverbs finds it."""
-        for name in os.listdir(directory):
-            where = 'etc/libibverbs.d' if name.endswith('.driver') else 'usr/lib/x86_64-linux-gnu/libibverbs'
-            self.file(os.path.join(directory, name), where + '/' + name)
+    def tree(self, directory):
+        """All files of a tree, where they stand in it."""
+        for where, _, names in os.walk(directory):
+            for name in names:
+                path = os.path.join(where, name)
+                self.file(path, os.path.relpath(path, directory))
 
     def _add(self, path, mode, content):
         parent = os.path.dirname(path)

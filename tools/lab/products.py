@@ -22,8 +22,9 @@ DRIVER_INPUTS = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', '
 PROVIDER_INPUTS = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
 SKUAD_INPUTS = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
 
-PROVIDER_TREE = os.path.join(paths.BUILD, 'rdma-core')      # with the provider dropped in
-CMAKE = '-GNinja -DIN_PLACE=1 -DNO_PYVERBS=1 -DNO_MAN_PAGES=1 -DENABLE_RESOLVE_NEIGH=0'
+LIBDIR = 'usr/lib/x86_64-linux-gnu'
+CMAKE = ('-GNinja -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_SYSCONFDIR=/etc -DCMAKE_INSTALL_LIBDIR=/%s '
+         '-DNO_PYVERBS=1 -DNO_MAN_PAGES=1' % LIBDIR)
 
 
 def headers(series):
@@ -62,24 +63,78 @@ MODULES_STAGES = {
     for series in images.KERNEL_STAGES}
 
 
-def _provider(log):
-    if not os.path.isdir(PROVIDER_TREE):
-        shutil.copytree(sources.RDMA_CORE, PROVIDER_TREE + '.new', symlinks=True)
-        os.rename(PROVIDER_TREE + '.new', PROVIDER_TREE)
-    chroot.run('''{drop} {tree}
-        mkdir -p {tree}/build && cd {tree}/build
-        [ -e build.ninja ] || cmake {cmake} ..
-        pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\\(.*\\)")/\\1/p' ../CMakeLists.txt)
-        ninja skua-rdmav$pabi'''.format(drop=paths.repo('tools/provider/drop-in.sh'), tree=PROVIDER_TREE, cmake=CMAKE),
-        stdout=log, stderr=log, check=True, timeout=300)
-    os.makedirs(paths.PROVIDER, exist_ok=True)
-    library, = glob.glob(PROVIDER_TREE + '/build/lib/libskua-rdmav*.so')
-    for name in (library, paths.repo('tools/provider/skua.driver')):
-        shutil.copy(name, paths.PROVIDER)
+def provider_tree(role):
+    """rdma-core with the provider dropped in."""
+    return os.path.join(paths.BUILD, 'rdma-core' + sources.TAIL[role])
 
 
-PROVIDER_STAGE = Stage('provider', _provider, lambda: [*PROVIDER_INPUTS, images._root_stamp(), CMAKE],
-                       os.path.join(paths.PROVIDER, 'skua.driver'), 300)
+def provider(role):
+    """What of rdma-core a guest gets, a tree: of stable libskua alone, since the root has the rest."""
+    return paths.PROVIDER + sources.TAIL[role]
+
+
+def _fresh_tree(role):
+    # A copy, made anew when the source is: what was compiled in it is worth keeping.
+    source, tree = sources.rdma_core(role), provider_tree(role)
+    made_of = str(os.stat(source).st_mtime_ns)
+    try:
+        with open(tree + '/.made-of') as file:
+            if file.read() == made_of:
+                return
+    except OSError:
+        pass
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(source, tree, symlinks=True)
+    with open(tree + '/.made-of', 'w') as file:
+        file.write(made_of)
+
+
+# Of an rdma-core that the root does not have, a guest gets these besides libskua.
+LIBRARIES = {'stable': [], 'testing': ['libibverbs.so.1', 'librdmacm.so.1']}
+PROGRAMS = {'stable': [], 'testing': ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'rping']}
+
+
+def _provider(role):
+    def make(log):
+        _fresh_tree(role)
+        tree, out = provider_tree(role), provider(role)
+        chroot.run('''{drop} {tree}
+            mkdir -p {tree}/build && cd {tree}/build
+            [ -e build.ninja ] || cmake {cmake} ..
+            pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\\(.*\\)")/\\1/p' ../CMakeLists.txt)
+            ninja skua-rdmav$pabi {rest}'''.format(drop=paths.repo('tools/provider/drop-in.sh'), tree=tree,
+                                                   cmake=CMAKE, rest=' '.join(map(os.path.basename, PROGRAMS[role]))),
+                   stdout=log, stderr=log, check=True, timeout=300)
+        shutil.rmtree(out, ignore_errors=True)
+        library, = glob.glob(tree + '/build/lib/libskua-rdmav*.so')
+        _copy(library, out, LIBDIR + '/libibverbs')
+        for name in LIBRARIES[role]:
+            _copy(tree + '/build/lib/' + name, out, LIBDIR)
+        for name in PROGRAMS[role]:
+            _copy(tree + '/build/bin/' + name, out, 'usr/bin')
+        if role != 'stable':
+            _silence(out)
+        _copy(paths.repo('tools/provider/skua.driver'), out, 'etc/libibverbs.d')
+    return make
+
+
+def _silence(out):
+    # The root's providers are of another private ABI: libibverbs would complain of each.
+    os.makedirs(out + '/etc/libibverbs.d')
+    for name in os.listdir(paths.ROOT + '/etc/libibverbs.d'):
+        open(os.path.join(out, 'etc/libibverbs.d', name), 'w').close()
+
+
+def _copy(source, out, place):
+    os.makedirs(os.path.join(out, place), exist_ok=True)
+    shutil.copy(source, os.path.join(out, place))
+
+
+PROVIDER_STAGES = {
+    role: Stage('provider' + sources.TAIL[role], _provider(role),
+                lambda: [*PROVIDER_INPUTS, images._root_stamp(), paths.lab('products.py')],
+                os.path.join(provider(role), 'etc/libibverbs.d/skua.driver'), 300)
+    for role in sources.RDMA_CORES}
 
 
 def _skuad(log):
@@ -116,6 +171,10 @@ def guest_stages(series):
     return [root.STAGE, images.IMAGE_STAGE, images.KERNEL_STAGES[series], TRAFFIC_STAGE]
 
 
-def stages(series):
+def provider_stages(role):
+    return [sources.RDMA_CORE_STAGES[role], PROVIDER_STAGES[role]]
+
+
+def stages(series, rdma_core='stable'):
     """What a guest with NICs needs, in order."""
-    return guest_stages(series) + [sources.RDMA_CORE_STAGE, SKUAD_STAGE, MODULES_STAGES[series], PROVIDER_STAGE]
+    return guest_stages(series) + [SKUAD_STAGE, MODULES_STAGES[series], *provider_stages(rdma_core)]

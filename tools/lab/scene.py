@@ -10,7 +10,6 @@ import time
 import guest
 import images
 import nics as nic_list
-import paths
 import payload
 import products
 import root
@@ -23,7 +22,7 @@ class Options:
     """What `lab run` offers, with its defaults."""
 
     def __init__(self, **given):
-        self.kernel, self.modules = '6.12', None
+        self.kernel, self.modules, self.rdma_core = '6.12', None, 'stable'
         self.netns, self.cpus, self.memory = 'split', 2, '2G'
         self.share, self.env, self.deb = None, [], []
         self.device, self.capture, self.gdb = None, False, False
@@ -32,20 +31,20 @@ class Options:
         self.__dict__.update(given)
 
 
-def build(series, with_nics=True):
+def build(series, with_nics=True, rdma_core='stable'):
     """Bring up to date what a scene with this kernel is made of."""
-    for stage in products.stages(series) if with_nics else products.guest_stages(series):
+    for stage in products.stages(series, rdma_core) if with_nics else products.guest_stages(series):
         stage.run()
 
 
 def _kernel(options):
     """(directory to boot, directory of our modules)"""
     if options.kernel in images.KERNEL_STAGES:
-        build(options.kernel, options.nics)
+        build(options.kernel, options.nics, options.rdma_core)
         return images.kernel(options.kernel), products.modules(options.kernel)
     if not os.path.isfile(options.kernel):
         raise LabError("--kernel: '%s' is none of %s, and no file" % (options.kernel, ', '.join(images.KERNEL_STAGES)))
-    build(root.SERIES[0], options.nics)
+    build(root.SERIES[0], options.nics, options.rdma_core)
     directory = images.custom(options.kernel, options.modules)
     return directory, options.modules
 
@@ -74,7 +73,7 @@ class Scene:
             raise LabError('%s has no skua.ko for this kernel: build it with drivers/build-modules' % modules)
         if modules:
             self.payload.modules(modules)
-        self.payload.provider(paths.PROVIDER)
+        self.payload.tree(products.provider(self.options.rdma_core))
 
     def start(self, deadline):
         """Boot and set up."""

@@ -1,33 +1,47 @@
-"""Unpacked sources: rdma-core as the root has it, and of the kernel what checks need.
+"""Unpacked sources: rdma-core as the root has it and as the next release will, and what checks need.
 
-build/src/rdma-core      the whole tree; the provider is built in a copy of it
+build/src/rdma-core      the whole tree, of stable; the provider is built in a copy of it
+build/src/rdma-core-testing
 build/src/linux-SERIES   checkpatch.pl and the kselftest headers, which Debian ships nowhere else
+build/src/checkers       programs that look at scripts, which no guest needs
 """
 
 import os
-import subprocess
 
 import apt
 import chroot
 import paths
+from mirror import STABLE, TESTING
 from root import SERIES
 from stage import Stage
 
-RDMA_CORE = os.path.join(paths.SOURCES, 'rdma-core')
+# The rdma-cores that libskua is for, by role: the name of what is made for each ends in TAIL[role].
+RDMA_CORES = {'stable': STABLE, 'testing': TESTING}
+TAIL = {'stable': '', 'testing': '-testing'}
 LINUX_PARTS = ['scripts/checkpatch.pl', 'scripts/spelling.txt', 'scripts/const_structs.checkpatch',
                'tools/testing/selftests/kselftest*', 'tools/testing/selftests/lib.mk',
                'tools/include/linux/compiler*', 'tools/include/uapi']
+
+
+CHECKERS = os.path.join(paths.SOURCES, 'checkers')
+CHECKER_PACKAGES = ['shellcheck', 'python3-pyflakes']
 
 
 def linux(series):
     return os.path.join(paths.SOURCES, 'linux-' + series)
 
 
-def _rdma_core(log):
-    apt.update(log)
-    tarball = apt.source('rdma-core', log)
-    chroot.run('rm -rf {0} && mkdir -p {0} && tar -xf {1} -C {0} --strip-components=1'.format(
-        chroot.quote(RDMA_CORE), chroot.quote(tarball)), stdout=log, stderr=log, check=True, timeout=120)
+def rdma_core(role):
+    return os.path.join(paths.SOURCES, 'rdma-core' + TAIL[role])
+
+
+def _rdma_core(role):
+    def make(log):
+        apt.update(log)
+        tarball = apt.source('rdma-core', RDMA_CORES[role], log)
+        chroot.run('rm -rf {0} && mkdir -p {0} && tar -xf {1} -C {0} --strip-components=1'.format(
+            chroot.quote(rdma_core(role)), chroot.quote(tarball)), stdout=log, stderr=log, check=True, timeout=120)
+    return make
 
 
 def _linux(series):
@@ -43,6 +57,17 @@ def _linux(series):
     return make
 
 
-RDMA_CORE_STAGE = Stage('rdma-core', _rdma_core, lambda: [open(paths.STAMPS + '/root').read()], RDMA_CORE, 120)
+def _checkers(log):
+    apt.update(log)
+    packages = apt.download(CHECKER_PACKAGES, log)
+    script = ['rm -rf ' + chroot.quote(CHECKERS)]
+    script += ['dpkg-deb -x ' + chroot.quote(name, CHECKERS) for name in packages]
+    chroot.run('\n'.join(script), stdout=log, stderr=log, check=True, timeout=60)
+
+
+RDMA_CORE_STAGES = {role: Stage('rdma-core' + TAIL[role], _rdma_core(role),
+                                lambda: [open(paths.STAMPS + '/root').read()], rdma_core(role), 120)
+                    for role in RDMA_CORES}
 LINUX_STAGES = {series: Stage('linux-' + series, _linux(series), lambda: LINUX_PARTS, linux(series), 300)
                 for series in SERIES}
+CHECKERS_STAGE = Stage('checkers', _checkers, lambda: CHECKER_PACKAGES, CHECKERS, 60)

@@ -62,7 +62,9 @@ struct skua_pages {
  * @log_page: log2 of the page size, SKUA_PL_MIN_LOG_PAGE to SKUA_PL_MAX_LOG_PAGE
  * @offset: of the buffer in its first page
  *
- * May sleep. Return: 0, -EINVAL or -ENOMEM; on error there is nothing to free.
+ * May sleep.
+ *
+ * Return: 0, -EINVAL or -ENOMEM; on error there is nothing to free.
  */
 int skua_pages_begin(struct skua_dev *dev, struct skua_pages *pages, u64 npages,
 		     unsigned int log_page, u64 offset);
