@@ -7,7 +7,8 @@
 # usage: run_selftests.sh [TEST...]
 
 cd "$(dirname "$0")" || exit 1
-[ $# -gt 0 ] || set -- test_programs.sh test_verbs test_rc test_netdev.sh test_device.sh
+[ $# -gt 0 ] ||
+	set -- test_programs.sh test_verbs test_rc test_netdev.sh test_device.sh test_removal test_survival.sh
 passed=0 failed=0 skipped=0
 
 for test; do
@@ -17,7 +18,7 @@ for test; do
 	*.sh) run=(bash "./$test") ;;
 	*) run=(left "./$test") ;;
 	esac
-	timeout 240 "${run[@]}" | tee /tmp/tap
+	timeout "${SKUA_TEST_TIMEOUT:-240}" "${run[@]}" | tee /tmp/tap
 	status=${PIPESTATUS[0]}
 	ok=$(grep -c '^ok ' /tmp/tap)
 	skip=$(grep -c '^ok .*# SKIP' /tmp/tap)

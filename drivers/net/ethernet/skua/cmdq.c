@@ -69,6 +69,7 @@ int skua_cmdq_init(struct skua_nic *nic)
 	int err;
 	u32 i;
 
+	memset(cmdq, 0, sizeof(*cmdq));
 	spin_lock_init(&cmdq->lock);
 	init_waitqueue_head(&cmdq->free);
 	cmdq->log_size = SKUA_CMDQ_LOG_SIZE;

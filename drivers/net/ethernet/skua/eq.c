@@ -154,6 +154,7 @@ static int skua_eq_create(struct skua_nic *nic, struct skua_eq *eq, enum skua_eq
 
 	eq->nic = nic;
 	eq->size = size;
+	eq->ci = 0;
 	spin_lock_init(&eq->lock);
 	eq->irq = pci_irq_vector(nic->dev.pdev, vector);
 

@@ -8,7 +8,8 @@
  * not work by switching bus mastering off; only then do those wake up who wait for commands, and
  * may memory be freed. Creating fails on a dead device, destroying succeeds.
  *
- * A dead device stays dead until the driver is bound again.
+ * A dead device stays dead until the driver is bound again, or the function is reset from
+ * outside (main.c).
  */
 #include "skua.h"
 
@@ -116,4 +117,16 @@ void skua_health_stop(struct skua_nic *nic)
 {
 	cancel_delayed_work_sync(&nic->health.poll);
 	flush_work(&nic->health.dead);
+}
+
+void skua_health_revive(struct skua_nic *nic)
+{
+	reinit_completion(&nic->health.fenced);
+	atomic_set(&nic->health.state, SKUA_STATE_ALIVE);
+}
+
+void skua_health_bury(struct skua_nic *nic)
+{
+	atomic_set(&nic->health.state, SKUA_STATE_DEAD);
+	complete_all(&nic->health.fenced);
 }

@@ -141,6 +141,7 @@ static int skua_bring_up(struct skua_nic *nic)
 	err = skua_regs_reset(nic);
 	if (err)
 		return err;
+	nic->port.flags = 0;
 	err = skua_regs_negotiate(nic);
 	if (err)
 		return err;
@@ -248,8 +249,10 @@ static void skua_remove(struct pci_dev *pdev)
 
 	skua_rdma_remove(nic);
 	skua_netdev_destroy(nic);
-	skua_eqs_destroy(nic);
-	skua_shut_down(nic);
+	if (!nic->halted) {
+		skua_eqs_destroy(nic);
+		skua_shut_down(nic);
+	}
 	skua_bars_unmap(nic);
 	skua_nic_free(nic);
 	pci_disable_device(pdev);
@@ -266,20 +269,71 @@ static void skua_shutdown(struct pci_dev *pdev)
 }
 
 /*
- * A reset from outside (function level, of the bus) takes all objects away. Nothing is
- * rebuilt: the device is dead to its users, until the driver is bound again.
+ * A reset from outside (function level, of the bus) takes all objects away. To its users the
+ * device dies before, and all that they made goes as if the driver were unbound; but the netdev
+ * stays, without a device, and has it back afterwards, and RDMA is offered anew. It is also how
+ * a device that died by itself is put to use again.
  */
 static void skua_reset_prepare(struct pci_dev *pdev)
 {
 	struct skua_nic *nic = pci_get_drvdata(pdev);
 
+	if (nic->halted)
+		return;
 	skua_health_dead(nic, "it is about to be reset");
 	skua_health_stop(nic);
+	skua_rdma_remove(nic);
+	skua_netdev_detach(nic);
+	skua_eqs_destroy(nic);
+	skua_shut_down(nic);
+	nic->halted = true;
+}
+
+static int skua_revive(struct skua_nic *nic)
+{
+	int err;
+
+	err = skua_regs_identify(nic);
+	if (err)
+		return err;
+	skua_health_revive(nic);
+	err = skua_bring_up(nic);
+	if (err)
+		goto err_dead;
+	err = skua_eqs_create(nic);
+	if (err)
+		goto err_shut_down;
+	err = skua_netdev_attach(nic);
+	if (err)
+		goto err_eqs;
+	err = skua_rdma_add(nic);
+	if (err)
+		goto err_netdev;
+	skua_health_start(nic);
+	return 0;
+
+err_netdev:
+	skua_netdev_detach(nic);
+err_eqs:
+	skua_eqs_destroy(nic);
+err_shut_down:
+	skua_shut_down(nic);
+err_dead:
+	skua_health_bury(nic);
+	return err;
 }
 
 static void skua_reset_done(struct pci_dev *pdev)
 {
-	dev_info(&pdev->dev, "was reset; bind the driver again to use it\n");
+	struct skua_nic *nic = pci_get_drvdata(pdev);
+	int err;
+
+	err = skua_revive(nic);
+	if (err)
+		dev_err(&pdev->dev, "cannot be used after its reset, error %d\n", err);
+	else
+		dev_info(&pdev->dev, "was reset, and is in use again\n");
+	nic->halted = err;
 }
 
 static const struct pci_error_handlers skua_err_handler = {

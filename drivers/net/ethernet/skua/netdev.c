@@ -354,6 +354,40 @@ void skua_netdev_dead(struct skua_nic *nic)
 		netif_carrier_off(eth->netdev);
 }
 
+void skua_netdev_detach(struct skua_nic *nic)
+{
+	struct skua_eth *eth = skua_eth(nic);
+
+	rtnl_lock();
+	/* From here on the stack asks for nothing but to close it. */
+	netif_device_detach(eth->netdev);
+	skua_stop(eth->netdev);
+	rtnl_unlock();
+	cancel_work_sync(&eth->rx_mode);
+	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
+}
+
+int skua_netdev_attach(struct skua_nic *nic)
+{
+	struct skua_eth *eth = skua_eth(nic);
+	int err;
+
+	err = skua_cmd_create_pd(&nic->dev, &eth->pdn);
+	if (err)
+		return err;
+	rtnl_lock();
+	if (netif_running(eth->netdev))
+		err = skua_open(eth->netdev);
+	if (!err)
+		netif_device_attach(eth->netdev);
+	rtnl_unlock();
+	if (err)
+		skua_cmd_destroy_pd(&nic->dev, eth->pdn);
+	else
+		queue_work(nic->wq, &eth->rx_mode);
+	return err;
+}
+
 /* Settings */
 
 static int skua_change_mtu(struct net_device *netdev, int mtu)

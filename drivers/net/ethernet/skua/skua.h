@@ -99,7 +99,7 @@ enum skua_state {
 
 /**
  * struct skua_nic_health - life and death of the device
- * @state: enum skua_state; only ever grows
+ * @state: enum skua_state; only ever grows, unless the device is brought up anew
  * @why: cause of death
  * @fenced: completed when the device can no longer reach host memory
  * @dead: carries death out
@@ -141,6 +141,7 @@ struct skua_port {
  * @health: life and death
  * @port: the port
  * @rdma: auxiliary device, or NULL
+ * @halted: between reset_prepare and reset_done, or the device could not be used after that
  */
 struct skua_nic {
 	struct skua_dev dev;
@@ -159,6 +160,7 @@ struct skua_nic {
 	struct skua_nic_health health;
 	struct skua_port port;
 	struct skua_adev *rdma;
+	bool halted;
 };
 
 static inline struct skua_nic *to_skua_nic(struct skua_dev *dev)
@@ -230,6 +232,10 @@ void skua_health_dead(struct skua_nic *nic, const char *why);
 void skua_health_check(struct skua_nic *nic);
 /* Wait until a dead device no longer reaches host memory. Bounded. */
 void skua_health_wait_fenced(struct skua_nic *nic);
+/* A dead device that nobody uses any more is about to be brought up. */
+void skua_health_revive(struct skua_nic *nic);
+/* That did not work, and all was undone. */
+void skua_health_bury(struct skua_nic *nic);
 
 /* rdma.c */
 int skua_rdma_add(struct skua_nic *nic);
@@ -242,5 +248,9 @@ void skua_netdev_destroy(struct skua_nic *nic);
 void skua_netdev_link_changed(struct skua_nic *nic);
 /* The device is dead: nothing will be sent or received any more. */
 void skua_netdev_dead(struct skua_nic *nic);
+/* Take the netdev off a dead device; it stays as it is, without a link. May sleep. */
+void skua_netdev_detach(struct skua_nic *nic);
+/* The device was brought up anew: go on where detaching ended. May sleep. */
+int skua_netdev_attach(struct skua_nic *nic);
 
 #endif /* SKUA_NIC_H */

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What a program sees whose device is taken away (Documentation/user/driver.rst): whoever waits
+ * wakes up, whoever polls gets an error, verbs fail, destroying works, and memory that was
+ * mapped may be touched. Afterwards the device works for those who open it anew.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "pair.h"
+
+#define SECONDS 10	/* in which everybody knows */
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY), ok;
+
+	if (fd < 0)
+		return -1;
+	ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return ok ? 0 : -1;
+}
+
+/* A function level reset of the NIC behind @context. */
+static int reset_function(struct ibv_context *context)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/reset",
+		 ibv_get_device_name(context->device));
+	return write_file(path, "1");
+}
+
+static bool readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, SECONDS * 1000) == 1;
+}
+
+FIXTURE(removal) {
+	struct side sides[2];
+};
+
+FIXTURE_SETUP(removal)
+{
+	ASSERT_EQ(0, pair_open(self->sides));
+}
+
+FIXTURE_TEARDOWN(removal)
+{
+	pair_close(self->sides);
+}
+
+/* Also after the test of before: opening and connecting is half of the fixture. */
+static void check_that_it_works(struct __test_metadata *_metadata, struct side sides[2])
+{
+	struct ibv_sge sge = { (uintptr_t)sides[0].mem, 64, sides[0].mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)sides[1].mem, sides[1].mr->rkey },
+	};
+	struct ibv_wc wc;
+
+	memset(sides[0].mem, 0x5a, 64);
+	ASSERT_EQ(0, ibv_post_send(sides[0].qp, &wr, &bad));
+	ASSERT_TRUE(side_wait(&sides[0], &wc, SECONDS));
+	ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+	ASSERT_EQ(0, memcmp(sides[0].mem, sides[1].mem, 64));
+}
+
+TEST_F(removal, who_polls_gets_an_error)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_wc wc;
+	time_t end;
+	int n;
+
+	check_that_it_works(_metadata, self->sides);
+	EXPECT_EQ(0, ibv_poll_cq(s->cq, 1, &wc));
+	ASSERT_EQ(0, reset_function(s->context));
+	for (end = time(NULL) + SECONDS; !(n = ibv_poll_cq(s->cq, 1, &wc)) && time(NULL) < end; )
+		;
+	EXPECT_LT(n, 0);
+	/* The peer is alive. */
+	EXPECT_EQ(0, ibv_poll_cq(self->sides[1].cq, 1, &wc));
+}
+
+TEST_F(removal, who_waits_for_a_completion_wakes_up)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_wc wc;
+
+	ASSERT_EQ(0, ibv_req_notify_cq(s->cq, 0));
+	ASSERT_EQ(0, reset_function(s->context));
+	EXPECT_TRUE(readable(s->channel->fd));
+	EXPECT_LT(ibv_poll_cq(s->cq, 1, &wc), 0);
+}
+
+TEST_F(removal, the_event_device_fatal_comes)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_async_event event = {};
+
+	ASSERT_EQ(0, reset_function(s->context));
+	do {
+		ASSERT_TRUE(readable(s->context->async_fd));
+		ASSERT_EQ(0, ibv_get_async_event(s->context, &event));
+		ibv_ack_async_event(&event);
+	} while (event.event_type != IBV_EVENT_DEVICE_FATAL);
+}
+
+TEST_F(removal, verbs_fail_and_destroying_works)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_device_attr device;
+	struct ibv_recv_wr *bad_recv, recv = {};
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND };
+	struct ibv_qp *qp = side_create_qp(s);
+
+	ASSERT_NE(NULL, qp);
+	ASSERT_EQ(0, reset_function(s->context));
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_alloc_pd(s->context));
+	EXPECT_EQ(EIO, errno);
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_reg_mr(s->pd, s->mem, 4096, 0));
+	EXPECT_EQ(EIO, errno);
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_create_cq(s->context, 16, NULL, NULL, 0));
+	EXPECT_EQ(EIO, errno);
+	EXPECT_EQ(EIO, ibv_query_device(s->context, &device));
+	EXPECT_EQ(EIO, ibv_modify_qp(s->qp, &attr, IBV_QP_STATE));
+	/* The doorbell page was replaced by one that nobody reads. */
+	EXPECT_EQ(0, ibv_post_recv(s->qp, &recv, &bad_recv));
+	EXPECT_EQ(0, ibv_post_send(s->qp, &wr, &bad));
+	EXPECT_EQ(0, ibv_req_notify_cq(s->cq, 0));
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+}
+
+TEST_F(removal, the_peer_gets_a_retry_error)
+{
+	struct side *s = &self->sides[1];
+	struct ibv_sge sge = { (uintptr_t)s->mem, 64, s->mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)self->sides[0].mem, self->sides[0].mr->rkey },
+	};
+	struct ibv_wc wc;
+
+	ASSERT_EQ(0, reset_function(self->sides[0].context));
+	ASSERT_EQ(0, ibv_post_send(s->qp, &wr, &bad));
+	ASSERT_TRUE(side_wait(s, &wc, 60));
+	EXPECT_EQ(IBV_WC_RETRY_EXC_ERR, wc.status);
+}
+
+/* A child of fork has the same context; it must not be left behind either. */
+TEST_F(removal, a_child_learns_of_it)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_wc wc;
+	int status;
+	pid_t pid = fork();
+
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		for (int i = 0; i < SECONDS * 10; i++) {
+			if (ibv_poll_cq(s->cq, 1, &wc) < 0)
+				_exit(0);
+			usleep(100000);
+		}
+		_exit(1);
+	}
+	ASSERT_EQ(0, reset_function(s->context));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+/* Verbs and the reset at once, on many threads: whatever comes of it, nothing hangs. */
+static void *verbs_in_a_loop(void *data)
+{
+	struct side *s = data;
+
+	for (int i = 0; i < 100000; i++) {
+		struct ibv_pd *pd = ibv_alloc_pd(s->context);
+		struct ibv_mr *mr = pd ? ibv_reg_mr(pd, s->mem, 1 << 20, IBV_ACCESS_LOCAL_WRITE) : NULL;
+		struct ibv_cq *cq = ibv_create_cq(s->context, 64, NULL, NULL, 0);
+		struct ibv_qp *qp = side_create_qp(s);
+		bool gone = !qp;
+
+		if (qp)
+			ibv_destroy_qp(qp);
+		if (cq)
+			ibv_destroy_cq(cq);
+		if (mr)
+			ibv_dereg_mr(mr);
+		if (pd)
+			ibv_dealloc_pd(pd);
+		if (gone)
+			return s;
+	}
+	return NULL;
+}
+
+TEST_F(removal, in_the_middle_of_verbs)
+{
+	pthread_t threads[4];
+	void *gone;
+
+	for (int i = 0; i < 4; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, verbs_in_a_loop, &self->sides[0]));
+	usleep(200000);
+	ASSERT_EQ(0, reset_function(self->sides[0].context));
+	for (int i = 0; i < 4; i++) {
+		ASSERT_EQ(0, pthread_join(threads[i], &gone));
+		EXPECT_NE(NULL, gone);
+	}
+}
+
+TEST_F(removal, and_all_works_again)
+{
+	check_that_it_works(_metadata, self->sides);
+}
+
+TEST_HARNESS_MAIN
