@@ -113,7 +113,8 @@ static void cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *d
 	if (!due)
 		return;
 	cq->fired_seq = SKUA_CQ_ARM_GET_SEQ(arm);
-	eq_post_comp(dev, cq);
+	if (!eq_post_comp(dev, cq))
+		cq_fail(dev, cq);
 }
 
 void cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
@@ -121,7 +122,7 @@ void cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 	struct skua_cq_dbr *dbr;
 	uint8_t *p;
 
-	if (cq->error)
+	if (cq->error || !dev_running(dev))
 		return;
 	dbr = mem_ref_at(&dev->mem, &cq->dbr, sizeof(*dbr), false);
 	p = pages_at(&cq->ring, &dev->mem, (uint64_t)(cq->pi % cq->size) * sizeof(*cqe),

@@ -122,7 +122,8 @@ const char *skua_dev_name(const struct skua_dev *dev)
 
 void skua_dev_fail(struct skua_dev *dev, uint32_t health)
 {
-	if (dev->status & SKUA_STATUS_FATAL)
+	/* The first cause counts, also of what the event below may find. */
+	if (dev->health)
 		return;
 	dev->health = health;
 	/* The event first: nothing is written once the device is dead. */
@@ -214,7 +215,7 @@ static void reg_write(struct skua_dev *dev, uint64_t offset, uint32_t value)
 		control(dev, value);
 		return;
 	}
-	if (dev->status & SKUA_STATUS_ENABLED)
+	if (dev->status != SKUA_STATUS_READY)
 		return;
 	/* The registers that come in halves start at multiples of 8. */
 	if (reg)
@@ -304,7 +305,7 @@ void skua_dev_bar_write(struct skua_dev *dev, unsigned int bar, uint64_t offset,
 	} else if (bar == SKUA_BAR_DOORBELL && len == 8 && offset % 8 == 0) {
 		memcpy(&v64, data, 8);
 		doorbell(dev, offset, le64toh(v64));
-	} else {
+	} else if (bar == SKUA_BAR_DOORBELL) {
 		STAT_INC(dev, bad_doorbells);
 	}
 }

@@ -159,6 +159,7 @@ struct skua_dev {
 	uint8_t mac[6], perm_mac[6];
 	uint32_t rx_qpn;
 	struct gid_entry gids[LIMIT_GID];
+	uint32_t gid_gen;		/* changes with the table */
 	struct link_port *port;
 
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
@@ -234,7 +235,7 @@ void pages_release(struct skua_dev *dev, struct pages *pages);	/* free, and give
 bool pages_charge(struct skua_dev *dev, uint32_t npages);
 
 /* eq.c */
-void eq_post_comp(struct skua_dev *dev, struct cq *cq);
+bool eq_post_comp(struct skua_dev *dev, struct cq *cq);	/* false: it cannot be written */
 void async_event(struct skua_dev *dev, struct async_event *event, uint8_t type,
 		 uint32_t number, uint64_t handle);
 void async_event_forget(struct skua_dev *dev, struct async_event *event);
@@ -266,7 +267,6 @@ void pd_free_all(struct skua_dev *dev);
 /* port.c */
 void port_reset(struct skua_dev *dev);
 /* Frames and trains from the wire; port.h says more. */
-int gid_find(const struct skua_dev *dev, const uint8_t *gid);
 
 /* qp.c */
 void qp_free_all(struct skua_dev *dev);

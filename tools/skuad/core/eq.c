@@ -125,34 +125,31 @@ static bool eq_consumer(struct skua_dev *dev, struct eq *eq, uint32_t *ci)
 	return true;
 }
 
-void eq_post_comp(struct skua_dev *dev, struct cq *cq)
+bool eq_post_comp(struct skua_dev *dev, struct cq *cq)
 {
 	struct skua_comp_eqe eqe = { .cqn = htole32(cq->number) };
 	struct eq *eq = cq->eq;
 	uint32_t ci;
 
-	if (!eq_consumer(dev, eq, &ci)) {
-		skua_dev_fail(dev, SKUA_HEALTH_EQ_ADDRESS);
-		return;
-	}
+	if (!eq_consumer(dev, eq, &ci))
+		return false;
 	/* The host will act on the EQE that it has not consumed, and see this one's cause. */
 	if (cq->event_out && (int32_t)(ci - cq->event_pi) < 0)
-		return;
+		return true;
 	/* A consumer that runs backwards would let us overwrite. */
 	if (eq->pi - ci >= eq->size)
-		return;
-	if (!eq_write(dev, eq, (uint8_t *)&eqe)) {
-		skua_dev_fail(dev, SKUA_HEALTH_EQ_ADDRESS);
-		return;
-	}
+		return true;
+	if (!eq_write(dev, eq, (uint8_t *)&eqe))
+		return false;
 	cq->event_out = true;
 	cq->event_pi = eq->pi;
+	return true;
 }
 
 void async_event(struct skua_dev *dev, struct async_event *event, uint8_t type,
 		 uint32_t number, uint64_t handle)
 {
-	if (event->queued)
+	if (event->queued || dev->status & SKUA_STATUS_FATAL)
 		return;
 	event->type = type;
 	event->number = number;

@@ -6,6 +6,7 @@
 
 #include "core/qp.h"
 #include "ctl/control.h"
+#include "roce/packet.h"
 
 int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
@@ -125,20 +126,27 @@ int cmd_set_gid(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	memcpy(e->mac, in->mac, sizeof(e->mac));
 	e->vlan = vlan;
 	e->set = set;
+	dev->gid_gen++;
 	return SKUA_CMD_OK;
 }
 
-int gid_find(const struct skua_dev *dev, const uint8_t *gid)
+/* Is the GID that the QP took at RTR still one of ours? Looked up again when the table changed. */
+static bool gid_programmed(struct skua_dev *dev, struct skua_qp *qp)
 {
-	for (int i = 0; i < LIMIT_GID; i++)
-		if (dev->gids[i].set && !memcmp(dev->gids[i].gid, gid, 16))
-			return i;
-	return -1;
+	if (qp->gid_gen == dev->gid_gen)
+		return qp->gid_good;
+	qp->gid_gen = dev->gid_gen;
+	qp->gid_good = false;
+	for (int i = 0; i < LIMIT_GID && !qp->gid_good; i++)
+		qp->gid_good = dev->gids[i].set && dev->gids[i].vlan == qp->path.vlan &&
+			       !memcmp(dev->gids[i].gid, qp->path.sgid, 16);
+	return qp->gid_good;
 }
 
 void port_reset(struct skua_dev *dev)
 {
 	memset(dev->gids, 0, sizeof(dev->gids));
+	dev->gid_gen++;
 	memset(&dev->stats, 0, sizeof(dev->stats));
 	dev->port_flags = 0;
 	dev->mtu = 1500;
@@ -155,6 +163,7 @@ void skua_dev_rx_train(struct skua_dev *dev, const struct train *t)
 {
 	const struct roce_path *path = t->path;
 	struct skua_qp *qp;
+	uint32_t longest;
 
 	if (!dev_running(dev) || (dev->port_flags & (SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE)) !=
 	    (SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE)) {
@@ -162,13 +171,12 @@ void skua_dev_rx_train(struct skua_dev *dev, const struct train *t)
 		return;
 	}
 	STAT_ADD(dev, rdma_rx_packets, t->npkts);
-	STAT_ADD(dev, rdma_rx_bytes, t->payload ? t->payload->bytes : 0);
+	STAT_ADD(dev, rdma_rx_bytes, roce_train_bytes(t, &longest));
 	qp = numtab_get(&dev->qps, t->dest_qpn);
-	if (!qp || qp->type != SKUA_QPT_RC || qp->state < SKUA_QPS_RTR) {
-		STAT_INC(dev, rdma_rx_bad_qp);
-		return;
-	}
-	if (memcmp(path->dgid, qp->path.sgid, 16) || memcmp(path->sgid, qp->path.dgid, 16)) {
+	if (!qp || qp->type != SKUA_QPT_RC ||
+	    !(train_is_response(t->op) ? qp_can_send(qp) : qp_can_receive(qp)) ||
+	    memcmp(path->dgid, qp->path.sgid, 16) || memcmp(path->sgid, qp->path.dgid, 16) ||
+	    !gid_programmed(dev, qp)) {
 		STAT_INC(dev, rdma_rx_bad_qp);
 		return;
 	}

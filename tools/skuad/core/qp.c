@@ -87,6 +87,11 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 	uint64_t now = engine_now(dev->engine);
 	bool any = false;
 
+	/* Rung too early, or while a command takes it down: its queues are not looked at. */
+	if (qp->state < SKUA_QPS_RTR) {
+		qp_deactivate(qp);
+		return false;
+	}
 	if (qp->type == SKUA_QPT_ETH) {
 		if (qp_can_send(qp))
 			any = eth_run(qp, budget);
@@ -125,6 +130,7 @@ static void qp_reset(struct skua_qp *qp)
 	err_list_leave(qp);
 	timer_cancel(&qp->dev->engine->timers, &qp->timer);
 	async_event_forget(qp->dev, &qp->error_event);
+	async_event_forget(qp->dev, &qp->established_event);
 	qp->state = SKUA_QPS_RESET;
 	qp->error_raised = false;
 	qp->dead_sq = false;
@@ -146,14 +152,14 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	err_list_leave(qp);
 	timer_cancel(&dev->engine->timers, &qp->timer);
 	async_event_forget(dev, &qp->error_event);
+	async_event_forget(dev, &qp->established_event);
 	if (dev->rx_qpn == qp->number)
 		dev->rx_qpn = 0;
 	if (qp->number)
 		numtab_del(&dev->qps, qp->number);
 	pages_release(dev, &qp->sq);
 	pages_release(dev, &qp->rq);
-	free(qp->resp.reads);
-	free(qp->resp.atomics);
+	roce_resp_free(qp);
 	free(qp->shadow);
 	free(qp->wqes);
 	free(qp);
@@ -378,6 +384,8 @@ static void set_path(struct skua_qp *qp, const struct skua_av *av)
 		.traffic_class = av->traffic_class,
 		.hop_limit = av->hop_limit ? av->hop_limit : 64,
 	};
+	qp->gid_gen = qp->dev->gid_gen;
+	qp->gid_good = true;
 	memcpy(qp->path.smac, gid->mac, 6);
 	memcpy(qp->path.dmac, av->dmac, 6);
 	memcpy(qp->path.sgid, gid->gid, 16);
@@ -415,7 +423,7 @@ static void apply(struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mas
 	if (mask & SKUA_QP_ATTR_RQ_PSN)
 		qp->resp.epsn = le32toh(a->rq_psn);
 	if (mask & SKUA_QP_ATTR_SQ_PSN)
-		qp->req.psn = qp->req.una_psn = le32toh(a->sq_psn);
+		qp->req.psn = qp->req.una_psn = qp->req.sent_psn = le32toh(a->sq_psn);
 	if (mask & SKUA_QP_ATTR_MAX_RD_ATOMIC) {
 		to->max_rd_atomic = a->max_rd_atomic;
 		qp->max_rd = le16toh(a->max_rd_atomic);
@@ -470,17 +478,14 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (to == SKUA_QPS_RESET)
 		return modify_to_reset(dev, qp);
 	if (to == SKUA_QPS_ERR) {
-		qp->resp.reads_tail = qp->resp.reads_head;	/* nothing is answered any more */
+		roce_resp_stop(qp);
 		qp_to_err(qp);
 		return SKUA_CMD_OK;
 	}
-	if (to == SKUA_QPS_RTR && qp->type == SKUA_QPT_RC && (!qp->resp.reads || !qp->resp.atomics)) {
-		if (!qp->resp.reads)
-			qp->resp.reads = calloc(LIMIT_RD, sizeof(*qp->resp.reads));
-		if (!qp->resp.atomics)
-			qp->resp.atomics = calloc(LIMIT_RD, sizeof(*qp->resp.atomics));
-		if (!qp->resp.reads || !qp->resp.atomics)
-			return SKUA_CMD_NO_RESOURCE;
+	if (to == SKUA_QPS_RTR && qp->type == SKUA_QPT_RC) {
+		status = roce_resp_start(qp);
+		if (status)
+			return status;
 	}
 	apply(qp, &in->attr, mask);
 	if (to == SKUA_QPS_RTS && qp->state == SKUA_QPS_RTR)

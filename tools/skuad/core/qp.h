@@ -51,15 +51,18 @@ struct roce_req {
 	uint32_t tail;			/* WQEs taken from the ring */
 	uint32_t psn;			/* of the next new packet */
 	uint32_t una_psn;		/* oldest not acknowledged */
-	uint32_t reads;			/* READs under way */
+	uint32_t sent_psn;		/* behind the last packet that was ever sent */
+	uint32_t reads;			/* READs and atomics under way */
 	uint8_t retries, rnr_retries;	/* so far, without progress */
 	bool rnr_wait;
 	bool busy;			/* the wire had no room */
-	bool failing;			/* the oldest WQE ends with its own status, not a flush */
+	bool failing;			/* the oldest without an answer has a status of its own */
+	bool flushing;			/* that one has completed: all behind it are flushed */
 	uint64_t rnr_until;
 	uint64_t ack_deadline;		/* TIMER_NEVER: nothing is waited for */
 };
 
+/* A READ or an atomic that is to be answered. */
 struct read_job {
 	uint32_t psn, npkts;		/* of the responses */
 	uint32_t sent;			/* packets */
@@ -67,16 +70,24 @@ struct read_job {
 	uint64_t raddr;
 	uint32_t length;
 	uint32_t msn;
-	bool duplicate;
+	bool duplicate;			/* came again */
 	enum train_op op;		/* READ_REQ or an atomic */
-	uint64_t swap_add, compare;	/* of an atomic; swap_add is the old value once done */
+	bool done;			/* an atomic: carried out, swap_add is what it fetched */
+	uint64_t swap_add, compare;
+	uint32_t served;		/* index of what is remembered of it */
 };
 
-/* What an atomic fetched, for its peer to ask again. */
-struct atomic_result {
-	uint32_t psn;
+/* What is remembered of one, for its peer to ask again. */
+struct served {
+	enum train_op op;
+	uint32_t psn, npkts;
+	uint32_t rkey, length;
+	uint64_t raddr;
+	bool done;			/* an atomic: value is what it fetched */
 	uint64_t value;
 };
+
+#define READ_JOBS	(2 * LIMIT_RD)	/* as many new ones as that came again */
 
 /* roce/resp.c: the responder. */
 struct roce_resp {
@@ -93,10 +104,12 @@ struct roce_resp {
 	bool ack_due;
 	uint8_t syndrome;		/* of what is due */
 	uint32_t ack_psn;
-	struct read_job *reads;		/* ring of LIMIT_RD */
+	bool established;		/* COMM_EST was raised */
+	struct read_job *reads;		/* ring of READ_JOBS */
 	uint32_t reads_head, reads_tail;
-	struct atomic_result *atomics;	/* ring of LIMIT_RD */
-	uint32_t natomics;		/* carried out, runs free */
+	uint32_t reads_new, reads_again; /* of those in it */
+	struct served *served;		/* ring of LIMIT_RD, the last that were accepted */
+	uint32_t nserved;		/* runs free */
 };
 
 struct skua_qp {
@@ -110,7 +123,7 @@ struct skua_qp {
 	struct cq *scq, *rcq;
 	uint32_t db_page;
 	uint64_t handle;
-	struct async_event error_event;
+	struct async_event error_event, established_event;
 	bool error_raised;
 
 	TAILQ_ENTRY(skua_qp) active_entry, err_entry;
@@ -136,6 +149,8 @@ struct skua_qp {
 	uint32_t access, dest_qpn, pmtu;
 	uint16_t max_rd, max_dest_rd;
 	struct roce_path path;
+	uint32_t gid_gen;		/* of the GID table, when gid_good was found */
+	bool gid_good;			/* path.sgid is still programmed */
 	struct timer timer;
 	struct roce_req req;
 	struct roce_resp resp;
@@ -167,6 +182,8 @@ void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
 /* Runs of the WQE's payload [@offset, @offset + @len), appended; enum skua_vendor_err. */
 int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, uint32_t len,
 	       uint32_t need, struct seglist *segs);
+/* May all of its SGEs be used? enum skua_vendor_err. */
+int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need);
 bool sq_flush(struct skua_qp *qp);		/* what was posted; true if any */
 bool sq_ask_doorbell(struct skua_qp *qp);	/* false: there is work after all */
 struct send_wqe *sq_wqe(const struct skua_qp *qp, uint32_t i);
@@ -184,9 +201,11 @@ bool rq_flush(struct skua_qp *qp);
 /* eth.c */
 bool eth_run(struct skua_qp *qp, int32_t *budget);
 
+/* roce/send.c: all that the path of the QP needs is filled in; what is lost counts as sent. */
+enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark *mark);
+
 /* roce/req.c */
 void roce_req_reset(struct skua_qp *qp);
-void roce_req_start(struct skua_qp *qp);	/* RTR to RTS */
 bool roce_req_run(struct skua_qp *qp, int32_t *budget);
 bool roce_req_pending(const struct skua_qp *qp);	/* would do something if run again */
 void roce_req_flush(struct skua_qp *qp);		/* the window, in ERR */
@@ -194,7 +213,10 @@ void roce_req_rx(struct skua_qp *qp, const struct train *t);
 void roce_timer(struct timer *timer);
 
 /* roce/resp.c */
+int roce_resp_start(struct skua_qp *qp);		/* to RTR; enum skua_cmd_status */
 void roce_resp_reset(struct skua_qp *qp);
+void roce_resp_free(struct skua_qp *qp);
+void roce_resp_stop(struct skua_qp *qp);		/* READs are not answered any more */
 bool roce_resp_run(struct skua_qp *qp, int32_t *budget);
 bool roce_resp_pending(const struct skua_qp *qp);
 void roce_resp_flush(struct skua_qp *qp);

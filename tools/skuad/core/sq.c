@@ -284,6 +284,21 @@ int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, 
 	return SKUA_VENDOR_ERR_NONE;
 }
 
+int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need)
+{
+	struct mem_access access = { qp->pd, qp->privileged, need };
+	int err = SKUA_VENDOR_ERR_NONE;
+
+	for (unsigned int i = 0; i < wqe->num_sge && !err; i++) {
+		struct sge sge;
+
+		memcpy(&sge, wqe->data + i * sizeof(sge), sizeof(sge));
+		if (sge.length)
+			err = mr_check(qp->dev, &access, sge.lkey, sge.addr, sge.length);
+	}
+	return err;
+}
+
 bool sq_flush(struct skua_qp *qp)
 {
 	bool any = false;

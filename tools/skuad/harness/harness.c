@@ -743,7 +743,7 @@ struct train train_from(struct node *n, enum train_op op, uint32_t psn)
 	};
 }
 
-void arrive(struct world *w, struct node *n, const struct node *peer, struct train t)
+void arrive_only(struct node *n, const struct node *peer, struct train t)
 {
 	struct roce_path path = { .vlan = SKUA_VLAN_NONE, .hop_limit = 64, .sport = 0xc000 };
 
@@ -754,6 +754,11 @@ void arrive(struct world *w, struct node *n, const struct node *peer, struct tra
 	if (!t.path)
 		t.path = &path;
 	skua_dev_rx_train(n->dev, &t);
+}
+
+void arrive(struct world *w, struct node *n, const struct node *peer, struct train t)
+{
+	arrive_only(n, peer, t);
 	settle(w);
 }
 

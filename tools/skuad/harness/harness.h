@@ -208,6 +208,7 @@ void expect_no_event(struct world *w, struct node *n);
 /* Packets that seem to come from the peer's QP: a train to begin from, and its arrival. */
 struct train train_from(struct node *n, enum train_op op, uint32_t psn);
 void arrive(struct world *w, struct node *n, const struct node *peer, struct train t);
+void arrive_only(struct node *n, const struct node *peer, struct train t);	/* no settle() */
 #define FIRST_PSN	0xfffffeu	/* of both directions, when a world is new */
 
 /* A pattern over the start of the memory region, other for each seed. */

@@ -25,6 +25,7 @@
 #define IPV4_LEN	20
 #define IPV6_LEN	40
 #define UDP_LEN		8
+#define BTH_LEN		12
 
 #define BTH_SE		0x80
 #define BTH_MIGREQ	0x40	/* as hardware sends it; some refuses 0 */
@@ -108,6 +109,42 @@ static uint32_t payload_len(const struct train *t, uint32_t i)
 	return t->payload->bytes - start < t->pmtu ? t->payload->bytes - start : t->pmtu;
 }
 
+/* Of packet @i: its place in the message. */
+static enum place place_of(const struct train *t, uint32_t i)
+{
+	bool first = t->first && i == 0;
+	bool last = t->last && i == t->npkts - 1;
+
+	return first ? last ? ONLY : FIRST : last ? LAST : MIDDLE;
+}
+
+static uint32_t ext_len(uint8_t ext)
+{
+	return (ext & EXT_RETH ? 16 : 0) + (ext & EXT_AETH ? 4 : 0) + (ext & EXT_IMM ? 4 : 0) +
+	       (ext & EXT_IETH ? 4 : 0) + (ext & EXT_ATOMIC ? 28 : 0) +
+	       (ext & EXT_ATOMIC_ACK ? 8 : 0);
+}
+
+static uint32_t packet_len(const struct train *t, uint32_t i)
+{
+	uint32_t ip = gid_is_ipv4(t->path->sgid) ? IPV4_LEN : IPV6_LEN;
+	uint32_t vlan = t->path->vlan == SKUA_VLAN_NONE ? 0 : 4;
+
+	return 14 + vlan + ip + UDP_LEN + BTH_LEN + ext_len(packets[t->op][place_of(t, i)].ext) +
+	       ((payload_len(t, i) + 3) & ~3u) + ROCE_ICRC_LEN;
+}
+
+uint64_t roce_train_bytes(const struct train *t, uint32_t *longest)
+{
+	uint32_t first = packet_len(t, 0), last = packet_len(t, t->npkts - 1);
+
+	/* Packets in the middle are all alike, and have no header that those at the ends lack. */
+	*longest = first > last ? first : last;
+	if (t->npkts == 1)
+		return first;
+	return first + last + (t->npkts - 2) * (uint64_t)packet_len(t, 1);
+}
+
 /* @len bytes of @list from @offset on. */
 static uint8_t *put_payload(uint8_t *p, const struct seglist *list, uint64_t offset,
 			    uint32_t len)
@@ -146,9 +183,7 @@ static uint8_t *put_bth(uint8_t *p, const struct train *t, uint32_t i, uint8_t o
 /* BTH to the pad. */
 static uint8_t *put_transport(uint8_t *p, const struct train *t, uint32_t i)
 {
-	bool first = t->first && i == 0;
-	bool last = t->last && i == t->npkts - 1;
-	enum place place = first ? last ? ONLY : FIRST : last ? LAST : MIDDLE;
+	enum place place = place_of(t, i);
 	uint8_t ext = packets[t->op][place].ext;
 	uint32_t len = payload_len(t, i);
 	uint32_t pad = -len & 3;

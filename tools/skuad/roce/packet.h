@@ -22,4 +22,7 @@
  */
 size_t roce_packet_build(uint8_t *buf, const struct train *t, uint32_t i);
 
+/* Bytes of all packets of @t together, and of the longest one. */
+uint64_t roce_train_bytes(const struct train *t, uint32_t *longest);
+
 #endif /* SKUAD_ROCE_PACKET_H */

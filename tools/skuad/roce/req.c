@@ -48,27 +48,22 @@ static void set_timer(struct skua_qp *qp, uint64_t deadline)
 		timer_set(&qp->dev->engine->timers, &qp->timer, deadline);
 }
 
+/* Is there a packet that was sent, and not acknowledged? */
+static bool waiting(const struct roce_req *req)
+{
+	return req->una_psn != req->sent_psn;
+}
+
 /* Something is waited for, from now on. */
 static void start_ack_timer(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
 
 	req->ack_deadline = TIMER_NEVER;
-	if (!qp->attr.timeout || req->una == req->nxt)
+	if (!qp->attr.timeout || !waiting(req))
 		return;
 	req->ack_deadline = engine_now(qp->dev->engine) + (4096ull << qp->attr.timeout);
 	set_timer(qp, req->ack_deadline);
-}
-
-/* The oldest WQE ends with @status, all behind it flushed. */
-static void fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
-{
-	struct send_wqe *wqe = sq_wqe(qp, qp->req.una);
-
-	wqe->status = status;
-	wqe->vendor_err = vendor_err;
-	qp->req.failing = true;
-	qp_to_err(qp);
 }
 
 static bool is_atomic(const struct send_wqe *wqe)
@@ -89,6 +84,46 @@ static bool acked(const struct roce_req *req, const struct send_wqe *wqe)
 	return psn_diff(req->una_psn, psn_add(wqe->psn, wqe->npsn)) >= 0;
 }
 
+/* The oldest WQE that the peer has not answered; the tail: there is none. Those before it may
+ * still wait for their trains to be over. */
+static uint32_t oldest_unacked(const struct skua_qp *qp)
+{
+	const struct roce_req *req = &qp->req;
+	uint32_t i = req->una;
+
+	while (i != req->tail && acked(req, sq_wqe(qp, i)))
+		i++;
+	return i;
+}
+
+/*
+ * The oldest WQE that is not acknowledged ends with @status, all behind it flushed. Those before
+ * it succeed as soon as no train refers to them any more.
+ */
+static void fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
+{
+	struct roce_req *req = &qp->req;
+	struct send_wqe *wqe = sq_wqe(qp, oldest_unacked(qp));
+
+	wqe->status = status;
+	wqe->vendor_err = vendor_err;
+	req->failing = true;
+	qp_to_err(qp);
+}
+
+static void succeed(struct skua_qp *qp, const struct send_wqe *wqe)
+{
+	if (wqe->opcode == SKUA_WQE_READ)
+		STAT_INC(qp->dev, rdma_tx_read);
+	else if (is_atomic(wqe))
+		STAT_INC(qp->dev, rdma_tx_atomic);
+	else if (wqe->npsn && train_ops[wqe->opcode] <= TRAIN_SEND_INV)
+		STAT_INC(qp->dev, rdma_tx_send);
+	else if (wqe->npsn)
+		STAT_INC(qp->dev, rdma_tx_write);
+	sq_complete(qp, wqe, SKUA_CQE_SUCCESS, SKUA_VENDOR_ERR_NONE);
+}
+
 /* Complete what can be, in order. */
 static void complete_acked(struct skua_qp *qp)
 {
@@ -103,7 +138,7 @@ static void complete_acked(struct skua_qp *qp)
 			req->busy = true;
 			return;
 		}
-		sq_complete(qp, wqe, SKUA_CQE_SUCCESS, SKUA_VENDOR_ERR_NONE);
+		succeed(qp, wqe);
 		req->una++;
 	}
 }
@@ -112,29 +147,28 @@ static void complete_acked(struct skua_qp *qp)
 static void rewind_to_una(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
-	const struct send_wqe *wqe = sq_wqe(qp, req->una);
+	const struct send_wqe *wqe;
 
-	STAT_INC(qp->dev, retransmits);
-	req->nxt = req->una;
+	req->nxt = oldest_unacked(qp);
 	req->nxt_pkt = 0;
 	req->reads = 0;
-	if (req->una != req->tail && wqe->npsn && !has_response(wqe))
+	wqe = sq_wqe(qp, req->nxt);
+	if (req->nxt != req->tail && wqe->npsn && !has_response(wqe))
 		req->nxt_pkt = (uint32_t)psn_diff(req->una_psn, wqe->psn);
 	qp_activate(qp);
 }
 
-/* Without progress once more: false if that was once too often. */
-static bool retry(struct skua_qp *qp)
+/* Without progress once more, perhaps once too often: then @vendor_err says why. */
+static void retry(struct skua_qp *qp, uint8_t vendor_err)
 {
 	struct roce_req *req = &qp->req;
 
 	if (req->retries >= qp->attr.retry_cnt) {
-		fail(qp, SKUA_CQE_RETRY_EXC_ERR, SKUA_VENDOR_ERR_TIMEOUT);
-		return false;
+		fail(qp, SKUA_CQE_RETRY_EXC_ERR, vendor_err);
+		return;
 	}
 	req->retries++;
 	rewind_to_una(qp);
-	return true;
 }
 
 void roce_timer(struct timer *timer)
@@ -159,10 +193,10 @@ void roce_timer(struct timer *timer)
 		return;
 	}
 	req->ack_deadline = TIMER_NEVER;
-	if (req->una == req->nxt)
+	if (!waiting(req))
 		return;
 	STAT_INC(qp->dev, ack_timeouts);
-	retry(qp);
+	retry(qp, SKUA_VENDOR_ERR_TIMEOUT);
 }
 
 /* Give the message its PSNs, when it is begun for the first time. */
@@ -211,35 +245,37 @@ static bool run_local(struct skua_qp *qp, struct send_wqe *wqe)
 	return true;
 }
 
-static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
+/* @npsn: PSNs that it takes, which those of a READ's request are not. What is lost on the way is
+ * the timer's. */
+static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t, uint32_t npsn)
 {
-	struct skua_dev *dev = qp->dev;
-	enum port_result r;
+	struct roce_req *req = &qp->req;
+	struct port_mark mark;
+	int32_t again = psn_diff(req->sent_psn, t->psn);
 
-	t->dest_qpn = qp->dest_qpn;
-	t->src_qpn = qp->number;
-	t->pmtu = qp->pmtu;
-	t->path = &qp->path;
-	r = port_send_train(dev->port, t, &wqe->mark);
-	if (r == PORT_BUSY) {
-		qp->req.busy = true;
+	if (roce_send(qp, t, &mark) == PORT_BUSY) {
+		req->busy = true;
 		return false;
 	}
-	/* What is lost on the way is the timer's. */
-	STAT_ADD(dev, rdma_tx_packets, t->npkts);
-	STAT_ADD(dev, rdma_tx_bytes, t->payload ? t->payload->bytes : 0);
+	if (mark.ring)
+		wqe->mark = mark;
+	if (again > 0)
+		STAT_ADD(qp->dev, retransmits, t->npkts < (uint32_t)again ? t->npkts : (uint32_t)again);
+	if ((int32_t)npsn > again)
+		req->sent_psn = psn_add(t->psn, npsn);
 	return true;
 }
 
-/* Can the result of an atomic be stored? It is carried out once: asked before it is sent. */
-static bool check_result(struct skua_qp *qp, struct send_wqe *wqe)
+/* Can what the peer answers be stored? An atomic is carried out once: its place is looked up, too. */
+static bool check_response(struct skua_qp *qp, struct send_wqe *wqe)
 {
 	struct seglist *dst = &qp->dev->engine->dst;
-	int err;
+	int err = sq_check(qp, wqe, SKUA_ACCESS_LOCAL_WRITE);
 
 	dst->n = 0;
 	dst->bytes = 0;
-	err = sq_payload(qp, wqe, 0, 8, SKUA_ACCESS_LOCAL_WRITE, dst);
+	if (!err && is_atomic(wqe))
+		err = sq_payload(qp, wqe, 0, 8, SKUA_ACCESS_LOCAL_WRITE, dst);
 	if (err) {
 		wqe->status = SKUA_CQE_LOC_PROT_ERR;
 		wqe->vendor_err = (uint8_t)err;
@@ -268,19 +304,21 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 	}
 	if (req->reads >= qp->max_rd)
 		return false;
+	if (!check_response(qp, wqe))
+		return true;
 	if (is_atomic(wqe)) {
-		if (!check_result(qp, wqe))
-			return true;
 		t.swap_add = wqe->swap_add;
 		t.compare = wqe->compare;
-		STAT_INC(qp->dev, rdma_tx_atomic);
 	} else {
 		t.msg_len = wqe->length - wqe->read_off;
-		STAT_INC(qp->dev, rdma_tx_read);
 	}
 	assign_psn(qp, wqe);
 	t.psn = psn_add(wqe->psn, pkts);
-	if (!transmit(qp, wqe, &t))
+	/* One that is longer than the window goes alone. */
+	if (t.psn != req->una_psn &&
+	    psn_add(wqe->psn, wqe->npsn - req->una_psn) > PSN_WINDOW)
+		return false;
+	if (!transmit(qp, wqe, &t, wqe->npsn - pkts))
 		return false;
 	req->reads++;
 	next_wqe(req);
@@ -324,13 +362,9 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 	t.ack_req = t.last || offset / ACK_EVERY != (offset + len) / ACK_EVERY;
 	t.solicited = wqe->flags & SKUA_WQE_SOLICITED;
 	t.payload = src;
-	if (!transmit(qp, wqe, &t))
+	if (!transmit(qp, wqe, &t, n))
 		return false;
 	*budget -= (int32_t)len;
-	if (t.first)
-		STAT_ADD(qp->dev, rdma_tx_send, t.op <= TRAIN_SEND_INV);
-	if (t.first)
-		STAT_ADD(qp->dev, rdma_tx_write, t.op > TRAIN_SEND_INV);
 	req->nxt_pkt += n;
 	if (t.last)
 		next_wqe(req);
@@ -395,12 +429,16 @@ void roce_req_flush(struct skua_qp *qp)
 
 		if (!port_passed(&wqe->mark))
 			return;
-		if (req->failing)
+		req->una++;
+		if (!req->flushing && acked(req, wqe)) {
+			succeed(qp, wqe);
+			continue;
+		}
+		if (!req->flushing && req->failing)
 			sq_complete(qp, wqe, wqe->status, wqe->vendor_err);
 		else
 			sq_complete(qp, wqe, SKUA_CQE_WR_FLUSH_ERR, SKUA_VENDOR_ERR_NONE);
-		req->failing = false;
-		req->una++;
+		req->flushing = true;
 	}
 	req->nxt = req->una;
 	req->busy = false;
@@ -451,6 +489,8 @@ static void rnr_nak(struct skua_qp *qp, uint8_t code)
 	if (qp->attr.rnr_retry != 7)
 		req->rnr_retries++;
 	rewind_to_una(qp);
+	if (sq_wqe(qp, req->nxt)->status)
+		return;		/* it ends by a fault of its own, and waits for nobody */
 	req->rnr_wait = true;
 	req->rnr_until = engine_now(qp->dev->engine) + rnr_10us[code & 31] * 10000ull;
 	req->ack_deadline = TIMER_NEVER;
@@ -462,14 +502,14 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 	struct roce_req *req = &qp->req;
 	uint8_t status;
 
-	if (psn_diff(t->psn, req->una_psn) < 0 || psn_diff(t->psn, req->psn) >= 0)
+	if (psn_diff(t->psn, req->una_psn) < 0 || psn_diff(t->psn, req->sent_psn) >= 0)
 		return;
 	if (AETH_TYPE(t->syndrome) == 0) {
 		ack_up_to(qp, psn_add(t->psn, 1));
 		return;
 	}
 	ack_up_to(qp, t->psn);
-	if (req->una == req->nxt || req->una_psn != t->psn)
+	if (!waiting(req) || req->una_psn != t->psn)
 		return;
 	if (AETH_TYPE(t->syndrome) == AETH_RNR) {
 		rnr_nak(qp, t->syndrome & 31);
@@ -478,7 +518,7 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 	switch (t->syndrome) {
 	case AETH_NAK_SEQ:
 		STAT_INC(qp->dev, seq_nak_received);
-		retry(qp);
+		retry(qp, SKUA_VENDOR_ERR_PEER_NAK);
 		return;
 	case AETH_NAK_INV_REQ:
 		status = SKUA_CQE_REM_INV_REQ_ERR;

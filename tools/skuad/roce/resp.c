@@ -11,15 +11,41 @@
  *
  * A fault is told to the peer, completes the receive it touched, and puts the QP in ERR.
  */
+#include <stdlib.h>
+
 #include "core/copy.h"
 #include "core/qp.h"
 
+int roce_resp_start(struct skua_qp *qp)
+{
+	struct roce_resp *resp = &qp->resp;
+
+	if (!resp->reads)
+		resp->reads = calloc(READ_JOBS, sizeof(*resp->reads));
+	if (!resp->served)
+		resp->served = calloc(LIMIT_RD, sizeof(*resp->served));
+	return resp->reads && resp->served ? SKUA_CMD_OK : SKUA_CMD_NO_RESOURCE;
+}
+
+void roce_resp_free(struct skua_qp *qp)
+{
+	free(qp->resp.reads);
+	free(qp->resp.served);
+	qp->resp = (struct roce_resp){ 0 };
+}
+
 void roce_resp_reset(struct skua_qp *qp)
 {
-	struct read_job *reads = qp->resp.reads;
-	struct atomic_result *atomics = qp->resp.atomics;
+	roce_resp_free(qp);
+}
 
-	qp->resp = (struct roce_resp){ .reads = reads, .atomics = atomics };
+void roce_resp_stop(struct skua_qp *qp)
+{
+	struct roce_resp *resp = &qp->resp;
+
+	resp->reads_tail = resp->reads_head;
+	resp->reads_new = 0;
+	resp->reads_again = 0;
 }
 
 static bool is_nak(uint8_t syndrome)
@@ -59,7 +85,7 @@ static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 		complete_recv(qp, &cqe);
 }
 
-/* The request at epsn is refused. */
+/* The request at epsn is refused. @event tells of it where no completion does; else 0. */
 static void refuse(struct skua_qp *qp, uint8_t syndrome, uint8_t event)
 {
 	if (syndrome == AETH_NAK_ACCESS)
@@ -69,7 +95,10 @@ static void refuse(struct skua_qp *qp, uint8_t syndrome, uint8_t event)
 	else
 		STAT_INC(qp->dev, op_nak_sent);
 	owe(qp, syndrome, qp->resp.epsn);
-	qp_error(qp, event);
+	if (event)
+		qp_error(qp, event);
+	else
+		qp_to_err(qp);
 }
 
 static void invalid(struct skua_qp *qp)
@@ -108,7 +137,8 @@ static bool get_recv(struct skua_qp *qp)
 		rq_take(qp);
 		resp->have_recv = true;
 		fail_recv(qp, SKUA_CQE_LOC_QP_OP_ERR, err);
-		/* fall through */
+		refuse(qp, AETH_NAK_OP, 0);
+		return false;
 	default:
 		refuse(qp, AETH_NAK_OP, SKUA_EVENT_QP_FATAL);
 		return false;
@@ -156,13 +186,13 @@ static bool place_send(struct skua_qp *qp, uint32_t bytes, struct seglist *dst)
 
 	if (resp->offset + (uint64_t)bytes > resp->recv.length) {
 		fail_recv(qp, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
-		invalid(qp);
+		refuse(qp, AETH_NAK_INV_REQ, 0);
 		return false;
 	}
 	err = rq_payload(qp, &resp->recv, resp->offset, bytes, dst);
 	if (err) {
 		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
-		refuse(qp, AETH_NAK_OP, SKUA_EVENT_QP_FATAL);
+		refuse(qp, AETH_NAK_OP, 0);
 	}
 	return !err;
 }
@@ -185,12 +215,6 @@ static bool place_write(struct skua_qp *qp, const struct train *t, uint32_t byte
 	if (err)
 		bad_memory(qp, err);
 	return !err;
-}
-
-/* A SEND begins: false if it cannot. */
-static bool begin_send(struct skua_qp *qp)
-{
-	return get_recv(qp);
 }
 
 static bool begin_write(struct skua_qp *qp, const struct train *t)
@@ -217,6 +241,17 @@ static bool begin_write(struct skua_qp *qp, const struct train *t)
 	return true;
 }
 
+/* All packets are full, but for the last of a message, which has a byte at least if it is not the
+ * only one. */
+static bool good_length(const struct train *t, uint32_t bytes)
+{
+	uint32_t full = t->npkts * t->pmtu;
+
+	if (!t->last || bytes > full)
+		return bytes == full;
+	return bytes > full - t->pmtu || (t->first && t->npkts == 1);
+}
+
 /* Packets of a SEND or WRITE, the next that are expected. */
 static void rx_payload(struct skua_qp *qp, const struct train *t)
 {
@@ -226,12 +261,12 @@ static void rx_payload(struct skua_qp *qp, const struct train *t)
 	int err;
 
 	if (t->pmtu != qp->pmtu || t->first == resp->in_message ||
-	    (!t->first && is_send(t->op) != is_send(resp->op)) ||
-	    (!t->last && bytes != t->npkts * t->pmtu)) {
+	    (!t->first && is_send(t->op) != is_send(resp->op)) || !good_length(t, bytes) ||
+	    (t->op == TRAIN_SEND_INV && t->last && !dev_has(qp->dev, SKUA_F_INVALIDATE))) {
 		invalid(qp);
 		return;
 	}
-	if (t->first && !(is_send(t->op) ? begin_send(qp) : begin_write(qp, t)))
+	if (t->first && !(is_send(t->op) ? get_recv(qp) : begin_write(qp, t)))
 		return;
 	if (t->first)
 		resp->offset = 0;
@@ -250,7 +285,7 @@ static void rx_payload(struct skua_qp *qp, const struct train *t)
 		err = mr_invalidate(qp->dev, qp->pd, t->imm);
 		if (err) {
 			fail_recv(qp, SKUA_CQE_REM_INV_REQ_ERR, (uint8_t)err);
-			refuse(qp, AETH_NAK_ACCESS, SKUA_EVENT_QP_ACCESS_ERR);
+			refuse(qp, AETH_NAK_ACCESS, 0);
 			return;
 		}
 	}
@@ -268,20 +303,60 @@ static uint32_t read_packets(const struct skua_qp *qp, uint32_t len)
 	return len ? (len - 1) / qp->pmtu + 1 : 1;
 }
 
-static bool queue_read(struct skua_qp *qp, const struct train *t, bool duplicate)
+static struct read_job *add_job(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &qp->resp;
+	struct read_job *job = &resp->reads[resp->reads_head++ % READ_JOBS];
 
-	if (resp->reads_head - resp->reads_tail >= qp->max_dest_rd)
-		return false;
-	resp->reads[resp->reads_head++ % LIMIT_RD] = (struct read_job){
+	*job = (struct read_job){
 		.psn = t->psn, .npkts = read_packets(qp, t->msg_len), .rkey = t->rkey,
-		.raddr = t->raddr, .length = t->msg_len, .msn = resp->msn,
-		.duplicate = duplicate, .op = t->op, .swap_add = t->swap_add,
-		.compare = t->compare,
+		.raddr = t->raddr, .length = t->msg_len, .msn = resp->msn, .op = t->op,
+		.swap_add = t->swap_add, .compare = t->compare,
 	};
 	qp_activate(qp);
-	return true;
+	return job;
+}
+
+/* A new READ or atomic is accepted, and remembered. */
+static void queue_read(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+	struct read_job *job;
+
+	resp->msn = psn_add(resp->msn, 1);
+	resp->nak_sent = false;
+	job = add_job(qp, t);
+	job->served = resp->nserved++;
+	resp->reads_new++;
+	resp->epsn = psn_add(resp->epsn, job->npkts);
+	resp->served[job->served % LIMIT_RD] = (struct served){
+		.op = t->op, .psn = t->psn, .npkts = job->npkts, .rkey = t->rkey,
+		.raddr = t->raddr, .length = t->msg_len,
+	};
+}
+
+/* One that came again. There may be as many of them as of new ones; more are asked for again. */
+static void queue_again(struct skua_qp *qp, const struct train *t, uint64_t value)
+{
+	struct roce_resp *resp = &qp->resp;
+	struct read_job *job;
+
+	if (resp->reads_again >= qp->max_dest_rd)
+		return;
+	resp->reads_again++;
+	job = add_job(qp, t);
+	job->duplicate = true;
+	job->done = true;
+	job->swap_add = value;
+}
+
+static void job_over(struct roce_resp *resp, const struct read_job *job)
+{
+	if (job->duplicate)
+		resp->reads_again--;
+	else
+		resp->reads_new--;
+	resp->reads_tail++;
 }
 
 static int check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_t len)
@@ -298,7 +373,7 @@ static void rx_read(struct skua_qp *qp, const struct train *t)
 	struct roce_resp *resp = &qp->resp;
 	int err;
 
-	if (resp->in_message || t->msg_len > LIMIT_MSG) {
+	if (resp->in_message || t->msg_len > LIMIT_MSG || resp->reads_new >= qp->max_dest_rd) {
 		invalid(qp);
 		return;
 	}
@@ -307,14 +382,8 @@ static void rx_read(struct skua_qp *qp, const struct train *t)
 		bad_memory(qp, err);
 		return;
 	}
-	resp->msn = psn_add(resp->msn, 1);
-	if (!queue_read(qp, t, false)) {
-		invalid(qp);
-		return;
-	}
 	STAT_INC(qp->dev, rdma_rx_read);
-	resp->nak_sent = false;
-	resp->epsn = psn_add(resp->epsn, read_packets(qp, t->msg_len));
+	queue_read(qp, t);
 }
 
 static bool is_atomic(enum train_op op)
@@ -343,7 +412,8 @@ static void rx_atomic(struct skua_qp *qp, const struct train *t)
 	struct roce_resp *resp = &qp->resp;
 	int err;
 
-	if (resp->in_message || t->raddr % 8 || !dev_has(qp->dev, SKUA_F_ATOMIC)) {
+	if (resp->in_message || t->raddr % 8 || !dev_has(qp->dev, SKUA_F_ATOMIC) ||
+	    resp->reads_new >= qp->max_dest_rd) {
 		invalid(qp);
 		return;
 	}
@@ -351,31 +421,42 @@ static void rx_atomic(struct skua_qp *qp, const struct train *t)
 		bad_memory(qp, err);
 		return;
 	}
-	resp->msn = psn_add(resp->msn, 1);
-	if (!queue_read(qp, t, false)) {
-		invalid(qp);
-		return;
+	queue_read(qp, t);
+}
+
+/* What is remembered of the READ or atomic that takes the PSN of @t, or NULL. */
+static const struct served *find_served(const struct skua_qp *qp, const struct train *t)
+{
+	const struct roce_resp *resp = &qp->resp;
+
+	for (uint32_t i = 1; i <= qp->max_dest_rd && i <= resp->nserved; i++) {
+		const struct served *s = &resp->served[(resp->nserved - i) % LIMIT_RD];
+
+		if (psn_add(t->psn, -s->psn) < s->npkts)
+			return s->op == t->op && s->rkey == t->rkey ? s : NULL;
 	}
-	STAT_INC(qp->dev, rdma_rx_atomic);
-	resp->nak_sent = false;
-	resp->epsn = psn_add(resp->epsn, 1);
+	return NULL;
 }
 
 /* An atomic that came again: carried out already, it is answered as it was. */
 static void replay_atomic(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
+	const struct served *s = find_served(qp, t);
 
-	for (uint32_t i = 1; i <= qp->max_dest_rd && i <= resp->natomics; i++) {
-		struct atomic_result *done = &resp->atomics[(resp->natomics - i) % LIMIT_RD];
-		struct train again = *t;
+	if (s && s->done)
+		queue_again(qp, t, s->value);
+}
 
-		if (done->psn != t->psn)
-			continue;
-		again.swap_add = done->value;
-		queue_read(qp, &again, true);
-		return;
-	}
+/* A READ that came again is carried out again, if it asks for what it may still have. */
+static void replay_read(struct skua_qp *qp, const struct train *t)
+{
+	const struct served *s = find_served(qp, t);
+
+	if (s && read_packets(qp, t->msg_len) <= s->npkts - psn_add(t->psn, -s->psn) &&
+	    t->raddr >= s->raddr && t->raddr - s->raddr <= s->length &&
+	    t->msg_len <= s->length - (t->raddr - s->raddr) &&
+	    !check_read(qp, t->rkey, t->raddr, t->msg_len))
+		queue_again(qp, t, 0);
 }
 
 /* Returns the old value; memory is little endian, and programs use it at the same time. */
@@ -426,10 +507,7 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 		return;
 	}
 	if (t->op == TRAIN_READ_REQ) {
-		/* Again, if it is still allowed; a READ that is too many is asked for once more. */
-		if (read_packets(qp, t->msg_len) <= behind &&
-		    !check_read(qp, t->rkey, t->raddr, t->msg_len))
-			queue_read(qp, t, true);
+		replay_read(qp, t);
 		return;
 	}
 	if (t->npkts <= behind) {
@@ -448,13 +526,19 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 	rx_payload(qp, &tail);
 }
 
+/* The first request of the peer that could be carried out, before the host knows of the peer. */
+static void established(struct skua_qp *qp)
+{
+	qp->resp.established = true;
+	async_event(qp->dev, &qp->established_event, SKUA_EVENT_COMM_EST, qp->number, qp->handle);
+}
+
 void roce_resp_rx(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &qp->resp;
-	int32_t ahead = psn_diff(t->psn, resp->epsn);
+	uint32_t epsn = resp->epsn;
+	int32_t ahead = psn_diff(t->psn, epsn);
 
-	if (!qp_can_receive(qp))
-		return;
 	if (ahead > 0) {
 		STAT_INC(qp->dev, out_of_order);
 		if (!resp->nak_sent) {
@@ -473,23 +557,15 @@ void roce_resp_rx(struct skua_qp *qp, const struct train *t)
 		resp->nak_sent = false;
 		rx_payload(qp, t);
 	}
+	if (resp->epsn != epsn && qp->state == SKUA_QPS_RTR && !resp->established)
+		established(qp);
 }
 
-static enum port_result transmit(struct skua_qp *qp, struct train *t)
+static bool transmit(struct skua_qp *qp, struct train *t)
 {
 	struct port_mark mark;
-	enum port_result r;
 
-	t->dest_qpn = qp->dest_qpn;
-	t->src_qpn = qp->number;
-	t->pmtu = qp->pmtu;
-	t->path = &qp->path;
-	r = port_send_train(qp->dev->port, t, &mark);
-	if (r != PORT_BUSY) {
-		STAT_ADD(qp->dev, rdma_tx_packets, t->npkts);
-		STAT_ADD(qp->dev, rdma_tx_bytes, t->payload ? t->payload->bytes : 0);
-	}
-	return r;
+	return roce_send(qp, t, &mark) != PORT_BUSY;
 }
 
 /* A train of responses. False: no room on the wire. */
@@ -511,13 +587,15 @@ static bool send_response(struct skua_qp *qp, struct read_job *job, int32_t *bud
 	src->bytes = 0;
 	if (len)
 		err = mr_segs(qp->dev, &access, job->rkey, job->raddr + offset, len, src);
-	if (err) {
-		resp->reads_tail = resp->reads_head;
+	if (err && job->duplicate) {
 		/* A READ that came again and may not be any more is not answered. */
-		if (!job->duplicate) {
-			resp->epsn = psn_add(job->psn, job->sent);
-			bad_memory(qp, err);
-		}
+		job_over(resp, job);
+		return true;
+	}
+	if (err) {
+		roce_resp_stop(qp);
+		resp->epsn = psn_add(job->psn, job->sent);
+		bad_memory(qp, err);
 		return true;
 	}
 	t.psn = psn_add(job->psn, job->sent);
@@ -525,12 +603,12 @@ static bool send_response(struct skua_qp *qp, struct read_job *job, int32_t *bud
 	t.first = job->sent == 0;
 	t.last = job->sent + n == job->npkts;
 	t.payload = len ? src : NULL;
-	if (transmit(qp, &t) == PORT_BUSY)
+	if (!transmit(qp, &t))
 		return false;
 	*budget -= (int32_t)len + 64;
 	job->sent += n;
 	if (t.last)
-		resp->reads_tail++;
+		job_over(resp, job);
 	return true;
 }
 
@@ -545,24 +623,27 @@ static bool send_atomic_response(struct skua_qp *qp, struct read_job *job, int32
 	uint64_t *p;
 	int err;
 
-	if (!job->duplicate) {
+	if (!job->done) {
+		struct served *s = &resp->served[job->served % LIMIT_RD];
+
 		p = atomic_target(qp, job->rkey, job->raddr, &err);
 		if (!p) {
-			resp->reads_tail = resp->reads_head;
+			roce_resp_stop(qp);
 			resp->epsn = job->psn;
 			bad_memory(qp, err);
 			return true;
 		}
 		job->swap_add = do_atomic(p, job);
-		job->duplicate = true;
-		resp->atomics[resp->natomics++ % LIMIT_RD] =
-			(struct atomic_result){ job->psn, job->swap_add };
+		job->done = true;
+		s->value = job->swap_add;
+		s->done = true;
+		STAT_INC(qp->dev, rdma_rx_atomic);
 	}
 	t.swap_add = job->swap_add;
-	if (transmit(qp, &t) == PORT_BUSY)
+	if (!transmit(qp, &t))
 		return false;
 	*budget -= 64;
-	resp->reads_tail++;
+	job_over(resp, job);
 	return true;
 }
 
@@ -574,7 +655,7 @@ static bool send_owed(struct skua_qp *qp)
 		.psn = resp->ack_psn, .syndrome = resp->syndrome, .msn = resp->msn,
 	};
 
-	if (transmit(qp, &t) == PORT_BUSY)
+	if (!transmit(qp, &t))
 		return false;
 	resp->ack_due = false;
 	return true;
@@ -586,7 +667,7 @@ bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 	bool any = false;
 
 	while (resp->reads_tail != resp->reads_head) {
-		struct read_job *job = &resp->reads[resp->reads_tail % LIMIT_RD];
+		struct read_job *job = &resp->reads[resp->reads_tail % READ_JOBS];
 
 		if (*budget <= 0 || !(is_atomic(job->op) ? send_atomic_response(qp, job, budget) :
 				      send_response(qp, job, budget)))

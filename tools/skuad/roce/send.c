@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * From a QP to its port: what requester and responder send alike.
+ */
+#include "core/qp.h"
+#include "roce/packet.h"
+
+#define FRAME_HEADERS	18	/* Ethernet and a VLAN tag, which the MTU does not count */
+
+enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark *mark)
+{
+	struct skua_dev *dev = qp->dev;
+	enum port_result r;
+	uint32_t longest;
+	uint64_t bytes;
+
+	t->dest_qpn = qp->dest_qpn;
+	t->src_qpn = qp->number;
+	t->pmtu = qp->pmtu;
+	t->path = &qp->path;
+	*mark = (struct port_mark){ 0 };
+	bytes = roce_train_bytes(t, &longest);
+	if (!(dev->port_flags & SKUA_PORT_F_ENABLE) || !port_is_up(dev->port) ||
+	    longest > dev->mtu + FRAME_HEADERS)
+		return PORT_LOST;
+	r = port_send_train(dev->port, t, mark);
+	if (r != PORT_BUSY) {
+		STAT_ADD(dev, rdma_tx_packets, t->npkts);
+		STAT_ADD(dev, rdma_tx_bytes, bytes);
+	}
+	return r;
+}
