@@ -20,6 +20,7 @@ enum skua_cmd_opcode {
 	SKUA_CMD_SET_PORT	= 0x0004,
 	SKUA_CMD_QUERY_STATS	= 0x0005,	/* out: struct skua_stats */
 	SKUA_CMD_SET_GID	= 0x0006,
+	SKUA_CMD_SET_RSS	= 0x0007,
 	SKUA_CMD_CREATE_EQ	= 0x0010,
 	SKUA_CMD_DESTROY_EQ	= 0x0011,
 	SKUA_CMD_CREATE_PD	= 0x0020,
@@ -108,6 +109,21 @@ struct skua_cmd_set_gid {
 
 SKUA_ASSERT_SIZE(struct skua_cmd_set_gid, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_set_gid, index, 24);
+
+/* SET_RSS: hash and table that spread received frames over ETH queue pairs. */
+#define SKUA_RSS_KEY_LEN	40
+#define SKUA_RSS_MAX_LOG	5
+
+struct skua_cmd_set_rss {
+	__u8 log_size;		/* entries of the table, log2 */
+	__u8 rsvd0[7];
+	__u8 key[40];		/* of the Toeplitz hash */
+	__le32 qpn[32];		/* the table; 0: the port's rx_qpn */
+	__u8 rsvd1[48];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_set_rss, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_set_rss, qpn, 48);
 
 enum skua_eq_type {
 	SKUA_EQ_COMP	= 0,	/* struct skua_comp_eqe */
@@ -293,6 +309,7 @@ struct skua_cmd {
 		struct skua_cmd_object object;
 		struct skua_cmd_set_port set_port;
 		struct skua_cmd_set_gid set_gid;
+		struct skua_cmd_set_rss set_rss;
 		struct skua_cmd_create_eq create_eq;
 		struct skua_cmd_create_cq create_cq;
 		struct skua_cmd_create_qp create_qp;

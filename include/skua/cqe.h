@@ -73,6 +73,7 @@ enum skua_vendor_err {
 #define SKUA_CQE_FROM_SRQ	0x10
 #define SKUA_CQE_L3_CSUM_OK	0x20	/* ETH */
 #define SKUA_CQE_L4_CSUM_OK	0x40	/* ETH */
+#define SKUA_CQE_L4_HASH	0x80	/* ETH: rss_hash covers ports */
 
 /*
  * On error only qp_handle, qpn, cookie, sq_ci, opcode, status, vendor_err and flags
@@ -86,6 +87,7 @@ struct skua_cqe {
 	union {
 		__be32 imm_data;	/* WITH_IMM */
 		__le32 inv_key;		/* WITH_INV: the key that was invalidated */
+		__le32 rss_hash;	/* ETH receive, 0: none */
 	};
 	__le32 sq_ci;		/* send side: the SQ's consumer index behind this WQE */
 	__u8 rsvd0[24];		/* UD: source QP, port, GRH facts */

@@ -77,6 +77,8 @@ enum skua_health {
 #define SKUA_F_RC		2	/* RC queue pairs: SEND, WRITE, READ */
 #define SKUA_F_INVALIDATE	3	/* SEND with invalidate and LOCAL_INV */
 #define SKUA_F_ATOMIC		4	/* CMP_SWAP and FETCH_ADD of RC */
+#define SKUA_F_ETH_CSUM		5	/* ETH: checksums filled in and checked */
+#define SKUA_F_ETH_RSS		6	/* ETH: received frames spread over queue pairs */
 
 #define SKUA_PAGE_SIZE		4096	/* unit of doorbell pages and page-list pages */
 

@@ -30,6 +30,7 @@ static const struct command commands[] = {
 	{ SKUA_CMD_SET_PORT,	 1, false, 22,	cmd_set_port },
 	{ SKUA_CMD_QUERY_STATS,	 0, true,  0,	cmd_query_stats },
 	{ SKUA_CMD_SET_GID,	 1, false, 26,	cmd_set_gid },
+	{ SKUA_CMD_SET_RSS,	 1, false, 176,	cmd_set_rss },
 	{ SKUA_CMD_CREATE_EQ,	 0, false, 128,	cmd_create_eq },
 	{ SKUA_CMD_DESTROY_EQ,	 0, false, 4,	cmd_destroy_eq },
 	{ SKUA_CMD_CREATE_PD,	 0, false, 0,	cmd_create_pd },
@@ -68,6 +69,8 @@ static bool all_zero(const void *p, size_t len)
 static bool rsvd_zero(const struct skua_cmd *cmd)
 {
 	switch (le16toh(cmd->hdr.opcode)) {
+	case SKUA_CMD_SET_RSS:
+		return RSVD_ZERO(&cmd->set_rss, rsvd0);
 	case SKUA_CMD_CREATE_EQ:
 		return !cmd->create_eq.rsvd0 && RSVD_ZERO(&cmd->create_eq, rsvd1);
 	case SKUA_CMD_CREATE_CQ:
@@ -86,11 +89,11 @@ static bool rsvd_zero(const struct skua_cmd *cmd)
 	}
 }
 
-static int check(const struct skua_cmd *cmd, const struct command *c)
+static int check(const struct skua_dev *dev, const struct skua_cmd *cmd, const struct command *c)
 {
 	const struct skua_cmd_hdr *hdr = &cmd->hdr;
 
-	if (!c)
+	if (!c || (c->opcode == SKUA_CMD_SET_RSS && !dev_has(dev, SKUA_F_ETH_RSS)))
 		return SKUA_CMD_BAD_OPCODE;
 	if (hdr->function || hdr->port != c->port || hdr->rsvd0 || hdr->rsvd1 ||
 	    le16toh(hdr->flags) & ~SKUA_CMD_EVENT)
@@ -284,7 +287,7 @@ bool cmdq_run(struct skua_dev *dev)
 			return false;
 		STAT_INC(dev, commands);
 		c = find(le16toh(q->cmd.hdr.opcode));
-		status = check(&q->cmd, c);
+		status = check(dev, &q->cmd, c);
 	} else {
 		c = find(le16toh(q->cmd.hdr.opcode));
 	}

@@ -50,7 +50,8 @@ struct skua_qp;
 
 #define FEATURES_OFFERED \
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
-	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC)
+	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
+	 1ull << SKUA_F_ETH_RSS)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -113,6 +114,13 @@ struct gid_entry {
 	bool set;
 };
 
+/* How received frames are spread. */
+struct rss {
+	uint8_t key[SKUA_RSS_KEY_LEN];
+	uint32_t mask;			/* entries of the table - 1 */
+	uint32_t qpn[1 << SKUA_RSS_MAX_LOG];	/* 0: the port's rx_qpn */
+};
+
 /* The command queue: registers, and the command that is being carried out in steps. */
 struct cmdq {
 	uint64_t ring_addr, cpl_addr, dbr_addr;
@@ -158,6 +166,7 @@ struct skua_dev {
 	uint32_t port_flags, mtu;
 	uint8_t mac[6], perm_mac[6];
 	uint32_t rx_qpn;
+	struct rss rss;
 	struct gid_entry gids[LIMIT_GID];
 	uint32_t gid_gen;		/* changes with the table */
 	struct link_port *port;
@@ -205,6 +214,7 @@ int cmd_query_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_set_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_query_stats(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_set_gid(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_set_rss(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_pd(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
@@ -266,6 +276,8 @@ void pd_free_all(struct skua_dev *dev);
 
 /* port.c */
 void port_reset(struct skua_dev *dev);
+/* No frames for this QP any more. */
+void port_forget_qp(struct skua_dev *dev, uint32_t qpn);
 /* Frames and trains from the wire; port.h says more. */
 
 /* qp.c */

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "core/copy.h"
+#include "core/frame.h"
 #include "core/qp.h"
+#include "roce/packet.h"
 
-#define ETH_HEADER	14
 #define FRAME_COST	256	/* of a turn, at least */
 
 static void eth_fail(struct skua_qp *qp, struct send_wqe *wqe, uint8_t status, uint8_t err)
@@ -20,36 +21,59 @@ static void eth_fail(struct skua_qp *qp, struct send_wqe *wqe, uint8_t status, u
 	qp_to_err(qp);
 }
 
+/* Fetch the frame to our own memory, and finish it. False: the WQE is no good, and has failed. */
+static bool eth_gather(struct skua_qp *qp, struct send_wqe *wqe, struct seglist *frame)
+{
+	struct skua_dev *dev = qp->dev;
+	struct seglist *src = &dev->engine->src;
+	bool csum = wqe->flags & SKUA_WQE_L4_CSUM;
+	int err;
+
+	if (csum && wqe->csum_start + wqe->csum_offset + 2u > wqe->length) {
+		eth_fail(qp, wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
+		return false;
+	}
+	if (wqe->length < FRAME_HEADER || wqe->length > dev->mtu + FRAME_OVERHEAD) {
+		eth_fail(qp, wqe, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
+		return false;
+	}
+	src->n = 0;
+	src->bytes = 0;
+	err = sq_payload(qp, wqe, 0, wqe->length, 0, src);
+	if (err) {
+		eth_fail(qp, wqe, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+		return false;
+	}
+	frame->n = 1;
+	frame->bytes = wqe->length;
+	frame->seg[0] = (struct seg){ dev->engine->bounce, wqe->length };
+	copy_segs(frame, src);
+	if (csum)
+		frame_fill_csum(dev->engine->bounce, wqe->length, wqe->csum_start,
+				wqe->csum_offset);
+	return true;
+}
+
 /* False: the wire has no room now. */
 static bool eth_send(struct skua_qp *qp, struct send_wqe *wqe)
 {
 	struct skua_dev *dev = qp->dev;
-	struct seglist *src = &dev->engine->src;
-	struct seglist frame = { .n = 1 };
-	int err;
+	struct seglist frame;
 
 	if (wqe->status) {
 		eth_fail(qp, wqe, wqe->status, wqe->vendor_err);
 		return true;
 	}
 	if (wqe->opcode == SKUA_WQE_SEND) {
-		if (wqe->length < ETH_HEADER || wqe->length > LIMIT_MTU + 18) {
-			eth_fail(qp, wqe, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
+		enum port_result r = PORT_LOST;
+
+		if (!eth_gather(qp, wqe, &frame))
 			return true;
-		}
-		src->n = 0;
-		src->bytes = 0;
-		err = sq_payload(qp, wqe, 0, wqe->length, 0, src);
-		if (err) {
-			eth_fail(qp, wqe, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
-			return true;
-		}
-		frame.bytes = wqe->length;
-		frame.seg[0] = (struct seg){ dev->engine->bounce, wqe->length };
-		copy_segs(&frame, src);
-		if (dev->port_flags & SKUA_PORT_F_ENABLE && wqe->length <= dev->mtu + 18) {
-			if (port_send_frame(dev->port, &frame) == PORT_BUSY)
-				return false;
+		if (dev->port_flags & SKUA_PORT_F_ENABLE)
+			r = port_send_frame(dev->port, &frame);
+		if (r == PORT_BUSY)
+			return false;
+		if (r == PORT_SENT) {
 			STAT_INC(dev, tx_frames);
 			STAT_ADD(dev, tx_bytes, wqe->length);
 		}
@@ -84,22 +108,81 @@ static bool wanted(const struct skua_dev *dev, const uint8_t *dmac)
 	       !memcmp(dmac, dev->mac, sizeof(dev->mac));
 }
 
+/* Is it RDMA's, and not the host's (ETH-9)? */
+static bool is_rdma(const struct skua_dev *dev, const uint8_t *frame,
+		    const struct frame_info *info)
+{
+	uint8_t gid[16];
+
+	if (!(dev->port_flags & SKUA_PORT_F_ROCE) ||
+	    frame_udp_port(frame, info) != ROCE_UDP_PORT)
+		return false;
+	frame_dgid(gid, frame, info);
+	for (unsigned int i = 0; i < LIMIT_GID; i++) {
+		const struct gid_entry *e = &dev->gids[i];
+
+		if (e->set && e->vlan == info->vlan && !memcmp(e->gid, gid, sizeof(gid)) &&
+		    (!memcmp(frame, e->mac, sizeof(e->mac)) ||
+		     !memcmp(frame, dev->mac, sizeof(dev->mac))))
+			return true;
+	}
+	return false;
+}
+
+/* The QP that takes a frame, or NULL; what there is to say of the frame goes to @cqe. */
+static struct skua_qp *receiver(const struct skua_dev *dev, const uint8_t *frame,
+				const struct frame_info *info, struct skua_cqe *cqe)
+{
+	uint32_t qpn = dev->rx_qpn, hash;
+	struct skua_qp *qp;
+
+	if (dev_has(dev, SKUA_F_ETH_CSUM)) {
+		if (info->l3_ok)
+			cqe->flags |= SKUA_CQE_L3_CSUM_OK;
+		if (frame_l4_ok(frame, info))
+			cqe->flags |= SKUA_CQE_L4_CSUM_OK;
+	}
+	if (dev_has(dev, SKUA_F_ETH_RSS) && info->ip) {
+		hash = frame_hash(frame, info, dev->rss.key);
+		cqe->rss_hash = htole32(hash);
+		if (info->proto)
+			cqe->flags |= SKUA_CQE_L4_HASH;
+		if (dev->rss.qpn[hash & dev->rss.mask])
+			qpn = dev->rss.qpn[hash & dev->rss.mask];
+	}
+	qp = numtab_get(&dev->qps, qpn);
+	return qp && qp_can_receive(qp) ? qp : NULL;
+}
+
 void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame)
 {
-	struct skua_qp *qp = numtab_get(&dev->qps, dev->rx_qpn);
+	const uint8_t *bytes = frame->seg[0].p;
 	struct seglist *dst = &dev->engine->dst;
 	struct skua_cqe cqe = { .opcode = SKUA_CQE_RECV };
+	struct frame_info info;
 	struct recv_wqe wqe;
+	struct skua_qp *qp;
 	enum rq_result r;
 	uint8_t err;
 
-	if (!dev_running(dev) || !(dev->port_flags & SKUA_PORT_F_ENABLE) || !qp ||
-	    !qp_can_receive(qp) || !wanted(dev, frame->seg[0].p) ||
-	    frame->bytes > dev->mtu + 18) {
+	if (!dev_running(dev) || !(dev->port_flags & SKUA_PORT_F_ENABLE))
+		return;
+	info = frame_parse(bytes, frame->bytes);
+	if (is_rdma(dev, bytes, &info)) {
+		/* Peers on this wire send trains: what comes as bytes is not from an RDMA NIC. */
+		STAT_INC(dev, rdma_rx_packets);
+		STAT_ADD(dev, rdma_rx_bytes, frame->bytes);
+		STAT_INC(dev, rdma_rx_bad_packet);
+		return;
+	}
+	if (!wanted(dev, bytes))
+		return;
+	if (frame->bytes > dev->mtu + FRAME_OVERHEAD) {
 		STAT_INC(dev, rx_dropped);
 		return;
 	}
-	r = rq_peek(qp, &wqe, &err);
+	qp = receiver(dev, bytes, &info, &cqe);
+	r = qp ? rq_peek(qp, &wqe, &err) : RQ_EMPTY;
 	if (r == RQ_EMPTY || r == RQ_FATAL) {
 		STAT_INC(dev, rx_no_buffer);
 		return;
@@ -112,21 +195,20 @@ void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame)
 	cqe.cookie = htole32(wqe.cookie);
 	dst->n = 0;
 	dst->bytes = 0;
-	if (r == RQ_OK) {
+	if (r == RQ_OK)
 		err = (uint8_t)rq_payload(qp, &wqe, 0, frame->bytes, dst);
-		cqe.status = err ? SKUA_CQE_LOC_PROT_ERR : SKUA_CQE_SUCCESS;
-	} else {
-		cqe.status = SKUA_CQE_LOC_QP_OP_ERR;
-	}
-	cqe.vendor_err = err;
-	if (cqe.status == SKUA_CQE_SUCCESS) {
-		cqe.vendor_err = 0;
+	if (r == RQ_OK && !err) {
 		copy_segs(dst, frame);
 		cqe.byte_len = htole32(frame->bytes);
 		STAT_INC(dev, rx_frames);
 		STAT_ADD(dev, rx_bytes, frame->bytes);
+		rq_complete(qp, &cqe);
+		return;
 	}
+	STAT_INC(dev, rx_dropped);
+	cqe.status = r == RQ_OK ? SKUA_CQE_LOC_PROT_ERR : SKUA_CQE_LOC_QP_OP_ERR;
+	cqe.vendor_err = err;
+	cqe.flags = 0;
 	rq_complete(qp, &cqe);
-	if (cqe.status != SKUA_CQE_SUCCESS)
-		qp_to_err(qp);
+	qp_to_err(qp);
 }

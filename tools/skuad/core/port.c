@@ -58,6 +58,18 @@ int cmd_query_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return cmd_output(dev, cpl, &attr, sizeof(attr));
 }
 
+/* PRT-2, ETH-13: a QP that takes frames, or none. */
+static int check_receiver(const struct skua_dev *dev, uint32_t qpn)
+{
+	const struct skua_qp *qp = numtab_get(&dev->qps, qpn);
+
+	if (!qpn)
+		return SKUA_CMD_OK;
+	if (!qp)
+		return SKUA_CMD_BAD_OBJECT;
+	return qp->type == SKUA_QPT_ETH && qp->rq_size ? SKUA_CMD_OK : SKUA_CMD_BAD_PARAM;
+}
+
 /* Neither zero nor a group address. */
 static bool is_unicast(const uint8_t *mac)
 {
@@ -71,20 +83,20 @@ int cmd_set_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	const struct skua_cmd_set_port *in = &dev->cmdq.cmd.set_port;
 	uint32_t mask = le32toh(in->mask), mtu = le32toh(in->mtu);
 	uint32_t rx_qpn = le32toh(in->rx_qpn);
-	const struct skua_qp *qp;
+	int status;
 
 	(void)cpl;
+	status = mask & SKUA_PORT_SET_RX_QP ? check_receiver(dev, rx_qpn) : SKUA_CMD_OK;
+	if (status == SKUA_CMD_BAD_OBJECT)
+		return status;
 	if (mask & ~(uint32_t)SKUA_PORT_SET_MASK || le32toh(in->flags) & ~(uint32_t)SKUA_PORT_F_MASK)
 		return SKUA_CMD_BAD_PARAM;
 	if (mask & SKUA_PORT_SET_MTU && (mtu < 68 || mtu > LIMIT_MTU))
 		return SKUA_CMD_BAD_PARAM;
 	if (mask & SKUA_PORT_SET_MAC && !is_unicast(in->mac))
 		return SKUA_CMD_BAD_PARAM;
-	if (mask & SKUA_PORT_SET_RX_QP && rx_qpn) {
-		qp = numtab_get(&dev->qps, rx_qpn);
-		if (!qp || qp->type != SKUA_QPT_ETH)
-			return SKUA_CMD_BAD_OBJECT;
-	}
+	if (status)
+		return status;
 	if (mask & SKUA_PORT_SET_FLAGS)
 		dev->port_flags = le32toh(in->flags);
 	if (mask & SKUA_PORT_SET_MTU)
@@ -130,6 +142,44 @@ int cmd_set_gid(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return SKUA_CMD_OK;
 }
 
+int cmd_set_rss(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	const struct skua_cmd_set_rss *in = &dev->cmdq.cmd.set_rss;
+	struct rss rss;
+	int worst = SKUA_CMD_OK;
+
+	(void)cpl;
+	for (unsigned int i = 0; i < 1 << SKUA_RSS_MAX_LOG; i++) {
+		int status = check_receiver(dev, le32toh(in->qpn[i]));
+
+		if (status == SKUA_CMD_BAD_OBJECT)
+			return status;
+		if (status)
+			worst = status;
+		rss.qpn[i] = le32toh(in->qpn[i]);
+	}
+	if (in->log_size > SKUA_RSS_MAX_LOG)
+		return SKUA_CMD_BAD_PARAM;
+	rss.mask = (1u << in->log_size) - 1;
+	for (unsigned int i = rss.mask + 1; i < 1 << SKUA_RSS_MAX_LOG; i++)
+		if (rss.qpn[i])
+			return SKUA_CMD_BAD_PARAM;
+	if (worst)
+		return worst;
+	memcpy(rss.key, in->key, sizeof(rss.key));
+	dev->rss = rss;
+	return SKUA_CMD_OK;
+}
+
+void port_forget_qp(struct skua_dev *dev, uint32_t qpn)
+{
+	if (dev->rx_qpn == qpn)
+		dev->rx_qpn = 0;
+	for (unsigned int i = 0; i <= dev->rss.mask; i++)
+		if (dev->rss.qpn[i] == qpn)
+			dev->rss.qpn[i] = 0;
+}
+
 /* Is the GID that the QP took at RTR still one of ours? Looked up again when the table changed. */
 static bool gid_programmed(struct skua_dev *dev, struct skua_qp *qp)
 {
@@ -151,6 +201,7 @@ void port_reset(struct skua_dev *dev)
 	dev->port_flags = 0;
 	dev->mtu = 1500;
 	dev->rx_qpn = 0;
+	dev->rss = (struct rss){ 0 };
 	memcpy(dev->mac, dev->perm_mac, sizeof(dev->mac));
 	port_set_mac(dev->port, dev->mac);
 }

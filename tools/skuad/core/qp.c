@@ -153,10 +153,10 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	timer_cancel(&dev->engine->timers, &qp->timer);
 	async_event_forget(dev, &qp->error_event);
 	async_event_forget(dev, &qp->established_event);
-	if (dev->rx_qpn == qp->number)
-		dev->rx_qpn = 0;
-	if (qp->number)
+	if (qp->number) {
+		port_forget_qp(dev, qp->number);
 		numtab_del(&dev->qps, qp->number);
+	}
 	pages_release(dev, &qp->sq);
 	pages_release(dev, &qp->rq);
 	roce_resp_free(qp);

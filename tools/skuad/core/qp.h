@@ -27,6 +27,7 @@ struct send_wqe {
 	uint32_t sq_ci;			/* index behind it */
 	uint32_t length;		/* bytes of payload */
 	uint32_t imm;			/* immediate as on the wire, or key */
+	uint16_t csum_start, csum_offset;	/* ETH with L4_CSUM */
 	uint32_t rkey;
 	uint64_t raddr;
 	uint64_t swap_add, compare;	/* atomics */

@@ -108,7 +108,11 @@ static bool bad_format(const struct skua_qp *qp, const struct wqe_format *f,
 {
 	uint32_t room = c->nblocks * (uint32_t)SKUA_WQE_BLOCK - head;
 
-	if (c->flags & ~SKUA_WQE_FLAGS || c->flags & SKUA_WQE_L4_CSUM || (c->imm_data && !f->imm))
+	if (c->flags & SKUA_WQE_L4_CSUM &&
+	    (qp->type != SKUA_QPT_ETH || !f->payload || !dev_has(qp->dev, SKUA_F_ETH_CSUM)))
+		return true;
+	if (c->flags & ~SKUA_WQE_FLAGS ||
+	    (c->imm_data && !f->imm && !(c->flags & SKUA_WQE_L4_CSUM)))
 		return true;
 	if (qp->type == SKUA_QPT_ETH && c->flags & (SKUA_WQE_SOLICITED | SKUA_WQE_FENCE))
 		return true;
@@ -164,6 +168,10 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 		wqe->imm = le32toh(c->inv_key);
 	else
 		wqe->imm = c->imm_data;
+	if (c->flags & SKUA_WQE_L4_CSUM) {
+		wqe->csum_start = le16toh(c->csum_start);
+		wqe->csum_offset = le16toh(c->csum_offset);
+	}
 }
 
 /*

@@ -377,7 +377,7 @@ enum port_result port_send_frame(struct link_port *port, const struct seglist *f
 	if (port->capture)
 		capture_frame(port->capture, true, wall_ns(), frame);
 	if (to)
-		return to == port ? PORT_LOST : send_frame_to(port, to, frame);
+		return to == port ? PORT_SENT : send_frame_to(port, to, frame);
 	/* Groups and strangers: everybody hears it; who has no room misses it. */
 	for (to = port->wire->ports; to; to = to->next)
 		if (to != port)

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "core/frame.h"
+
+#include <endian.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "skua/cmd.h"
+
+#define ETHERTYPE_IPV4	0x0800
+#define ETHERTYPE_IPV6	0x86dd
+#define ETHERTYPE_VLAN	0x8100
+
+#define IPV4_HEADER	20
+#define IPV6_HEADER	40
+#define IPV4_FRAGMENT	0x3fff		/* more to come, or not the first */
+#define TCP_HEADER	20
+#define UDP_HEADER	8
+#define UDP_CSUM	6		/* offset of the checksum in the header */
+#define PORTS		4		/* bytes of both */
+
+static uint16_t get16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static uint16_t fold(uint64_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+/*
+ * The ones' complement sum, in the byte order of this machine: it is the same sum in either,
+ * with its bytes swapped.
+ */
+static uint64_t sum(const uint8_t *p, size_t len)
+{
+	uint64_t sum = 0;
+	uint8_t rest[4] = { 0 };
+	uint32_t word;
+
+	for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		sum += word;
+	}
+	memcpy(rest, p, len);
+	memcpy(&word, rest, sizeof(word));
+	return fold(sum + word);
+}
+
+static size_t addrs_len(const struct frame_info *info)
+{
+	return info->ip == 4 ? 8 : 32;
+}
+
+/* TCP or UDP of @len bytes stands at @l4. */
+static void parse_l4(struct frame_info *info, uint8_t proto, size_t l4, size_t len)
+{
+	if (len < (proto == IPPROTO_TCP ? TCP_HEADER : UDP_HEADER) ||
+	    (proto != IPPROTO_TCP && proto != IPPROTO_UDP))
+		return;
+	info->proto = proto;
+	info->l4 = (uint16_t)l4;
+	info->l4_len = (uint16_t)len;
+}
+
+static void parse_ipv4(struct frame_info *info, const uint8_t *frame, size_t at, size_t len)
+{
+	const uint8_t *ip = frame + at;
+	size_t header, total;
+
+	if (len - at < IPV4_HEADER || ip[0] >> 4 != 4)
+		return;
+	header = (ip[0] & 15) * 4u;
+	total = get16(ip + 2);
+	if (header < IPV4_HEADER || total < header || total > len - at)
+		return;
+	info->ip = 4;
+	info->addrs = (uint16_t)(at + 12);
+	info->l3_ok = sum(ip, header) == 0xffff;
+	if (!(get16(ip + 6) & IPV4_FRAGMENT))
+		parse_l4(info, ip[9], at + header, total - header);
+}
+
+static void parse_ipv6(struct frame_info *info, const uint8_t *frame, size_t at, size_t len)
+{
+	const uint8_t *ip = frame + at;
+
+	if (len - at < IPV6_HEADER || ip[0] >> 4 != 6 || get16(ip + 4) > len - at - IPV6_HEADER)
+		return;
+	info->ip = 6;
+	info->addrs = (uint16_t)(at + 8);
+	parse_l4(info, ip[6], at + IPV6_HEADER, get16(ip + 4));
+}
+
+struct frame_info frame_parse(const uint8_t *frame, size_t len)
+{
+	struct frame_info info = { .vlan = SKUA_VLAN_NONE };
+	size_t at = FRAME_HEADER;
+	uint16_t type = get16(frame + 12);
+
+	if (type == ETHERTYPE_VLAN) {
+		if (len < FRAME_OVERHEAD)
+			return info;
+		info.vlan = get16(frame + 14) & 0xfff;
+		type = get16(frame + 16);
+		at = FRAME_OVERHEAD;
+	}
+	if (type == ETHERTYPE_IPV4)
+		parse_ipv4(&info, frame, at, len);
+	else if (type == ETHERTYPE_IPV6)
+		parse_ipv6(&info, frame, at, len);
+	return info;
+}
+
+bool frame_l4_ok(const uint8_t *frame, const struct frame_info *info)
+{
+	const uint8_t *l4 = frame + info->l4;
+	uint64_t pseudo;
+
+	if (!info->proto)
+		return false;
+	if (info->proto == IPPROTO_UDP &&
+	    (get16(l4 + 4) != info->l4_len || !get16(l4 + UDP_CSUM)))
+		return false;
+	pseudo = sum(frame + info->addrs, addrs_len(info)) + htobe16(info->proto) +
+		 htobe16(info->l4_len);
+	return fold(pseudo + sum(l4, info->l4_len)) == 0xffff;
+}
+
+uint16_t frame_udp_port(const uint8_t *frame, const struct frame_info *info)
+{
+	return info->proto == IPPROTO_UDP ? get16(frame + info->l4 + 2) : 0;
+}
+
+void frame_dgid(uint8_t gid[16], const uint8_t *frame, const struct frame_info *info)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (info->ip == 6) {
+		memcpy(gid, frame + info->addrs + 16, 16);
+		return;
+	}
+	memcpy(gid, mapped, sizeof(mapped));
+	memcpy(gid + sizeof(mapped), frame + info->addrs + 4, 4);
+}
+
+void frame_fill_csum(uint8_t *frame, size_t len, size_t start, size_t offset)
+{
+	uint16_t csum = (uint16_t)~sum(frame + start, len - start);
+
+	if (!csum)
+		csum = 0xffff;
+	memcpy(frame + start + offset, &csum, sizeof(csum));
+}
+
+static uint32_t toeplitz(uint32_t hash, const uint8_t *p, size_t len, const uint8_t *key)
+{
+	uint64_t window;
+
+	for (size_t i = 0; i < len; i++) {
+		memcpy(&window, key + i, sizeof(window));
+		window = be64toh(window);
+		for (unsigned int bit = 0; bit < 8; bit++)
+			if (p[i] & 0x80 >> bit)
+				hash ^= (uint32_t)(window >> (32 - bit));
+	}
+	return hash;
+}
+
+uint32_t frame_hash(const uint8_t *frame, const struct frame_info *info, const uint8_t *key)
+{
+	uint8_t padded[SKUA_RSS_KEY_LEN + 8] = { 0 };
+	uint32_t hash;
+
+	if (!info->ip)
+		return 0;
+	/* Eight bytes of the key are read at a time, of which the last are not used. */
+	memcpy(padded, key, SKUA_RSS_KEY_LEN);
+	hash = toeplitz(0, frame + info->addrs, addrs_len(info), padded);
+	if (info->proto)
+		hash = toeplitz(hash, frame + info->l4, PORTS, padded + addrs_len(info));
+	return hash;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Ethernet frames as bytes: what the headers say, checksums, and the hash that spreads flows
+ * (manual: Ethernet). A frame lies in one piece of our own memory, so that it does not change
+ * while it is looked at.
+ */
+#ifndef SKUAD_CORE_FRAME_H
+#define SKUAD_CORE_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FRAME_HEADER		14	/* bytes of the Ethernet header */
+#define FRAME_OVERHEAD		18	/* and of a VLAN tag; the MTU counts neither */
+
+struct frame_info {
+	uint8_t ip;			/* 4, 6; 0: neither, or cut short: the rest says nothing */
+	uint8_t proto;			/* TCP or UDP, if whole header and ports are there; else 0 */
+	bool l3_ok;			/* the checksum of the IPv4 header is right */
+	uint16_t vlan;			/* 802.1Q id, or SKUA_VLAN_NONE */
+	uint16_t addrs;			/* offset of the addresses, the source's first */
+	uint16_t l4;			/* offset of the TCP or UDP header */
+	uint16_t l4_len;		/* its bytes with those behind it, as IP says */
+};
+
+struct frame_info frame_parse(const uint8_t *frame, size_t len);
+
+/* The checksum of TCP or UDP is there and right. */
+bool frame_l4_ok(const uint8_t *frame, const struct frame_info *info);
+
+/* The UDP destination port; 0: it is not UDP. */
+uint16_t frame_udp_port(const uint8_t *frame, const struct frame_info *info);
+
+/* The destination address as a GID. */
+void frame_dgid(uint8_t gid[16], const uint8_t *frame, const struct frame_info *info);
+
+/* Complete the checksum from @start on, at @start + @offset, which lie in the frame. */
+void frame_fill_csum(uint8_t *frame, size_t len, size_t start, size_t offset);
+
+/* Toeplitz's hash of addresses and ports with a key of SKUA_RSS_KEY_LEN bytes; 0: none. */
+uint32_t frame_hash(const uint8_t *frame, const struct frame_info *info, const uint8_t *key);
+
+#endif /* SKUAD_CORE_FRAME_H */
