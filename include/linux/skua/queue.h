@@ -103,6 +103,14 @@ static inline void skua_wqe_begin(struct skua_sq *sq, struct skua_wqe *wqe, u8 o
 	wqe->ctrl->cookie = cpu_to_le32(skua_sq_slot(sq));
 }
 
+/* ETH: fill in the checksum from @start on, at @start + @offset (ETH-5). */
+static inline void skua_wqe_set_csum(struct skua_wqe *wqe, u16 start, u16 offset)
+{
+	wqe->ctrl->flags |= SKUA_WQE_L4_CSUM;
+	wqe->ctrl->csum_start = cpu_to_le16(start);
+	wqe->ctrl->csum_offset = cpu_to_le16(offset);
+}
+
 static inline void skua_wqe_add_rdma(struct skua_wqe *wqe, u64 raddr, u32 rkey)
 {
 	struct skua_wqe_rdma *rdma = skua_wqe_segment(wqe);

@@ -109,6 +109,15 @@ int skua_cmd_set_port(struct skua_nic *nic, const struct skua_cmd_set_port *set)
 	return skua_cmdq_exec(nic, &cmd, NULL, 0, NULL);
 }
 
+int skua_cmd_set_rss(struct skua_nic *nic, const struct skua_cmd_set_rss *rss)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin_port(&cmd, SKUA_CMD_SET_RSS);
+	cmd.set_rss = *rss;
+	return skua_cmdq_exec(nic, &cmd, NULL, 0, NULL);
+}
+
 int skua_cmd_query_stats(struct skua_dev *dev, struct skua_stats *stats)
 {
 	struct skua_cmd cmd;

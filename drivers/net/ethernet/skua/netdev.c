@@ -1,333 +1,194 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The netdev: up and down, NAPI, settings. Frames are sent in tx.c and received in rx.c.
+ * The netdev: up and down, and its settings.
  *
- * Going up: rings, CQ, QP, receives posted, RESET to RTS, then the port is told where frames
- * go. Going down is the reverse; destroying the QP is the fence after which buffers are freed.
+ * Going up: channels are made (channel.c), then the port is told where frames go, then it is
+ * enabled. Going down is the reverse.
  */
+#include <linux/cpumask.h>
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
-#include <net/netdev_queues.h>
+#include <linux/slab.h>
 
 #include <linux/skua/command.h>
 
 #include "eth.h"
-
-/* Completion vector of the rings. */
-#define SKUA_ETH_VECTOR	0
 
 static struct skua_eth *skua_eth(struct skua_nic *nic)
 {
 	return nic->dev.netdev ? netdev_priv(nic->dev.netdev) : NULL;
 }
 
-/* CQ */
+/* Channels in use */
 
-static void skua_eth_comp(struct skua_cq_watch *watch)
+int skua_eth_set_rss(struct skua_eth *eth)
 {
-	struct skua_eth *eth = container_of(watch, struct skua_eth, cq_watch);
-
-	napi_schedule(&eth->napi);
-}
-
-static void skua_eth_cq_error(struct skua_cq_watch *watch)
-{
-	struct skua_eth *eth = container_of(watch, struct skua_eth, cq_watch);
-
-	schedule_work(&eth->restart);
-}
-
-static int skua_eth_create_cq(struct skua_eth *eth)
-{
-	struct skua_dev *dev = &eth->nic->dev;
-	struct skua_pagelist ring;
-	struct skua_cq_params params = {
-		.vector = SKUA_ETH_VECTOR,
-		.ring = &ring,
-	};
-	u32 size;
-	int err;
-
-	/* A CQE for each WQE and each receive that can be outstanding: it cannot overflow. */
-	size = roundup_pow_of_two(eth->tx.sq.blocks + eth->rx.rq.size);
-	if (size > dev->limits.max_cqe)
-		return -EINVAL;
-	err = skua_mem_alloc(dev, &eth->cq_mem, size * sizeof(struct skua_cqe));
-	if (err)
-		return err;
-	memset(&eth->cq, 0, sizeof(eth->cq));
-	eth->cq.buf = eth->cq_mem.va;
-	eth->cq.size = size;
-	eth->cq.dbr = skua_dbr_alloc(dev, &eth->cq_dbr);
-	if (!eth->cq.dbr) {
-		err = -ENOMEM;
-		goto err_mem;
-	}
-
-	skua_mem_describe(&eth->cq_mem, &ring);
-	params.log_size = ilog2(size);
-	params.dbr = eth->cq_dbr;
-	err = skua_cmd_create_cq(dev, &params, &eth->cq_watch.cqn);
-	if (err)
-		goto err_dbr;
-
-	eth->cq_watch.comp = skua_eth_comp;
-	eth->cq_watch.error = skua_eth_cq_error;
-	eth->cq_watch.vector = SKUA_ETH_VECTOR;
-	err = skua_cq_watch(dev, &eth->cq_watch);
-	if (err)
-		goto err_destroy;
-	return 0;
-
-err_destroy:
-	skua_cmd_destroy_cq(dev, eth->cq_watch.cqn);
-err_dbr:
-	skua_dbr_free(dev, eth->cq.dbr, eth->cq_dbr);
-err_mem:
-	skua_mem_free(dev, &eth->cq_mem);
-	return err;
-}
-
-static void skua_eth_destroy_cq(struct skua_eth *eth)
-{
-	struct skua_dev *dev = &eth->nic->dev;
-
-	skua_cmd_destroy_cq(dev, eth->cq_watch.cqn);
-	skua_cq_unwatch(dev, &eth->cq_watch);
-	skua_dbr_free(dev, eth->cq.dbr, eth->cq_dbr);
-	skua_mem_free(dev, &eth->cq_mem);
-}
-
-/* QP */
-
-static void skua_eth_qp_event(struct skua_qp_watch *watch, u8 type)
-{
-	struct skua_eth *eth = container_of(watch, struct skua_eth, qp_watch);
-
-	schedule_work(&eth->restart);
-}
-
-static int skua_eth_create_qp(struct skua_eth *eth)
-{
-	struct skua_dev *dev = &eth->nic->dev;
-	struct skua_pagelist sq, rq;
-	struct skua_qp_params params = {
-		.type = SKUA_QPT_ETH,
-		.privileged = true,
-		.pdn = eth->pdn,
-		.send_cqn = eth->cq_watch.cqn,
-		.recv_cqn = eth->cq_watch.cqn,
-		.sq = &sq,
-		.sq_dbr = eth->tx.dbr,
-		.log_sq_blocks = ilog2(eth->tx.sq.blocks),
-		.log_rq_size = ilog2(eth->rx.rq.size),
-		.log_rq_stride = eth->rx.rq.log_stride,
-		.rq = &rq,
-		.rq_dbr = eth->rx.dbr,
-	};
-	int err;
-
-	skua_mem_describe(&eth->tx.mem, &sq);
-	skua_mem_describe(&eth->rx.mem, &rq);
-	err = skua_cmd_create_qp(dev, &params, &eth->qp_watch.qpn);
-	if (err)
-		return err;
-	eth->qp_watch.event = skua_eth_qp_event;
-	err = skua_qp_watch(dev, &eth->qp_watch);
-	if (err)
-		skua_cmd_destroy_qp(dev, eth->qp_watch.qpn);
-	return err;
-}
-
-static void skua_eth_destroy_qp(struct skua_eth *eth)
-{
-	struct skua_dev *dev = &eth->nic->dev;
-
-	skua_cmd_destroy_qp(dev, eth->qp_watch.qpn);
-	skua_qp_unwatch(dev, &eth->qp_watch);
-}
-
-static int skua_eth_start_qp(struct skua_eth *eth)
-{
-	static const u8 states[] = { SKUA_QPS_INIT, SKUA_QPS_RTR, SKUA_QPS_RTS };
-	struct skua_qp_attr attr = {};
+	struct skua_cmd_set_rss rss = { .log_size = SKUA_RSS_MAX_LOG };
 	unsigned int i;
-	int err;
 
-	for (i = 0; i < ARRAY_SIZE(states); i++) {
-		attr.state = states[i];
-		err = skua_cmd_modify_qp(&eth->nic->dev, eth->qp_watch.qpn, SKUA_QP_ATTR_STATE,
-					 &attr);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-/* Receiving and completing */
-
-static void skua_eth_complete(struct skua_eth *eth, const struct skua_cqe *cqe, int budget)
-{
-	u32 sq_ci = le32_to_cpu(cqe->sq_ci);
-
-	if (unlikely(cqe->status != SKUA_CQE_SUCCESS && cqe->status != SKUA_CQE_WR_FLUSH_ERR)) {
-		if (net_ratelimit())
-			netdev_err(eth->netdev, "%s failed, status %u, cause %u: restarting\n",
-				   cqe->opcode & SKUA_CQE_OPCODE_RECV ? "receive" : "send",
-				   cqe->status, cqe->vendor_err);
-		schedule_work(&eth->restart);
-	}
-	if (cqe->opcode & SKUA_CQE_OPCODE_RECV)
-		skua_rx_complete(eth, cqe);
-	else if (sq_ci - eth->tx.sq.ci <= READ_ONCE(eth->tx.sq.pi) - eth->tx.sq.ci)
-		skua_tx_complete(eth, sq_ci, budget);
-	else
-		skua_health_dead(eth->nic, "it completed a frame that was not sent");
-}
-
-static int skua_eth_poll(struct napi_struct *napi, int budget)
-{
-	struct skua_eth *eth = container_of(napi, struct skua_eth, napi);
-	struct skua_dev *dev = &eth->nic->dev;
-	unsigned int sent_budget = eth->tx.sq.blocks;
-	struct skua_cqe *cqe;
-	int received = 0;
-	bool filled;
-
-	/* Netpoll wants frames sent, not received; the CQ does not tell before it is polled. */
-	if (!budget)
+	if (!skua_has(&eth->nic->dev, SKUA_F_ETH_RSS) || !eth->channels)
 		return 0;
+	memcpy(rss.key, eth->rss_key, sizeof(rss.key));
+	for (i = 0; i < SKUA_RSS_TABLE_LEN; i++) {
+		struct skua_channel *ch = &eth->channels->channel[eth->rss_table[i]];
 
-	while (received < budget && sent_budget && (cqe = skua_cq_peek(&eth->cq))) {
-		if (cqe->opcode & SKUA_CQE_OPCODE_RECV)
-			received++;
-		else
-			sent_budget--;
-		skua_eth_complete(eth, cqe, budget);
-		eth->cq.ci++;
+		rss.qpn[i] = cpu_to_le32(ch->qp_watch.qpn);
 	}
-	skua_cq_publish(&eth->cq);
-	filled = skua_rx_fill(eth);
-	if (received == budget || !sent_budget || !filled)
-		return budget;
-
-	if (napi_complete_done(napi, received) &&
-	    skua_cq_arm(dev, &eth->cq, eth->cq_watch.cqn, SKUA_CQ_ARM_NEXT))
-		napi_schedule(napi);
-	return received;
+	return skua_cmd_set_rss(eth->nic, &rss);
 }
 
-/* Up and down */
-
-static int skua_eth_up(struct skua_eth *eth)
+void skua_eth_spread_evenly(struct skua_eth *eth, u32 channels)
 {
+	unsigned int i;
+
+	for (i = 0; i < SKUA_RSS_TABLE_LEN; i++)
+		eth->rss_table[i] = ethtool_rxfh_indir_default(i, channels);
+}
+
+/* Each channel sends what comes from the CPU that its interrupts go to. */
+static void skua_eth_set_xps(struct skua_eth *eth)
+{
+	int node = dev_to_node(skua_nic_device(eth->nic));
+	u32 i;
+
+	for (i = 0; i < eth->config.channels; i++)
+		netif_set_xps_queue(eth->netdev, cpumask_of(cpumask_local_spread(i, node)), i);
+}
+
+/* Use @channels, whose configuration is in force already. On error none are in use. */
+static int skua_eth_start(struct skua_eth *eth, struct skua_channels *channels)
+{
+	struct net_device *netdev = eth->netdev;
+	struct skua_nic *nic = eth->nic;
+	u32 i;
 	int err;
 
-	err = skua_tx_alloc(eth);
+	skua_eth_set_xps(eth);
+	for (i = 0; i < channels->num; i++)
+		netdev_tx_reset_queue(netdev_get_tx_queue(netdev, i));
+	eth->channels = channels;
+	err = skua_port_set_mtu(nic, eth->config.mtu);
 	if (err)
-		goto err_tx;
-	err = skua_rx_alloc(eth);
+		goto err_channels;
+	err = skua_port_set_mac(nic, netdev->dev_addr);
 	if (err)
-		goto err_rx;
-	err = skua_eth_create_cq(eth);
+		goto err_channels;
+	err = skua_port_set_rx_qp(nic, channels->channel[0].qp_watch.qpn);
 	if (err)
-		goto err_rx;
-	err = skua_eth_create_qp(eth);
+		goto err_channels;
+	err = skua_eth_set_rss(eth);
 	if (err)
-		goto err_cq;
-	if (!skua_rx_fill(eth)) {
-		err = -ENOMEM;
-		goto err_qp;
-	}
-	err = skua_eth_start_qp(eth);
+		goto err_channels;
+	skua_channels_enable(channels);
+	err = skua_port_update_flags(nic, SKUA_PORT_F_ENABLE, SKUA_PORT_F_ENABLE);
 	if (err)
-		goto err_qp;
-	err = skua_port_set_mtu(eth->nic, eth->netdev->mtu);
-	if (err)
-		goto err_qp;
-	err = skua_port_set_mac(eth->nic, eth->netdev->dev_addr);
-	if (err)
-		goto err_qp;
-	err = skua_port_set_rx_qp(eth->nic, eth->qp_watch.qpn);
-	if (err)
-		goto err_qp;
-	err = skua_port_update_flags(eth->nic, SKUA_PORT_F_ENABLE, SKUA_PORT_F_ENABLE);
-	if (err)
-		goto err_rx_qp;
+		goto err_napi;
+	netif_tx_start_all_queues(netdev);
 	return 0;
 
-err_rx_qp:
-	skua_port_set_rx_qp(eth->nic, 0);
-err_qp:
-	skua_eth_destroy_qp(eth);
-err_cq:
-	skua_eth_destroy_cq(eth);
-err_rx:
-	skua_rx_free(eth);
-err_tx:
-	skua_tx_free(eth);
+err_napi:
+	skua_channels_disable(channels);
+err_channels:
+	eth->channels = NULL;
 	return err;
 }
 
-static void skua_eth_down(struct skua_eth *eth)
+/* No frame is on its way into a ring any more, nor will be. */
+static void skua_eth_stop_tx(struct skua_eth *eth)
 {
+	struct net_device *netdev = eth->netdev;
+	unsigned int i;
+
+	netif_tx_disable(netdev);
+	/* Else the watchdog might think that a queue which is stopped has been so for long. */
+	for (i = 0; i < netdev->real_num_tx_queues; i++)
+		txq_trans_cond_update(netdev_get_tx_queue(netdev, i));
+}
+
+/* The reverse of skua_eth_start(), and the end of the channels; no frames are being sent. */
+static void skua_eth_stop(struct skua_eth *eth)
+{
+	struct skua_channels *channels = eth->channels;
+
 	skua_port_update_flags(eth->nic, SKUA_PORT_F_ENABLE, 0);
-	skua_port_set_rx_qp(eth->nic, 0);
-	skua_eth_destroy_qp(eth);
-	skua_eth_destroy_cq(eth);
-	skua_rx_free(eth);
-	skua_tx_free(eth);
+	skua_channels_disable(channels);
+	eth->channels = NULL;
+	skua_channels_destroy(channels);
+}
+
+int skua_eth_reconfigure(struct skua_eth *eth, const struct skua_eth_config *config)
+{
+	bool respread = eth->config.channels != config->channels;
+	struct net_device *netdev = eth->netdev;
+	struct skua_channels *channels = NULL;
+	int err;
+
+	ASSERT_RTNL();
+	if (eth->channels) {
+		channels = skua_channels_create(eth, config);
+		if (IS_ERR(channels))
+			return PTR_ERR(channels);
+		skua_eth_stop_tx(eth);
+	}
+	err = netif_set_real_num_queues(netdev, config->channels, config->channels);
+	if (err) {
+		skua_channels_destroy(channels);
+		if (eth->channels)
+			netif_tx_wake_all_queues(netdev);
+		return err;
+	}
+
+	if (channels)
+		skua_eth_stop(eth);
+	eth->config = *config;
+	if (respread)
+		skua_eth_spread_evenly(eth, config->channels);
+	if (!channels)
+		return 0;
+	err = skua_eth_start(eth, channels);
+	if (err)
+		skua_channels_destroy(channels);
+	return err;
+}
+
+/* A queue that failed is made anew: WQEs in it are lost, as on any wire. */
+static void skua_eth_restart_work(struct work_struct *work)
+{
+	struct skua_eth *eth = container_of(work, struct skua_eth, restart);
+
+	rtnl_lock();
+	if (eth->channels && skua_dev_alive(&eth->nic->dev) &&
+	    skua_eth_reconfigure(eth, &eth->config))
+		netdev_err(eth->netdev, "cannot be brought up again\n");
+	rtnl_unlock();
 }
 
 static int skua_open(struct net_device *netdev)
 {
 	struct skua_eth *eth = netdev_priv(netdev);
+	struct skua_channels *channels;
 	int err;
 
-	err = skua_eth_up(eth);
+	channels = skua_channels_create(eth, &eth->config);
+	if (IS_ERR(channels))
+		return PTR_ERR(channels);
+	err = skua_eth_start(eth, channels);
 	if (err)
-		return err;
-	napi_enable(&eth->napi);
-	/* Arms the CQ when it has found nothing. */
-	local_bh_disable();
-	napi_schedule(&eth->napi);
-	local_bh_enable();
-	eth->up = true;
-	netif_start_queue(netdev);
-	skua_netdev_link_changed(eth->nic);
-	return 0;
+		skua_channels_destroy(channels);
+	return err;
 }
 
 static int skua_stop(struct net_device *netdev)
 {
 	struct skua_eth *eth = netdev_priv(netdev);
 
-	/* It may be down already, if a change of MTU failed halfway. */
-	if (!eth->up)
-		return 0;
-	eth->up = false;
-	netif_tx_disable(netdev);
-	netif_carrier_off(netdev);
-	napi_disable(&eth->napi);
-	skua_eth_down(eth);
+	skua_eth_stop_tx(eth);
+	/* There are none if they were to be made anew and the device had died. */
+	if (eth->channels)
+		skua_eth_stop(eth);
 	return 0;
-}
-
-/* A queue that failed is built anew: WQEs in it are lost, as on any wire. */
-static void skua_eth_restart_work(struct work_struct *work)
-{
-	struct skua_eth *eth = container_of(work, struct skua_eth, restart);
-	struct net_device *netdev = eth->netdev;
-
-	rtnl_lock();
-	if (netif_running(netdev) && skua_dev_alive(&eth->nic->dev)) {
-		dev_close(netdev);
-		if (dev_open(netdev, NULL))
-			netdev_err(netdev, "cannot be brought up again\n");
-	}
-	rtnl_unlock();
 }
 
 void skua_netdev_link_changed(struct skua_nic *nic)
@@ -335,7 +196,7 @@ void skua_netdev_link_changed(struct skua_nic *nic)
 	struct skua_eth *eth = skua_eth(nic);
 	struct skua_port_attr attr;
 
-	if (!eth || !netif_running(eth->netdev))
+	if (!eth)
 		return;
 	/* The state of now, not that of the event: events may be merged or late. */
 	if (skua_cmd_query_port(&nic->dev, &attr))
@@ -354,6 +215,13 @@ void skua_netdev_dead(struct skua_nic *nic)
 		netif_carrier_off(eth->netdev);
 }
 
+/* Without spreading, one channel would get all frames. */
+static u32 skua_netdev_max_channels(struct skua_dev *dev)
+{
+	return skua_has(dev, SKUA_F_ETH_RSS) ?
+		min_t(u32, dev->num_comp_vectors, SKUA_RSS_TABLE_LEN) : 1;
+}
+
 void skua_netdev_detach(struct skua_nic *nic)
 {
 	struct skua_eth *eth = skua_eth(nic);
@@ -367,6 +235,19 @@ void skua_netdev_detach(struct skua_nic *nic)
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 }
 
+/* The device may have fewer vectors now. */
+static int skua_eth_adapt(struct skua_eth *eth)
+{
+	struct skua_eth_config config = eth->config;
+
+	eth->max_channels = min(eth->netdev->num_tx_queues,
+				skua_netdev_max_channels(&eth->nic->dev));
+	if (config.channels <= eth->max_channels)
+		return 0;
+	config.channels = eth->max_channels;
+	return skua_eth_reconfigure(eth, &config);
+}
+
 int skua_netdev_attach(struct skua_nic *nic)
 {
 	struct skua_eth *eth = skua_eth(nic);
@@ -376,31 +257,33 @@ int skua_netdev_attach(struct skua_nic *nic)
 	if (err)
 		return err;
 	rtnl_lock();
-	if (netif_running(eth->netdev))
+	err = skua_eth_adapt(eth);
+	if (!err && netif_running(eth->netdev))
 		err = skua_open(eth->netdev);
 	if (!err)
 		netif_device_attach(eth->netdev);
 	rtnl_unlock();
-	if (err)
+	if (err) {
 		skua_cmd_destroy_pd(&nic->dev, eth->pdn);
-	else
-		queue_work(nic->wq, &eth->rx_mode);
-	return err;
+		return err;
+	}
+	queue_work(nic->wq, &eth->rx_mode);
+	skua_netdev_link_changed(nic);
+	return 0;
 }
 
 /* Settings */
 
 static int skua_change_mtu(struct net_device *netdev, int mtu)
 {
-	bool running = netif_running(netdev);
-	int err = 0;
+	struct skua_eth *eth = netdev_priv(netdev);
+	struct skua_eth_config config = eth->config;
+	int err;
 
-	/* Receives are as long as the MTU asks for. */
-	if (running)
-		skua_stop(netdev);
-	WRITE_ONCE(netdev->mtu, mtu);
-	if (running)
-		err = skua_open(netdev);
+	config.mtu = mtu;
+	err = skua_eth_reconfigure(eth, &config);
+	if (!err)
+		WRITE_ONCE(netdev->mtu, mtu);
 	return err;
 }
 
@@ -446,9 +329,25 @@ static void skua_tx_timeout(struct net_device *netdev, unsigned int txqueue)
 {
 	struct skua_eth *eth = netdev_priv(netdev);
 
-	netdev_warn(netdev, "a frame was not sent in time\n");
+	netdev_warn(netdev, "a frame of queue %u was not sent in time\n", txqueue);
 	skua_health_check(eth->nic);
 	schedule_work(&eth->restart);
+}
+
+static void skua_get_stats64(struct net_device *netdev, struct rtnl_link_stats64 *stats)
+{
+	struct skua_eth *eth = netdev_priv(netdev);
+	u64 frames, bytes;
+	u32 i;
+
+	for (i = 0; i < netdev->num_tx_queues; i++) {
+		skua_eth_counted(&eth->counts[i].tx, &frames, &bytes);
+		stats->tx_packets += frames;
+		stats->tx_bytes += bytes;
+		skua_eth_counted(&eth->counts[i].rx, &frames, &bytes);
+		stats->rx_packets += frames;
+		stats->rx_bytes += bytes;
+	}
 }
 
 static const struct net_device_ops skua_netdev_ops = {
@@ -460,12 +359,26 @@ static const struct net_device_ops skua_netdev_ops = {
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_change_mtu = skua_change_mtu,
 	.ndo_tx_timeout = skua_tx_timeout,
+	.ndo_get_stats64 = skua_get_stats64,
 };
+
+static netdev_features_t skua_netdev_features(struct skua_dev *dev)
+{
+	netdev_features_t features = NETIF_F_SG;
+
+	if (skua_has(dev, SKUA_F_ETH_CSUM))
+		features |= NETIF_F_HW_CSUM | NETIF_F_RXCSUM;
+	if (skua_has(dev, SKUA_F_ETH_RSS))
+		features |= NETIF_F_RXHASH;
+	return features;
+}
 
 static int skua_netdev_setup(struct skua_eth *eth)
 {
+	struct skua_limits *limits = &eth->nic->dev.limits;
 	struct net_device *netdev = eth->netdev;
 	struct skua_port_attr attr;
+	unsigned int i;
 	int err;
 
 	err = skua_cmd_query_port(&eth->nic->dev, &attr);
@@ -474,10 +387,11 @@ static int skua_netdev_setup(struct skua_eth *eth)
 
 	netdev->netdev_ops = &skua_netdev_ops;
 	netdev->ethtool_ops = &skua_ethtool_ops;
-	netdev->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS;
-	netdev->hw_features = NETIF_F_SG | NETIF_F_RXCSUM;
+	netdev->hw_features = skua_netdev_features(&eth->nic->dev);
 	netdev->features = netdev->hw_features | NETIF_F_HIGHDMA;
-	netdev->vlan_features = NETIF_F_SG | NETIF_F_HIGHDMA;
+	netdev->vlan_features = netdev->hw_features & (NETIF_F_SG | NETIF_F_HW_CSUM);
+	netdev->vlan_features |= NETIF_F_HIGHDMA;
+	netdev->hw_enc_features = netdev->vlan_features;
 	netdev->watchdog_timeo = 10 * HZ;
 	netdev->min_mtu = ETH_MIN_MTU;
 	netdev->max_mtu = le32_to_cpu(attr.max_mtu);
@@ -486,25 +400,48 @@ static int skua_netdev_setup(struct skua_eth *eth)
 	else
 		eth_hw_addr_random(netdev);
 	netif_carrier_off(netdev);
-	return 0;
+
+	eth->config.mtu = netdev->mtu;
+	eth->config.channels = min_t(u32, eth->max_channels, netif_get_num_default_rss_queues());
+	eth->config.tx_blocks = min_t(u32, SKUA_TX_BLOCKS,
+				      rounddown_pow_of_two(limits->max_sq_blocks));
+	eth->config.rx_entries = min_t(u32, SKUA_RX_ENTRIES,
+				       rounddown_pow_of_two(limits->max_rq_entries));
+	netdev_rss_key_fill(eth->rss_key, sizeof(eth->rss_key));
+	skua_eth_spread_evenly(eth, eth->config.channels);
+	/* Those that are not in use stay stopped. */
+	for (i = 0; i < netdev->num_tx_queues; i++)
+		netif_tx_stop_queue(netdev_get_tx_queue(netdev, i));
+	return netif_set_real_num_queues(netdev, eth->config.channels, eth->config.channels);
 }
 
 int skua_netdev_create(struct skua_nic *nic)
 {
+	u32 max_channels = skua_netdev_max_channels(&nic->dev);
 	struct net_device *netdev;
 	struct skua_eth *eth;
+	u32 i;
 	int err;
 
-	netdev = alloc_etherdev(sizeof(*eth));
+	netdev = alloc_etherdev_mq(sizeof(*eth), max_channels);
 	if (!netdev)
 		return -ENOMEM;
 	SET_NETDEV_DEV(netdev, skua_nic_device(nic));
 	eth = netdev_priv(netdev);
 	eth->nic = nic;
 	eth->netdev = netdev;
+	eth->max_channels = max_channels;
 	INIT_WORK(&eth->rx_mode, skua_rx_mode_work);
 	INIT_WORK(&eth->restart, skua_eth_restart_work);
-	netif_napi_add(netdev, &eth->napi, skua_eth_poll);
+	eth->counts = kcalloc(max_channels, sizeof(*eth->counts), GFP_KERNEL);
+	if (!eth->counts) {
+		err = -ENOMEM;
+		goto err_free;
+	}
+	for (i = 0; i < max_channels; i++) {
+		u64_stats_init(&eth->counts[i].tx.sync);
+		u64_stats_init(&eth->counts[i].rx.sync);
+	}
 
 	err = skua_netdev_setup(eth);
 	if (err)
@@ -516,12 +453,14 @@ int skua_netdev_create(struct skua_nic *nic)
 	err = register_netdev(netdev);
 	if (err)
 		goto err_pd;
+	skua_netdev_link_changed(nic);
 	return 0;
 
 err_pd:
 	nic->dev.netdev = NULL;
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 err_free:
+	kfree(eth->counts);
 	free_netdev(netdev);
 	dev_err(skua_nic_device(nic), "cannot make the network interface, error %d\n", err);
 	return err;
@@ -539,5 +478,6 @@ void skua_netdev_destroy(struct skua_nic *nic)
 	flush_work(&nic->async_eq.work);
 	flush_work(&nic->health.dead);
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
+	kfree(eth->counts);
 	free_netdev(eth->netdev);
 }

@@ -18,7 +18,8 @@
 /* Features that this driver knows how to use. */
 #define SKUA_FEATURES_KNOWN	(BIT_ULL(SKUA_F_EVENT_IDX) | BIT_ULL(SKUA_F_ETHERNET) | \
 				 BIT_ULL(SKUA_F_RC) | BIT_ULL(SKUA_F_INVALIDATE) | \
-				 BIT_ULL(SKUA_F_ATOMIC))
+				 BIT_ULL(SKUA_F_ATOMIC) | BIT_ULL(SKUA_F_ETH_CSUM) | \
+				 BIT_ULL(SKUA_F_ETH_RSS))
 
 static const char * const skua_health_names[] = {
 	[SKUA_HEALTH_OK]		= "no cause given",

@@ -205,6 +205,7 @@ void skua_cmdq_abort(struct skua_nic *nic);
 /* cmd.c: commands of skua.ko alone */
 int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits);
 int skua_cmd_set_port(struct skua_nic *nic, const struct skua_cmd_set_port *set);
+int skua_cmd_set_rss(struct skua_nic *nic, const struct skua_cmd_set_rss *rss);
 int skua_cmd_create_eq(struct skua_nic *nic, const struct skua_cmd_create_eq *create, u32 *eqn);
 void skua_cmd_destroy_eq(struct skua_nic *nic, u32 eqn);
 

@@ -14,17 +14,15 @@
 #define SKUA_TX_STOP	SKUA_TX_MAX_BLOCKS
 #define SKUA_TX_START	(4 * SKUA_TX_MAX_BLOCKS)
 
-int skua_tx_alloc(struct skua_eth *eth)
+int skua_tx_alloc(struct skua_channel *ch, u32 blocks)
 {
-	struct skua_dev *dev = &eth->nic->dev;
-	struct skua_tx *tx = &eth->tx;
-	u32 blocks = min_t(u32, SKUA_TX_BLOCKS, rounddown_pow_of_two(dev->limits.max_sq_blocks));
+	struct skua_dev *dev = &ch->eth->nic->dev;
+	struct skua_tx *tx = &ch->tx;
 	int err;
 
 	err = skua_mem_alloc(dev, &tx->mem, blocks * SKUA_WQE_BLOCK);
 	if (err)
 		return err;
-	memset(&tx->sq, 0, sizeof(tx->sq));
 	tx->sq.buf = tx->mem.va;
 	tx->sq.blocks = blocks;
 	tx->sq.dbr = skua_dbr_alloc(dev, &tx->dbr);
@@ -38,13 +36,13 @@ static struct skua_tx_dma *skua_tx_dma_at(struct skua_tx *tx, u32 block, unsigne
 	return &tx->dma[(block * SKUA_TX_SEGS + i) & (tx->sq.blocks * SKUA_TX_SEGS - 1)];
 }
 
-static void skua_tx_unmap(struct skua_eth *eth, u32 block, unsigned int num_dma)
+static void skua_tx_unmap(struct skua_channel *ch, u32 block, unsigned int num_dma)
 {
-	struct device *device = skua_nic_device(eth->nic);
+	struct device *device = skua_nic_device(ch->eth->nic);
 	unsigned int i;
 
 	for (i = 0; i < num_dma; i++) {
-		struct skua_tx_dma *dma = skua_tx_dma_at(&eth->tx, block, i);
+		struct skua_tx_dma *dma = skua_tx_dma_at(&ch->tx, block, i);
 
 		if (!i)
 			dma_unmap_single(device, dma->addr, dma->length, DMA_TO_DEVICE);
@@ -59,43 +57,39 @@ static struct skua_tx_frame *skua_tx_frame_at(struct skua_tx *tx, u32 block)
 }
 
 /* The QP is destroyed: what it had not sent goes with it. */
-static void skua_tx_drop_all(struct skua_eth *eth)
+static void skua_tx_drop_all(struct skua_channel *ch)
 {
-	struct skua_tx *tx = &eth->tx;
+	struct skua_tx *tx = &ch->tx;
 	u32 block = tx->sq.ci;
 
 	while (block != tx->sq.pi) {
 		struct skua_tx_frame *frame = skua_tx_frame_at(tx, block);
 
-		skua_tx_unmap(eth, block, frame->num_dma);
+		skua_tx_unmap(ch, block, frame->num_dma);
 		dev_kfree_skb_any(frame->skb);
 		block += frame->nblocks;
 	}
 	tx->sq.ci = block;
-	netdev_reset_queue(eth->netdev);
 }
 
-void skua_tx_free(struct skua_eth *eth)
+void skua_tx_free(struct skua_channel *ch)
 {
-	struct skua_tx *tx = &eth->tx;
+	struct skua_tx *tx = &ch->tx;
 
 	if (tx->frames && tx->dma)
-		skua_tx_drop_all(eth);
+		skua_tx_drop_all(ch);
 	kvfree(tx->dma);
 	kvfree(tx->frames);
-	tx->dma = NULL;
-	tx->frames = NULL;
-	skua_dbr_free(&eth->nic->dev, tx->sq.dbr, tx->dbr);
-	tx->sq.dbr = NULL;
-	skua_mem_free(&eth->nic->dev, &tx->mem);
+	skua_dbr_free(&ch->eth->nic->dev, tx->sq.dbr, tx->dbr);
+	skua_mem_free(&ch->eth->nic->dev, &tx->mem);
 }
 
 /* Map the frame for the device, piece by piece into the slots of its segments. */
-static int skua_tx_map(struct skua_eth *eth, struct sk_buff *skb)
+static int skua_tx_map(struct skua_channel *ch, struct sk_buff *skb)
 {
-	struct device *device = skua_nic_device(eth->nic);
+	struct device *device = skua_nic_device(ch->eth->nic);
 	struct skb_shared_info *info = skb_shinfo(skb);
-	struct skua_tx *tx = &eth->tx;
+	struct skua_tx *tx = &ch->tx;
 	struct skua_tx_dma *dma;
 	unsigned int i;
 
@@ -112,7 +106,7 @@ static int skua_tx_map(struct skua_eth *eth, struct sk_buff *skb)
 		dma->length = skb_frag_size(frag);
 		dma->addr = skb_frag_dma_map(device, frag, 0, dma->length, DMA_TO_DEVICE);
 		if (dma_mapping_error(device, dma->addr)) {
-			skua_tx_unmap(eth, tx->sq.pi, i + 1);
+			skua_tx_unmap(ch, tx->sq.pi, i + 1);
 			return -ENOMEM;
 		}
 	}
@@ -120,16 +114,18 @@ static int skua_tx_map(struct skua_eth *eth, struct sk_buff *skb)
 }
 
 /* Build the WQE of a frame that is mapped. */
-static void skua_tx_build(struct skua_eth *eth, struct sk_buff *skb)
+static void skua_tx_build(struct skua_channel *ch, struct sk_buff *skb)
 {
-	u32 lkey = eth->nic->dev.limits.reserved_lkey;
-	struct skua_tx *tx = &eth->tx;
+	u32 lkey = ch->eth->nic->dev.limits.reserved_lkey;
+	struct skua_tx *tx = &ch->tx;
 	struct skua_tx_frame *frame = skua_tx_frame_at(tx, tx->sq.pi);
 	unsigned int num_dma = 1 + skb_shinfo(skb)->nr_frags;
 	struct skua_wqe wqe;
 	unsigned int i;
 
 	skua_wqe_begin(&tx->sq, &wqe, SKUA_WQE_SEND, SKUA_WQE_SIGNALED);
+	if (skb->ip_summed == CHECKSUM_PARTIAL)
+		skua_wqe_set_csum(&wqe, skb_checksum_start_offset(skb), skb->csum_offset);
 	for (i = 0; i < num_dma; i++) {
 		struct skua_tx_dma *dma = skua_tx_dma_at(tx, tx->sq.pi, i);
 
@@ -144,10 +140,12 @@ static void skua_tx_build(struct skua_eth *eth, struct sk_buff *skb)
 
 netdev_tx_t skua_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 {
-	struct netdev_queue *txq = netdev_get_tx_queue(netdev, 0);
+	u16 queue = skb_get_queue_mapping(skb);
+	struct netdev_queue *txq = netdev_get_tx_queue(netdev, queue);
 	struct skua_eth *eth = netdev_priv(netdev);
+	struct skua_channel *ch = &eth->channels->channel[queue];
 	struct skua_dev *dev = &eth->nic->dev;
-	struct skua_tx *tx = &eth->tx;
+	struct skua_tx *tx = &ch->tx;
 	unsigned int len;
 	bool ring;
 
@@ -157,42 +155,42 @@ netdev_tx_t skua_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	}
 	len = skb->len;
 	/* The device takes a frame that is too long for an error of the whole queue (ETH-4). */
-	if (unlikely(len > netdev->mtu + SKUA_FRAME_OVERHEAD))
+	if (unlikely(len > ch->frame_size))
 		goto drop;
 	if (unlikely(skb_shinfo(skb)->nr_frags >= dev->limits.max_send_sge) && skb_linearize(skb))
 		goto drop;
-	if (unlikely(skua_tx_map(eth, skb)))
+	if (unlikely(skua_tx_map(ch, skb)))
 		goto drop;
 
-	skua_tx_build(eth, skb);
+	skua_tx_build(ch, skb);
 	skb_tx_timestamp(skb);
 	ring = __netdev_tx_sent_queue(txq, len, netdev_xmit_more());
 	netif_txq_maybe_stop(txq, skua_sq_room(&tx->sq), SKUA_TX_STOP, SKUA_TX_START);
 	if (ring || netif_xmit_stopped(txq))
-		skua_sq_publish(dev, &tx->sq, eth->qp_watch.qpn);
+		skua_sq_publish(dev, &tx->sq, ch->qp_watch.qpn);
 	return NETDEV_TX_OK;
 
 drop:
 	dev_kfree_skb_any(skb);
 drop_freed:
-	netdev->stats.tx_dropped++;
+	dev_core_stats_tx_dropped_inc(netdev);
 	/* Frames before it may wait for the last of their batch, which this was. */
 	if (!netdev_xmit_more())
-		skua_sq_publish(dev, &tx->sq, eth->qp_watch.qpn);
+		skua_sq_publish(dev, &tx->sq, ch->qp_watch.qpn);
 	return NETDEV_TX_OK;
 }
 
-void skua_tx_complete(struct skua_eth *eth, u32 ci, int budget)
+void skua_tx_complete(struct skua_channel *ch, u32 ci, int budget)
 {
-	struct netdev_queue *txq = netdev_get_tx_queue(eth->netdev, 0);
+	struct netdev_queue *txq = netdev_get_tx_queue(ch->eth->netdev, ch->index);
 	unsigned int frames = 0, bytes = 0;
-	struct skua_tx *tx = &eth->tx;
+	struct skua_tx *tx = &ch->tx;
 	u32 block = tx->sq.ci;
 
 	while (block != ci) {
 		struct skua_tx_frame *frame = skua_tx_frame_at(tx, block);
 
-		skua_tx_unmap(eth, block, frame->num_dma);
+		skua_tx_unmap(ch, block, frame->num_dma);
 		frames++;
 		bytes += frame->skb->len;
 		napi_consume_skb(frame->skb, budget);
@@ -200,6 +198,6 @@ void skua_tx_complete(struct skua_eth *eth, u32 ci, int budget)
 		block += frame->nblocks;
 	}
 	skua_sq_retire(&tx->sq, ci);
-	dev_sw_netstats_tx_add(eth->netdev, frames, bytes);
+	skua_eth_count(&ch->eth->counts[ch->index].tx, frames, bytes);
 	netif_txq_completed_wake(txq, frames, bytes, skua_sq_room(&tx->sq), SKUA_TX_START);
 }
