@@ -142,7 +142,7 @@ static irqreturn_t skua_async_irq(int irq, void *data)
 	 * by the work before it idles.
 	 */
 	if (skua_eq_next(&nic->async_eq, sizeof(struct skua_async_eqe)))
-		queue_work(nic->wq, &nic->async_eq.work);
+		queue_work(skua_wq, &nic->async_eq.work);
 	return IRQ_HANDLED;
 }
 
@@ -214,7 +214,7 @@ static int skua_async_eq_create(struct skua_nic *nic)
 		goto err_destroy;
 	skua_cmdq_use_events(nic, true);
 	/* Events that came before there was a handler. */
-	queue_work(nic->wq, &eq->work);
+	queue_work(skua_wq, &eq->work);
 	return 0;
 
 err_destroy:

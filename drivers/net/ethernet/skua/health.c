@@ -46,7 +46,7 @@ void skua_health_dead(struct skua_nic *nic, const char *why)
 	if (atomic_cmpxchg(&health->state, SKUA_STATE_ALIVE, SKUA_STATE_DYING) != SKUA_STATE_ALIVE)
 		return;
 	health->why = why;
-	queue_work(nic->wq, &health->dead);
+	queue_work(skua_wq, &health->dead);
 }
 
 /* After this the device reaches no host memory (RST-4, RST-6). */
@@ -90,12 +90,12 @@ static void skua_health_poll_work(struct work_struct *work)
 	else if (!(status & SKUA_STATUS_ENABLED))
 		skua_health_dead(nic, "it was reset by someone else");
 	if (skua_dev_alive(&nic->dev))
-		queue_delayed_work(nic->wq, &health->poll, SKUA_HEALTH_INTERVAL);
+		queue_delayed_work(skua_wq, &health->poll, SKUA_HEALTH_INTERVAL);
 }
 
 void skua_health_check(struct skua_nic *nic)
 {
-	mod_delayed_work(nic->wq, &nic->health.poll, 0);
+	mod_delayed_work(skua_wq, &nic->health.poll, 0);
 }
 
 void skua_health_init(struct skua_nic *nic)
@@ -110,7 +110,7 @@ void skua_health_init(struct skua_nic *nic)
 
 void skua_health_start(struct skua_nic *nic)
 {
-	queue_delayed_work(nic->wq, &nic->health.poll, SKUA_HEALTH_INTERVAL);
+	queue_delayed_work(skua_wq, &nic->health.poll, SKUA_HEALTH_INTERVAL);
 }
 
 void skua_health_stop(struct skua_nic *nic)

@@ -15,6 +15,8 @@
 /* Until the device has said otherwise (CMD-7). */
 #define SKUA_CMD_TIMEOUT	(5 * HZ)
 
+struct workqueue_struct *skua_wq;
+
 static struct skua_nic *skua_nic_alloc(struct pci_dev *pdev)
 {
 	struct skua_nic *nic;
@@ -30,14 +32,7 @@ static struct skua_nic *skua_nic_alloc(struct pci_dev *pdev)
 	BLOCKING_INIT_NOTIFIER_HEAD(&nic->notifier);
 	mutex_init(&nic->port.lock);
 	skua_health_init(nic);
-	nic->wq = alloc_workqueue(SKUA_NAME "-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, pci_name(pdev));
-	if (!nic->wq)
-		goto err_free;
 	return nic;
-
-err_free:
-	kfree(nic);
-	return NULL;
 }
 
 static void skua_nic_free(struct skua_nic *nic)
@@ -45,7 +40,6 @@ static void skua_nic_free(struct skua_nic *nic)
 	WARN_ON(!xa_empty(&nic->cqs));
 	WARN_ON(!xa_empty(&nic->qps));
 	WARN_ON(!ida_is_empty(&nic->db_ids));
-	destroy_workqueue(nic->wq);
 	ida_destroy(&nic->db_ids);
 	mutex_destroy(&nic->port.lock);
 	kfree(nic);
@@ -355,7 +349,27 @@ static struct pci_driver skua_driver = {
 	.shutdown = skua_shutdown,
 	.err_handler = &skua_err_handler,
 };
-module_pci_driver(skua_driver);
+
+static int __init skua_init(void)
+{
+	int err;
+
+	skua_wq = alloc_workqueue(SKUA_NAME, WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!skua_wq)
+		return -ENOMEM;
+	err = pci_register_driver(&skua_driver);
+	if (err)
+		destroy_workqueue(skua_wq);
+	return err;
+}
+module_init(skua_init);
+
+static void __exit skua_exit(void)
+{
+	pci_unregister_driver(&skua_driver);
+	destroy_workqueue(skua_wq);
+}
+module_exit(skua_exit);
 
 MODULE_DESCRIPTION("Skua Ethernet and RDMA NIC");
 MODULE_LICENSE("Dual BSD/GPL");

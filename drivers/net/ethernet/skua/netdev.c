@@ -267,7 +267,7 @@ int skua_netdev_attach(struct skua_nic *nic)
 		skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 		return err;
 	}
-	queue_work(nic->wq, &eth->rx_mode);
+	queue_work(skua_wq, &eth->rx_mode);
 	skua_netdev_link_changed(nic);
 	return 0;
 }
@@ -322,7 +322,7 @@ static void skua_set_rx_mode(struct net_device *netdev)
 	struct skua_eth *eth = netdev_priv(netdev);
 
 	/* Called under a spinlock. */
-	queue_work(eth->nic->wq, &eth->rx_mode);
+	queue_work(skua_wq, &eth->rx_mode);
 }
 
 static void skua_tx_timeout(struct net_device *netdev, unsigned int txqueue)

@@ -127,7 +127,6 @@ struct skua_port {
  * struct skua_nic - a device, as skua.ko sees it
  * @dev: what skua_ib sees of it
  * @regs: BAR0
- * @wq: works that may wait for commands
  * @cmdq: command queue
  * @cmd_timeout: in which each command is answered, jiffies
  * @dbr_pool: doorbell records
@@ -146,7 +145,6 @@ struct skua_port {
 struct skua_nic {
 	struct skua_dev dev;
 	void __iomem *regs;
-	struct workqueue_struct *wq;
 	struct skua_cmdq cmdq;
 	unsigned long cmd_timeout;
 	struct dma_pool *dbr_pool;
@@ -172,6 +170,9 @@ static inline struct device *skua_nic_device(struct skua_nic *nic)
 {
 	return &nic->dev.pdev->dev;
 }
+
+/* main.c: works that may wait for commands. Each is cancelled before its device is freed. */
+extern struct workqueue_struct *skua_wq;
 
 /* regs.c: 0 or an errno; each error was reported. All may sleep. */
 int skua_regs_identify(struct skua_nic *nic);
