@@ -17,7 +17,7 @@ check-full:
 	tools/lab/lab check --full
 
 check-debug:
-	tools/lab/lab check guest-debug
+	tools/lab/lab check guest-debug guest-debug-survival guest-debug-failures
 
 bench:
 	tools/bench/bench

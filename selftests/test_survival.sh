@@ -24,7 +24,7 @@ unreclaimable() {
 
 # Traffic in the background, as $traffic, that runs when this returns; and its end by an error.
 begin_traffic() {
-	left timeout 60 rdma_traffic -q 8 -t 50 "$@" skua_0 skua_1 >/tmp/traffic 2>&1 &
+	left timeout 60 rdma_traffic -q 8 -t 50 skua_0 skua_1 >/tmp/traffic 2>&1 &
 	traffic=$!
 	sleep "0.$((RANDOM % 3 + 1))$((RANDOM % 10))"
 }
@@ -38,8 +38,8 @@ traffic_ends() {
 
 # A device that was bound anew begins in the initial namespace, down and without addresses.
 dress() {
-	local mac name rdma space ipv4 ipv6 path
-	while read -r mac name rdma space ipv4 ipv6; do
+	local mac name space ipv4 ipv6 path
+	while read -r mac name _ space ipv4 ipv6; do
 		ip netns exec "$space" test -e "/sys/class/net/$name" && continue
 		for path in /sys/class/net/*; do
 			[ "$(<"$path/address")" = "$mac" ] && break

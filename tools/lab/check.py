@@ -138,6 +138,13 @@ def _guest(name, series, seconds, *words, rdma_core='stable', full=False):
                  [*products.stages(series, rdma_core), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full)
 
 
+def _debug(name, *tests):
+    """Tests under the debug kernel, which takes its time."""
+    options = ('--kernel', 'debug', '--mem', '3G', '--env', 'SKUA_TEST_TIMEOUT=1000')
+    return Check(name, 1860, SYSTEM, in_guest(name, 1800, './run_selftests.sh', *tests, options=options),
+                 [*products.stages('debug'), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=True)
+
+
 def _provider(name, target, needs, rdma_core=None, full=False):
     """Host tests of libskua: alone, or with the headers of an rdma-core that it was built in."""
     words = ['BUILD=' + products.provider_tree(rdma_core) + '/build'] if rdma_core else []
@@ -171,9 +178,9 @@ CHECKS = [
     _guest('guest-6.12', '6.12', 600, './run_selftests.sh'),
     _guest('pyverbs-6.12', '6.12', 600, './pyverbs/run'),
     _guest('guest-7.2', '7.2', 300, './run_selftests.sh', 'test_rc', 'test_device.sh'),
-    Check('guest-debug', 1500, SYSTEM, in_guest('guest-debug', 1400, './run_selftests.sh', 'debug',
-                                                options=('--kernel', 'debug', '--mem', '3G')),
-          [*products.stages('debug'), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=True),
+    _debug('guest-debug', 'test_verbs', 'test_rc', 'test_netdev.sh', 'test_device.sh', 'test_removal'),
+    _debug('guest-debug-survival', 'test_survival.sh'),
+    _debug('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
     _guest('guest-7.2-all', '7.2', 900, './run_selftests.sh', full=True),
     _guest('guest-testing', '7.2', 900, './run_selftests.sh', rdma_core='testing', full=True),
     _guest('pyverbs-7.2', '7.2', 900, './pyverbs/run', full=True),

@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Allocations that fail, one at a time, while the drivers take a device: they refuse it or do
+# without, and take it the next time. Then the drivers leave, and nothing of theirs is left.
+# Needs a kernel with fault injection and kmemleak (lab run --kernel debug).
+
+. "$(dirname "$0")/tap.sh"
+
+device=$(basename "$(readlink -f /sys/class/infiniband/skua_0/device)")
+driver=/sys/bus/pci/drivers/skua
+debug=/sys/kernel/debug
+
+every_allocation_of_probe() {
+	local n left tries=0 bound=0
+	echo 0 >$debug/failslab/ignore-gfp-wait
+	echo 0 >$debug/fail_page_alloc/ignore-gfp-wait
+	echo 0 >$debug/failslab/verbose
+	echo 0 >$debug/fail_page_alloc/verbose
+	echo "$device" >$driver/unbind
+	# The first ones all, then fewer and fewer, other ones each time: probe takes seconds.
+	for ((n = 1; n < 20000; n += 1 + RANDOM % n)); do
+		tries=$((tries + 1))
+		echo $n >/proc/self/fail-nth
+		# Builtins, so that it is this task that the kernel counts for.
+		echo "$device" >$driver/bind
+		read -r left </proc/self/fail-nth
+		echo 0 >/proc/self/fail-nth
+		if [ -e "$driver/$device" ]; then
+			bound=$((bound + 1))
+			echo "$device" >$driver/unbind
+		fi
+		[ "$left" = 0 ] || break
+	done
+	echo "# at most $n allocations, of which $tries failed; $bound times bound all the same" >&3
+	[ "$left" != 0 ] && [ $n -gt 20 ] && [ $bound -gt 0 ]
+}
+bind_again() { echo "$device" >$driver/bind && [ -e "$driver/$device" ]; }
+no_leak() {
+	rmmod skua_ib && rmmod skua
+	# An object has to be old, and found twice.
+	for _ in 1 2 3; do
+		echo scan >$debug/kmemleak
+		sleep 3
+	done
+	! grep -B 30 -E '\[skua(_ib)?\]' $debug/kmemleak
+}
+
+exec 3>&1
+t 'allocations of probe fail' every_allocation_of_probe
+t 'the device can be bound again' bind_again
+t 'no memory is lost' no_leak
+end
