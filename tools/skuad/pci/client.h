@@ -9,6 +9,7 @@
 #define SKUAD_PCI_CLIENT_H
 
 #include <fcntl.h>
+#include <linux/pci_regs.h>
 #include <linux/vfio.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -212,6 +213,15 @@ static inline uint64_t region_read(int c, unsigned int region, uint64_t offset, 
 	assert_int_equal(n, sizeof(a) + len);
 	assert_memory_equal(&reply.a, &a, sizeof(a));
 	return reply.value;
+}
+
+/* A client that has switched bus mastering on. */
+static inline int mastering(const char *path)
+{
+	int c = greeted(path);
+
+	region_write(c, CONFIG, PCI_COMMAND, PCI_COMMAND_MASTER, 2);
+	return c;
 }
 
 static inline int dma_map_at(int c, uint64_t iova, uint64_t size, uint64_t offset,

@@ -135,3 +135,10 @@ void function_write(struct function *fn, unsigned int region, uint64_t offset,
 {
 	regions[region].write(fn, offset, data, len);
 }
+
+/* A message of MSI-X is a write to memory: without bus mastering there is none. */
+void function_raise(struct function *fn, unsigned int vector)
+{
+	if (fn->bus_master)
+		msix_raise(&fn->msix, vector);
+}

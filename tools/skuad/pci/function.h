@@ -22,7 +22,7 @@ struct function {
 	struct skua_dev *dev;
 	struct config_space config;
 	struct msix msix;
-	bool bus_master;	/* as the device was told last */
+	_Atomic bool bus_master;	/* as the device was told last */
 };
 
 /* @dev may be set later, before any other call. */
@@ -40,5 +40,8 @@ void function_read(struct function *fn, unsigned int region, uint64_t offset, vo
 		   size_t len);
 void function_write(struct function *fn, unsigned int region, uint64_t offset,
 		    const void *data, size_t len);
+
+/* Raise an MSI-X vector below SKUA_NUM_VECTORS, if the function may. Any thread. */
+void function_raise(struct function *fn, unsigned int vector);
 
 #endif /* SKUAD_PCI_FUNCTION_H */

@@ -229,6 +229,7 @@ static void flr_resets_device_and_config_but_keeps_memory_and_vectors(void **sta
 	assert_false(region_read(c, CONFIG, CONFIG_CAP_EXP + PCI_EXP_DEVCTL, 2) &
 		     PCI_EXP_DEVCTL_BCR_FLR);
 	assert_non_null(double_mem_at(dev, 0));
+	region_write(c, CONFIG, PCI_COMMAND, PCI_COMMAND_MASTER, 2);
 	dev->ops->raise_irq(dev->host, 3);
 	assert_int_equal(read(efd, &n, sizeof(n)), sizeof(n));
 	close(c);
@@ -318,7 +319,7 @@ static void posted_writes_come_many_at_once_and_without_replies(void **state)
 
 static void vectors_are_eventfds(void **state)
 {
-	int c = greeted(path0), efd[16], i;
+	int c = mastering(path0), efd[16], i;
 	uint64_t n;
 
 	(void)state;
@@ -340,9 +341,32 @@ static void vectors_are_eventfds(void **state)
 	close(c);
 }
 
-static void vectors_can_be_taken_away(void **state)
+static void without_bus_mastering_there_is_no_interrupt(void **state)
 {
 	int c = greeted(path0), efd = eventfd(0, EFD_NONBLOCK);
+	uint64_t n;
+
+	(void)state;
+	assert_int_equal(set_irqs(c, SET_EVENTFD, 2, 1, &efd, 1), 0);
+	region_write(c, CONFIG, CONFIG_CAP_MSIX + 2, PCI_MSIX_FLAGS_ENABLE, 2);
+	dev->ops->raise_irq(dev->host, 2);
+	dev->ops->raise_irq(dev->host, 3);
+	assert_int_equal(read(efd, &n, sizeof(n)), -1);
+	assert_int_equal(region_read(c, BAR0, 0x6000, 8), 0);
+	region_write(c, CONFIG, PCI_COMMAND, PCI_COMMAND_MASTER, 2);
+	dev->ops->raise_irq(dev->host, 2);
+	assert_int_equal(read(efd, &n, sizeof(n)), sizeof(n));
+	/* In D3hot there is none either. */
+	region_write(c, CONFIG, CONFIG_CAP_PM + PCI_PM_CTRL, 3, 2);
+	dev->ops->raise_irq(dev->host, 2);
+	assert_int_equal(read(efd, &n, sizeof(n)), -1);
+	close(efd);
+	close(c);
+}
+
+static void vectors_can_be_taken_away(void **state)
+{
+	int c = mastering(path0), efd = eventfd(0, EFD_NONBLOCK);
 	uint64_t n;
 
 	(void)state;
@@ -375,7 +399,7 @@ static void clients_can_trigger_vectors(void **state)
 
 static void interrupts_without_eventfd_are_pending(void **state)
 {
-	int c = greeted(path0), efd = eventfd(0, EFD_NONBLOCK);
+	int c = mastering(path0), efd = eventfd(0, EFD_NONBLOCK);
 	uint64_t n;
 
 	(void)state;
@@ -405,7 +429,7 @@ static void *raise_all_the_time(void *arg)
 
 static void vectors_change_while_other_threads_raise_them(void **state)
 {
-	int c = greeted(path0), efd[4], i;
+	int c = mastering(path0), efd[4], i;
 	pthread_t thread;
 
 	(void)state;
@@ -694,6 +718,7 @@ static void messages_may_come_byte_by_byte(void **state)
 	for (i = 0; i < size; i++)
 		send_fds(c, (uint8_t *)&m + i, 1, &efd, i == 7);
 	assert_int_equal(receive_reply(c, VFIO_USER_DEVICE_SET_IRQS, reply, &n), 0);
+	region_write(c, CONFIG, PCI_COMMAND, PCI_COMMAND_MASTER, 2);
 	dev->ops->raise_irq(dev->host, 9);
 	assert_int_equal(read(efd, &count, sizeof(count)), sizeof(count));
 	close(efd);
@@ -767,6 +792,7 @@ int main(void)
 		TEST(msix_table_and_pba_are_not_the_devices),
 		TEST(posted_writes_come_many_at_once_and_without_replies),
 		TEST(vectors_are_eventfds),
+		TEST(without_bus_mastering_there_is_no_interrupt),
 		TEST(vectors_can_be_taken_away),
 		TEST(clients_can_trigger_vectors),
 		TEST(interrupts_without_eventfd_are_pending),

@@ -51,7 +51,7 @@ static void raise_irq(void *host, unsigned int vector)
 {
 	struct vfu *v = host;
 
-	msix_raise(&v->fn.msix, vector);
+	function_raise(&v->fn, vector);
 }
 
 static const struct skua_host_ops host_ops = {
