@@ -161,6 +161,22 @@ static void lost_peer_ends_in_retry_exceeded(void **state)
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_RETRY_EXC_ERR);
 }
 
+/* The responses would take fewer PSNs than the request has set aside for them. */
+static void responses_of_another_path_mtu_do_not_fit(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cmd rtr = rtr_cmd(a->qpn, b, b->qpn);
+
+	rtr.modify_qp.attr.path_mtu = 1;
+	must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+	must(w, a, init_cmd(a->qpn));
+	must(w, a, rtr);
+	must(w, a, rts_cmd(a->qpn));
+	post(a, SKUA_WQE_READ, 0, a->buf, 8192, b->buf, b->key, 0);
+	expect_vendor(w, a, SKUA_CQE_READ, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
+}
+
 static void arming_gives_one_event(void **state)
 {
 	struct world *w = *state;
@@ -216,6 +232,7 @@ int main(void)
 		STEPPED(read_out_of_bounds_is_refused, "MEM-1 ERR-4"),
 		STEPPED(own_bad_lkey_is_a_protection_error, "MEM-1 ERR-1"),
 		STEPPED(lost_peer_ends_in_retry_exceeded, "ROC-13"),
+		STEPPED(responses_of_another_path_mtu_do_not_fit, "ROC-7 ERR-1"),
 		STEPPED(arming_gives_one_event, "ARM-1 ARM-5"),
 		STEPPED(overrun_index_kills_only_its_qp, "DBR-11 ERR-8 SEC-8"),
 		STEPPED(publishing_over_work_under_way_is_an_overrun, "DBR-11"),

@@ -199,6 +199,12 @@ void roce_timer(struct timer *timer)
 	retry(qp, SKUA_VENDOR_ERR_TIMEOUT);
 }
 
+/* Packets that @len bytes of a message take. */
+static uint32_t packets_of(const struct skua_qp *qp, uint32_t len)
+{
+	return len ? (len - 1) / qp->pmtu + 1 : 1;
+}
+
 /* Give the message its PSNs, when it is begun for the first time. */
 static void assign_psn(struct skua_qp *qp, struct send_wqe *wqe)
 {
@@ -207,7 +213,7 @@ static void assign_psn(struct skua_qp *qp, struct send_wqe *wqe)
 	if (wqe->npsn)
 		return;
 	wqe->psn = req->psn;
-	wqe->npsn = wqe->length ? (wqe->length - 1) / qp->pmtu + 1 : 1;
+	wqe->npsn = packets_of(qp, wqe->length);
 	req->psn = psn_add(req->psn, wqe->npsn);
 }
 
@@ -551,7 +557,9 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 	ack_up_to(qp, wqe->psn);
 	if (sq_wqe(qp, req->una) != wqe)
 		return;		/* trains of earlier ones are still referred to */
-	if (wqe->opcode != SKUA_WQE_READ || bytes > wqe->length - wqe->read_off ||
+	/* A peer that cuts them otherwise would give them other PSNs than we have set aside. */
+	if (wqe->opcode != SKUA_WQE_READ || t->npkts != packets_of(qp, bytes) ||
+	    bytes > wqe->length - wqe->read_off ||
 	    (t->last ? wqe->read_off + bytes != wqe->length : bytes != t->npkts * qp->pmtu)) {
 		fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 		return;
