@@ -19,6 +19,12 @@ check-full:
 check-debug:
 	tools/lab/lab check guest-debug guest-debug-survival guest-debug-failures
 
+# Each fuzzer for so long, one after the other.
+SECONDS	?= 60
+fuzz:
+	tools/lab/lab exec -- make -s -j4 --no-print-directory -C tools/skuad \
+		OUT=$(CURDIR)/build/skuad-check SECONDS=$(SECONDS) fuzz
+
 bench:
 	tools/bench/bench
 
@@ -27,4 +33,4 @@ clean:
 	rm -rf build/bench build/check build/images build/modules build/provider* build/rdma-core \
 		build/selftests build/skuad* build/traffic
 
-.PHONY: all run shell check check-full check-debug bench clean
+.PHONY: all run shell check check-full check-debug fuzz bench clean

@@ -163,6 +163,12 @@ CHECKS = [
                                        'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check'), ROOT),
     Check('skuad-tsan', 900, SKUAD, in_root('make', '-s', '--no-print-directory', '-C', 'tools/skuad',
                                             'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check-tsan'), ROOT),
+    # From the seeds on, whatever was learnt before: what fails here fails for everybody.
+    Check('fuzz', 480, SKUAD, in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
+                                      'OUT=' + os.path.join(paths.BUILD, 'skuad-check'),
+                                      'CORPUS=' + os.path.join(OUT, 'fuzz', 'corpus'),
+                                      'FOUND_IN=' + os.path.join(OUT, 'fuzz', 'found'),
+                                      'SECONDS=60', 'JOBS=2', 'fuzz'), ROOT),
     _provider('provider', 'check', ROOT),
     _provider('provider-verbs', 'check-verbs', products.provider_stages('stable'), 'stable'),
     _provider('provider-testing', 'check-verbs', products.provider_stages('testing'), 'testing', full=True),

@@ -497,12 +497,21 @@ static void create_device(struct node *n)
 	skua_dev_set_bus_master(n->dev, true);
 }
 
+#define GUARD	4096		/* at either end: who leaves host memory is seen */
+
 static void *map_memory(size_t size)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = mmap(NULL, size + 2 * GUARD, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_ptr_not_equal(p, MAP_FAILED);
-	return p;
+	assert_int_equal(mprotect(p + GUARD, size, PROT_READ | PROT_WRITE), 0);
+	return p + GUARD;
+}
+
+static void unmap_memory(uint8_t *p, size_t size)
+{
+	munmap(p - GUARD, size + 2 * GUARD);
 }
 
 static void *run_engine(void *engine)
@@ -561,8 +570,8 @@ void world_destroy(struct world *w)
 	for (int i = 0; i <= w->threaded; i++)
 		engine_destroy(w->engines[i]);
 	for (int i = 0; i < 2; i++) {
-		munmap(w->n[i].mem, MEM_SIZE);
-		munmap(w->n[i].extra, EXTRA_SIZE);
+		unmap_memory(w->n[i].mem, MEM_SIZE);
+		unmap_memory(w->n[i].extra, EXTRA_SIZE);
 	}
 	free(w);
 }

@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The command queue, registers and doorbells of one device, and what commands point to: page
+ * lists, contexts, objects by number.
+ *
+ * Commands begin as good ones, of objects that are there, and are changed in up to four places;
+ * page-list tables and all other host memory are written over; memory and bus mastering come and
+ * go; commands are published singly and many at once, and carried out step by step or to their
+ * end. Afterwards the device works after a reset and holds nothing back, and its neighbour has
+ * not noticed anything.
+ */
+#include "core/device.h"
+#include "ctl/control.h"
+#include "fuzz/fuzz.h"
+#include "harness/harness.h"
+
+#define MAX_ROUNDS	200000
+#define SCRATCH		(256u << 10)	/* where rings and regions of new objects lie */
+#define TABLES		8		/* pages of page-list entries */
+#define KEPT		16		/* objects of a kind that are remembered */
+
+enum verb {
+	COMMAND, TABLE, STORE, BAR_WRITE, BAR_READ, BELL, PUBLISH, WORK, PASS, MASTER, MEMORY,
+	AGAIN, POST, LINK, FAIL, NUM_VERBS
+};
+
+enum kind { EQ, PD, CQ, QP, MR, NUM_KINDS };
+
+enum template {
+	NOP, QUERY_DEVICE, QUERY_PORT, SET_PORT, QUERY_STATS, SET_GID, SET_RSS, CREATE_EQ,
+	CREATE_ASYNC_EQ, DESTROY_EQ, CREATE_PD, DESTROY_PD, CREATE_CQ, DESTROY_CQ, CREATE_RC,
+	CREATE_ETH, TO_INIT, TO_RTR, TO_RTS, TO_ERR, TO_RESET, QUERY_QP, DESTROY_QP, CREATE_MR, CREATE_MR_1,
+	CREATE_MR_2, CREATE_MR_3, CREATE_MR_LARGE, CREATE_MR_PHYS, CREATE_MR_FAST, DESTROY_MR,
+	UNKNOWN, NUM_TEMPLATES
+};
+
+struct patch {
+	uint8_t where;		/* word of the command */
+	uint8_t how;
+	uint16_t rsvd;
+	uint32_t value;
+};
+
+struct host {
+	struct world *w;
+	struct node *n;
+	uint64_t scratch, tables;
+	struct { uint32_t number[KEPT]; unsigned int n; } kept[NUM_KINDS];
+	uint32_t seen;		/* completions looked at */
+	enum kind making[1 << LOG_CMD];	/* by slot of the ring: what a command makes */
+	bool master, extra;
+};
+
+static void work(struct host *h)
+{
+	int i;
+
+	for (i = 0; i < MAX_ROUNDS && engine_step(h->n->engine); i++)
+		;
+	CHECK(i < MAX_ROUNDS);
+}
+
+static uint32_t number(struct host *h, enum kind kind, const struct step *s)
+{
+	unsigned int n = h->kept[kind].n;
+
+	return s->b % (n + 1u) < n ? h->kept[kind].number[s->b % (n + 1u)] : s->n[0];
+}
+
+/* Pages of 4 KiB in the scratch area, by a list of @level; the tables hold what they hold. */
+static struct skua_pagelist tables(struct host *h, uint8_t level, uint32_t npages)
+{
+	return (struct skua_pagelist){
+		.npages = htole32(npages), .level = level, .log_page = 12,
+		.addr[0] = htole64((h->tables + (level - 1u) * 4096) | SKUA_PL_PRESENT) };
+}
+
+static struct skua_cmd mr_cmd(struct host *h, const struct step *s, uint8_t level)
+{
+	struct skua_cmd cmd = create_mr_cmd(h->n);
+
+	cmd.create_mr.pdn = htole32(number(h, PD, s));
+	if (!level)
+		return cmd;
+	cmd.create_mr.length = htole64(s->n[1] % 600 * 4096ull + 4096);
+	cmd.create_mr.pages = tables(h, level, s->n[1] % 600 + 1);
+	return cmd;
+}
+
+static struct skua_cmd large_mr_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = mr_cmd(h, s, 0);
+
+	cmd.create_mr.length = htole64(EXTRA_SIZE);
+	cmd.create_mr.pages = list(EXTRA, EXTRA_SIZE);
+	return cmd;
+}
+
+static struct skua_cmd qp_cmd(struct host *h, const struct step *s, uint8_t type)
+{
+	struct skua_cmd cmd = create_qp_cmd(h->n);
+
+	cmd.create_qp.type = type;
+	cmd.create_qp.flags = htole32(type == SKUA_QPT_ETH ? SKUA_QP_PRIVILEGED : 0);
+	cmd.create_qp.pdn = htole32(number(h, PD, s));
+	cmd.create_qp.send_cqn = cmd.create_qp.recv_cqn = htole32(number(h, CQ, s));
+	cmd.create_qp.sq = list(h->scratch, 64u << LOG_SQ);
+	cmd.create_qp.rq = list(h->scratch + (64u << LOG_SQ), 64u << LOG_RQ);
+	cmd.create_qp.sq_dbr_addr = htole64(h->scratch + SCRATCH - 4096);
+	cmd.create_qp.rq_dbr_addr = htole64(h->scratch + SCRATCH - 4096 + 64);
+	return cmd;
+}
+
+static struct skua_cmd cq_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = create_cq_cmd(h->n);
+
+	cmd.create_cq.eqn = htole32(number(h, EQ, s));
+	cmd.create_cq.ring = list(h->scratch + SCRATCH / 2, 64u << LOG_CQ);
+	cmd.create_cq.dbr_addr = htole64(h->scratch + SCRATCH - 4096 + 128);
+	return cmd;
+}
+
+static struct skua_cmd eq_cmd(struct host *h, uint8_t type)
+{
+	struct skua_cmd cmd = create_eq_cmd(h->n);
+
+	cmd.create_eq.type = type;
+	cmd.create_eq.ring = list(h->scratch + SCRATCH / 4, 64 * 16);
+	cmd.create_eq.dbr_addr = htole64(h->scratch + SCRATCH - 4096 + 192);
+	return cmd;
+}
+
+static struct skua_cmd output_cmd(struct host *h, uint16_t opcode, uint8_t port)
+{
+	struct skua_cmd cmd = CMD(opcode);
+
+	cmd.hdr.port = port;
+	cmd.hdr.out_addr = htole64(h->scratch);
+	cmd.hdr.out_len = htole32(512);
+	return cmd;
+}
+
+static struct skua_cmd gid_cmd(struct host *h)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_SET_GID, .set_gid = { .vlan = htole16(SKUA_VLAN_NONE) });
+
+	cmd.hdr.port = 1;
+	memcpy(cmd.set_gid.gid, h->n->gid, 16);
+	memcpy(cmd.set_gid.mac, h->n->mac, 6);
+	return cmd;
+}
+
+static struct skua_cmd rss_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_SET_RSS, .set_rss = { .log_size = s->n[0] % 6 });
+
+	cmd.hdr.port = 1;
+	for (unsigned int i = 0; i < 1u << s->n[0] % 6; i++)
+		cmd.set_rss.qpn[i] = htole32(number(h, QP, s));
+	return cmd;
+}
+
+/* The command before it is changed; *kind: what it makes, if it does. */
+static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kind)
+{
+	const struct node *peer = &h->w->n[1];
+	struct skua_cmd cmd = CMD(SKUA_CMD_NOP);
+
+	*kind = NUM_KINDS;
+	switch (s->a % NUM_TEMPLATES) {
+	case QUERY_DEVICE:
+		return output_cmd(h, SKUA_CMD_QUERY_DEVICE, 0);
+	case QUERY_PORT:
+		return output_cmd(h, SKUA_CMD_QUERY_PORT, 1);
+	case SET_PORT:
+		cmd = port_cmd(s->n[0] % 16, s->n[1] % 16);
+		cmd.set_port.rx_qpn = htole32(number(h, QP, s));
+		cmd.set_port.mtu = htole32(1500);
+		cmd.set_port.mac[0] = 2;
+		return cmd;
+	case QUERY_STATS:
+		return output_cmd(h, SKUA_CMD_QUERY_STATS, 0);
+	case SET_GID:
+		return gid_cmd(h);
+	case SET_RSS:
+		return rss_cmd(h, s);
+	case CREATE_EQ:
+	case CREATE_ASYNC_EQ:
+		*kind = EQ;
+		return eq_cmd(h, s->a % NUM_TEMPLATES == CREATE_EQ ? SKUA_EQ_COMP : SKUA_EQ_ASYNC);
+	case DESTROY_EQ:
+		return object_cmd(SKUA_CMD_DESTROY_EQ, number(h, EQ, s));
+	case CREATE_PD:
+		*kind = PD;
+		cmd.hdr.opcode = htole16(SKUA_CMD_CREATE_PD);
+		return cmd;
+	case DESTROY_PD:
+		return object_cmd(SKUA_CMD_DESTROY_PD, number(h, PD, s));
+	case CREATE_CQ:
+		*kind = CQ;
+		return cq_cmd(h, s);
+	case DESTROY_CQ:
+		return object_cmd(SKUA_CMD_DESTROY_CQ, number(h, CQ, s));
+	case CREATE_RC:
+	case CREATE_ETH:
+		*kind = QP;
+		return qp_cmd(h, s, s->a % NUM_TEMPLATES == CREATE_RC ? SKUA_QPT_RC : SKUA_QPT_ETH);
+	case TO_INIT:
+		return init_cmd(number(h, QP, s));
+	case TO_RTR:
+		return rtr_cmd(number(h, QP, s), peer, peer->qpn);
+	case TO_RTS:
+		return rts_cmd(number(h, QP, s));
+	case TO_ERR:
+		return state_cmd(number(h, QP, s), SKUA_QPS_ERR);
+	case TO_RESET:
+		return state_cmd(number(h, QP, s), SKUA_QPS_RESET);
+	case QUERY_QP:
+		cmd = output_cmd(h, SKUA_CMD_QUERY_QP, 0);
+		cmd.object.number = htole32(number(h, QP, s));
+		return cmd;
+	case DESTROY_QP:
+		return object_cmd(SKUA_CMD_DESTROY_QP, number(h, QP, s));
+	case CREATE_MR:
+	case CREATE_MR_1:
+	case CREATE_MR_2:
+	case CREATE_MR_3:
+		*kind = MR;
+		return mr_cmd(h, s, s->a % NUM_TEMPLATES - CREATE_MR);
+	case CREATE_MR_LARGE:
+		*kind = MR;
+		return large_mr_cmd(h, s);
+	case CREATE_MR_PHYS:
+		*kind = MR;
+		cmd = mr_cmd(h, s, 0);
+		cmd.create_mr = (struct skua_cmd_create_mr){
+			.pdn = cmd.create_mr.pdn, .type = SKUA_MR_PHYS,
+			.access = htole32(ALL_RIGHTS) };
+		return cmd;
+	case CREATE_MR_FAST:
+		*kind = MR;
+		cmd = mr_cmd(h, s, 0);
+		cmd.create_mr.type = SKUA_MR_FAST;
+		return cmd;
+	case DESTROY_MR:
+		return object_cmd(SKUA_CMD_DESTROY_MR, number(h, MR, s));
+	case UNKNOWN:
+		cmd.hdr.opcode = htole16((uint16_t)s->n[0]);
+		return cmd;
+	default:
+		return cmd;
+	}
+}
+
+/* Addresses that mean something, by number. */
+static uint64_t place(struct host *h, uint32_t i)
+{
+	const uint64_t places[] = {
+		h->scratch, h->tables, h->n->cq, h->n->sq, h->n->buf, EXTRA, h->n->cmd_ring,
+		IOVA + MEM_SIZE, EXTRA + EXTRA_SIZE - 4096, 0, UINT64_MAX - 4095, 1ull << 63,
+	};
+
+	return places[i % 12];
+}
+
+static void change(struct host *h, struct skua_cmd *cmd, const struct patch *p)
+{
+	uint8_t *at = (uint8_t *)cmd + p->where % 64 * 4;
+	uint64_t addr;
+	uint32_t word;
+
+	memcpy(&word, at, 4);
+	switch (p->how % 8) {
+	case 1:
+		word = p->value;
+		break;
+	case 2:
+		word ^= p->value;
+		break;
+	case 3:
+		word += p->value;
+		break;
+	case 4:		/* an address, with flags */
+		addr = place(h, p->value) + (p->value >> 8);
+		memcpy(at, &addr, p->where % 64 == 63 ? 4 : 8);
+		return;
+	case 5:
+		word = number(h, p->value % NUM_KINDS, &(struct step){ .b = (uint8_t)(p->value >> 8) });
+		break;
+	default:
+		return;
+	}
+	memcpy(at, &word, 4);
+}
+
+/* Numbers of objects that were made since the last look. */
+static void look(struct host *h)
+{
+	struct node *n = h->n;
+
+	for (; h->seen != n->cmd_pi; h->seen++) {
+		uint32_t slot = h->seen % (1 << LOG_CMD);
+		struct skua_cmd_cpl *cpl = at(n, n->cmd_cpl + slot * sizeof(*cpl));
+		uint8_t phase = h->seen >> LOG_CMD & 1 ? 0 : SKUA_CMD_CPL_PHASE;
+		enum kind kind = h->making[slot];
+
+		if ((cpl->flags & SKUA_CMD_CPL_PHASE) != phase)
+			return;
+		CHECK(cpl->status <= SKUA_CMD_INTERNAL || h->master == false);
+		if (cpl->status || kind == NUM_KINDS || h->kept[kind].n == KEPT)
+			continue;
+		h->kept[kind].number[h->kept[kind].n++] = le32toh(cpl->number);
+	}
+}
+
+static void publish(struct host *h)
+{
+	struct node *n = h->n;
+
+	host_store32(&((struct skua_dbr *)at(n, n->cmd_dbr))->pi, n->cmd_pi);
+	ring(n, SKUA_DB_CMD, 0, n->cmd_pi);
+}
+
+/* @c bit 0: published at once; bits 1 and 2: and carried out to the end, or for some steps. */
+static void issue(struct host *h, const struct step *s)
+{
+	const struct patch *p = (const struct patch *)s->bytes;
+	struct node *n = h->n;
+	enum kind kind;
+	struct skua_cmd cmd = make(h, s, &kind);
+
+	for (int i = 0; i < 4; i++)
+		change(h, &cmd, &p[i]);
+	cmd.hdr.flags ^= htole16(s->c >> 7);
+	cmd.hdr.id = htole32(n->cmd_pi);
+	h->making[n->cmd_pi % (1 << LOG_CMD)] = kind;
+	memcpy(at(n, n->cmd_ring + n->cmd_pi % (1 << LOG_CMD) * sizeof(cmd)), &cmd, sizeof(cmd));
+	n->cmd_pi++;
+	if (s->c & 1)
+		return;
+	publish(h);
+	if (s->c & 2) {
+		for (int i = 0; i < s->c >> 2; i++)
+			engine_step(n->engine);
+		return;
+	}
+	work(h);
+	look(h);
+}
+
+/* Entries of a page-list table: pages of the scratch area, tables, or what the step says. */
+static void fill_table(struct host *h, const struct step *s)
+{
+	uint64_t *table = at(h->n, h->tables + s->a % TABLES * 4096);
+	uint32_t from = s->n[0] % 512, n = s->n[1] % 513;
+	uint64_t base = s->b < 12 ? place(h, s->b) : s->v[0];
+
+	for (uint32_t i = 0; i < n && from + i < 512; i++)
+		table[from + i] = htole64((base + (uint64_t)i * s->n[2]) |
+					  (s->c ? s->c : SKUA_PL_PRESENT));
+}
+
+/* As after power-on, with all that a driver makes first. */
+static void again(struct host *h)
+{
+	struct node *n = h->n;
+
+	n->used = h->scratch - IOVA + SCRATCH + TABLES * 4096;
+	n->cmd_pi = 0;
+	memset(at(n, IOVA), 0, n->used + 4 * 4096);
+	skua_dev_reset(n->dev);
+	CHECK(!n->dev->pages_used && !n->dev->eqs.count && !n->dev->pds.count &&
+	      !n->dev->cqs.count && !n->dev->qps.count && !n->dev->mrs.count);
+	memset(h->kept, 0, sizeof(h->kept));
+	h->seen = 0;
+	bring_up(h->w, n);
+	for (uint8_t i = 0; i < 4; i++) {
+		static const uint8_t first[] = { CREATE_EQ, CREATE_PD, CREATE_CQ, CREATE_RC };
+		struct step s = { .a = first[i] };
+
+		issue(h, &s);
+	}
+	CHECK(h->kept[QP].n == 1);
+}
+
+static void set_memory(struct host *h, bool extra, bool writable)
+{
+	if (h->extra)
+		unmap_extra(h->n);
+	h->extra = extra;
+	if (extra)
+		map_extra(h->n, writable);
+}
+
+static void set_master(struct host *h, bool on)
+{
+	h->master = on;
+	skua_dev_set_bus_master(h->n->dev, on);
+}
+
+static void play(struct host *h, const struct step *s)
+{
+	struct node *n = h->n;
+	uint8_t bytes[8];
+
+	switch (s->verb % NUM_VERBS) {
+	case COMMAND:
+		issue(h, s);
+		break;
+	case TABLE:
+		fill_table(h, s);
+		break;
+	case STORE:
+		memcpy((uint8_t *)at(n, IOVA) + s->n[0] % (n->used - 32), s->bytes, 32);
+		break;
+	case BAR_WRITE:
+		bar_write(n, s->a % 4, s->n[0] % (64 << 10), s->v, 1u << s->b % 4);
+		break;
+	case BAR_READ:
+		bar_read(n, s->a % 4, s->n[0] % (64 << 10), bytes, 1u << s->b % 4);
+		break;
+	case BELL:
+		ring_page(n, s->n[0] % 3, s->a % 4 * 8, number(h, s->c % NUM_KINDS, s), s->n[1]);
+		break;
+	case PUBLISH:
+		n->cmd_pi += s->n[0];
+		publish(h);
+		n->cmd_pi -= s->n[0];
+		break;
+	case WORK:
+		work(h);
+		look(h);
+		break;
+	case PASS:
+		engine_clock_advance(n->engine, s->n[0] * 1000ull);
+		break;
+	case MASTER:
+		set_master(h, s->a & 1);
+		break;
+	case MEMORY:
+		set_memory(h, s->a & 1, s->a & 2);
+		break;
+	case AGAIN:
+		set_master(h, true);
+		again(h);
+		break;
+	case POST:	/* on the ring of the QPs made here */
+		memcpy(at(n, h->scratch + s->n[0] % 16 * 64), s->v, 48);
+		host_store32(at(n, h->scratch + SCRATCH - 4096), s->n[1] % 18);
+		break;
+	case LINK:
+		skua_dev_set_link(n->dev, s->a & 1);
+		break;
+	case FAIL:
+		skua_dev_fail(n->dev, s->a);
+		break;
+	}
+}
+
+static void fuzz_run(const struct step *steps, unsigned int n)
+{
+	struct world *w = world_create(false);
+	struct host h = { .w = w, .n = &w->n[0], .master = true, .extra = true };
+	struct node *peer = &w->n[1];
+
+	/* Rings of the first objects come behind what stays where it is. */
+	h.n->used = 0;
+	h.scratch = take(h.n, SCRATCH);
+	h.tables = take(h.n, TABLES * 4096);
+	again(&h);
+	for (unsigned int i = 0; i < n; i++)
+		play(&h, &steps[i]);
+	work(&h);
+	set_memory(&h, true, true);
+	set_master(&h, true);
+	again(&h);
+	must(w, peer, (struct skua_cmd)CMD(SKUA_CMD_NOP));
+	world_destroy(w);
+}
+
+#define DO(template_, ...)	{ .verb = COMMAND, .a = template_, __VA_ARGS__ }
+#define PAGES(table_, place_) \
+	{ .verb = TABLE, .a = table_, .b = place_, .n = { 0, 512, 4096 } }
+
+static void fuzz_seeds(void)
+{
+	FUZZ_SEED("queries", DO(NOP), DO(QUERY_DEVICE), DO(QUERY_PORT), DO(QUERY_STATS), DO(SET_GID),
+		  DO(SET_PORT, .n = { 15, 9 }), DO(QUERY_QP), DO(UNKNOWN, .n = { 0x1234 }));
+	FUZZ_SEED("objects", DO(CREATE_EQ), DO(CREATE_ASYNC_EQ), DO(CREATE_PD), DO(CREATE_CQ),
+		  DO(CREATE_MR), DO(CREATE_ETH), DO(SET_RSS, .b = 1, .n = { 2 }), DO(DESTROY_QP),
+		  DO(DESTROY_MR), DO(DESTROY_CQ), DO(DESTROY_PD), DO(DESTROY_EQ), DO(DESTROY_EQ, .b = 1));
+	FUZZ_SEED("states", DO(TO_INIT), DO(SET_GID), DO(TO_RTR), DO(TO_RTS), DO(TO_RTS), DO(TO_ERR),
+		  DO(TO_RESET), DO(QUERY_QP), DO(TO_INIT), DO(TO_INIT), DO(DESTROY_QP));
+	FUZZ_SEED("lists", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1), DO(CREATE_MR_1, .n[1] = 3),
+		  DO(CREATE_MR_2, .n[1] = 5), DO(CREATE_MR_3, .n[1] = 599), DO(CREATE_MR_LARGE),
+		  DO(CREATE_MR_PHYS), DO(CREATE_MR_FAST), DO(DESTROY_MR), DO(DESTROY_MR, .b = 1));
+	/* A long list, and what happens while it is read. */
+	FUZZ_SEED("loading", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1),
+		  DO(CREATE_MR_3, .c = 2, .n[1] = 599), { .verb = WORK },
+		  DO(CREATE_MR_2, .c = 2 + 4, .n[1] = 599), { .verb = MASTER }, { .verb = WORK },
+		  { .verb = MASTER, .a = 1 }, { .verb = AGAIN },
+		  DO(CREATE_MR_3, .c = 2 + 4, .n[1] = 500), { .verb = AGAIN });
+	FUZZ_SEED("memory", DO(CREATE_MR_LARGE), { .verb = MEMORY }, DO(CREATE_MR_LARGE),
+		  { .verb = MEMORY, .a = 1 }, DO(CREATE_MR_LARGE), { .verb = MEMORY, .a = 3 });
+	FUZZ_SEED("many", DO(NOP, .c = 1), DO(CREATE_PD, .c = 1), DO(CREATE_PD, .c = 0x81), DO(NOP),
+		  { .verb = PUBLISH, .n = { 17 } }, { .verb = WORK }, { .verb = AGAIN }, DO(NOP));
+	FUZZ_SEED("traffic", DO(SET_GID), DO(SET_PORT, .n = { 1, 9 }), DO(CREATE_ASYNC_EQ), DO(TO_INIT),
+		  DO(TO_RTR), DO(TO_RTS), { .verb = POST, .n = { 0, 1 }, .v[0] = 0x10101 },
+		  { .verb = BELL }, { .verb = WORK }, { .verb = POST, .n = { 1, 2 }, .v[0] = 0x10102 },
+		  { .verb = BELL }, DO(TO_ERR), { .verb = PASS, .n = { 20000 } }, DO(DESTROY_QP));
+	FUZZ_SEED("bars", { .verb = BAR_READ, .b = 2, .n = { 8 } }, { .verb = BAR_READ, .a = 2, .b = 3 },
+		  { .verb = BAR_WRITE, .b = 2, .n = { SKUA_REG_CONTROL }, .v[0] = SKUA_CONTROL_RESET },
+		  { .verb = BAR_WRITE, .b = 2, .n = { SKUA_REG_CMD_LOG_SIZE }, .v[0] = 11 },
+		  { .verb = BAR_WRITE, .b = 2, .n = { SKUA_REG_CONTROL }, .v[0] = SKUA_CONTROL_ENABLE },
+		  { .verb = BAR_READ, .b = 2, .n = { SKUA_REG_CLOCK_LO } }, { .verb = AGAIN },
+		  { .verb = BELL, .a = 1, .c = CQ }, { .verb = LINK }, { .verb = FAIL, .a = 7 },
+		  { .verb = LINK, .a = 1 });
+}

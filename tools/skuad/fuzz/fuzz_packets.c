@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Packets that arrive at a QP from its peer, requests and responses, in any order and number,
+ * while it works: whole trains of packets as a wire gives them, near the PSNs that are expected.
+ *
+ * Each is also written as bytes and as a block of a capture, which have to be well formed.
+ */
+#include "fuzz/fuzz.h"
+#include "fuzz/traffic.h"
+#include "link/pcapng.h"
+#include "roce/packet.h"
+
+#define TRAIN	NUM_TRAFFIC_VERBS
+
+static uint8_t payload[SEG_MAX_BYTES];
+
+static void find_qp(const struct skua_qp_info *qp, void *arg)
+{
+	struct skua_qp_info *want = arg;
+
+	if (qp->qpn == want->qpn)
+		*want = *qp;
+}
+
+/* The same packets as bytes: their headers say how long they are, their blocks too. */
+static void check_bytes(const struct train *t)
+{
+	uint8_t block[PCAPNG_EPB_HEAD + ROCE_MAX_PACKET + PCAPNG_EPB_TAIL];
+	uint8_t *p = block + PCAPNG_EPB_HEAD;
+	uint32_t word;
+
+	for (uint32_t i = 0; i < t->npkts; i++) {
+		uint32_t len = (uint32_t)roce_packet_build(p, t, i), block_len;
+
+		CHECK(len <= ROCE_MAX_PACKET && p[14] == 0x45);
+		CHECK((p[16] << 8 | p[17]) == (int)len - 14);
+		block_len = (uint32_t)pcapng_packet(block, true, i, len, len, i);
+		CHECK(block_len <= sizeof(block) && block_len % 4 == 0);
+		memcpy(&word, block + 4, 4);
+		CHECK(word == block_len);
+		memcpy(&word, block + block_len - 4, 4);
+		CHECK(word == block_len);
+	}
+}
+
+/* In two runs of memory: @len bytes from @offset on. */
+static void set_payload(struct seglist *segs, uint32_t offset, uint32_t len)
+{
+	uint32_t first = len / 2;
+
+	offset %= sizeof(payload) - len + 1;
+	*segs = (struct seglist){ .n = 2, .bytes = len, .seg = {
+		{ payload + offset, first }, { payload + offset + first, len - first } } };
+}
+
+/* Kinds of message that are one packet. */
+static bool is_single(enum train_op op)
+{
+	return op == TRAIN_READ_REQ || op == TRAIN_ACK || op >= TRAIN_CMP_SWAP;
+}
+
+/*
+ * @a: to which side, and from whom; @b: kind; @c: its place, and PMTU; n[0]: distance from the PSN
+ * that is expected; n[1]: bytes; n[2]: key; v: address, operands; bytes: syndrome, immediate, MSN.
+ */
+static void send_train(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1], *peer = &t->side[!(p->a & 1)];
+	struct skua_qp_info qp = { .qpn = s->qpn };
+	enum key key = p->n[2] % NUM_KEYS;
+	uint32_t pmtu = 128u << (p->c >> 5 ? 1 + (p->c >> 5) % 5 : s->mtu);
+	uint32_t bytes = p->n[1] % (8 * pmtu + 1);
+	enum train_op op = p->b % TRAIN_NUM_OPS;
+	struct roce_path path = { .vlan = SKUA_VLAN_NONE, .hop_limit = 64, .sport = 0xc000 };
+	struct seglist segs;
+	struct train tr = {
+		.op = op, .first = !(p->c & 1) || is_single(op), .last = !(p->c & 2) || is_single(op),
+		.ack_req = !(p->c & 4), .solicited = p->c & 8, .syndrome = p->bytes[0],
+		.dest_qpn = s->qpn, .src_qpn = peer->qpn, .pmtu = pmtu,
+		.npkts = is_single(op) || !bytes ? 1 : (bytes - 1) / pmtu + 1,
+		.rkey = s->key[key] ^ (p->n[2] >> 24), .raddr = base_of(s, key) + p->v[0],
+		.swap_add = p->v[1], .compare = p->v[0], .path = &path,
+	};
+
+	if (!s->mtu)
+		return;		/* an ETH QP: no packet is for it */
+	skua_dev_for_each_qp(s->n->dev, find_qp, &qp);
+	tr.psn = psn_add(train_is_response(op) ? qp.una_psn : qp.rq_psn, p->n[0] & PSN_MASK);
+	memcpy(&tr.msn, p->bytes + 4, 4);
+	memcpy(&tr.msg_len, p->bytes + 8, 4);
+	if (!(p->c & 16) && op != TRAIN_READ_REQ)
+		tr.msg_len = bytes;
+	memcpy(&tr.imm, p->bytes + 12, 4);
+	if (op == TRAIN_SEND_INV)
+		tr.imm = s->key[key];
+	set_payload(&segs, p->bytes[16], bytes);
+	if (!is_single(op) && bytes)
+		tr.payload = &segs;
+	memcpy(path.sgid, (p->a & 2 ? s : peer)->n->gid, 16);
+	memcpy(path.dgid, s->n->gid, 16);
+	check_bytes(&tr);
+	skua_dev_rx_train(s->n->dev, &tr);
+	if (!(p->a & 4))
+		work(t);
+}
+
+/* Half of all steps are packets. */
+static void fuzz_run(const struct step *steps, unsigned int n)
+{
+	struct traffic t;
+
+	traffic_create(&t, &steps[0]);
+	for (unsigned int i = 1; i < n; i++) {
+		if (steps[i].verb % (2 * TRAIN) < TRAIN)
+			traffic_play(&t, &steps[i]);
+		else
+			send_train(&t, &steps[i]);
+	}
+	traffic_destroy(&t);
+}
+
+#define ALL	SGE(K_ALL, 64, 5000)
+/* The peer is not heard; so what arrives is the steps' own. */
+#define ALONE	{ .verb = LINK, .a = 1 }
+#define PACKET(op_, ...)	{ .verb = TRAIN, .b = op_, __VA_ARGS__ }
+
+static void fuzz_seeds(void)
+{
+	FUZZ_SEED("requests", CONFIG(), ALONE, RQE(0, ALL), PACKET(TRAIN_SEND, .n[1] = 3000),
+		  PACKET(TRAIN_SEND_IMM, .n[1] = 100), PACKET(TRAIN_SEND_INV, .n[2] = K_FAST),
+		  PACKET(TRAIN_WRITE, .n[1] = 5000), PACKET(TRAIN_WRITE_IMM, .n[1] = 1),
+		  PACKET(TRAIN_READ_REQ, .bytes = { [9] = 8 }),
+		  PACKET(TRAIN_FETCH_ADD, .n[2] = K_EXTRA, .v[1] = 1),
+		  PACKET(TRAIN_CMP_SWAP, .n[2] = K_EXTRA), { .verb = POLL, .n[0] = 99 });
+	FUZZ_SEED("pieces", CONFIG(), ALONE, RQE(0, ALL), PACKET(TRAIN_SEND, .c = 2, .n[1] = 2048),
+		  PACKET(TRAIN_SEND, .c = 3, .n[1] = 1024), PACKET(TRAIN_SEND, .c = 1, .n[1] = 7),
+		  PACKET(TRAIN_WRITE, .c = 18, .n[1] = 1024, .bytes = { [9] = 5 }),
+		  PACKET(TRAIN_WRITE, .c = 1, .n[1] = 256), PACKET(TRAIN_SEND, .c = 2, .n[1] = 1024),
+		  PACKET(TRAIN_WRITE, .c = 1, .n[1] = 1));
+	FUZZ_SEED("again", CONFIG(), ALONE, RQE(0, ALL), PACKET(TRAIN_SEND, .n[1] = 3000),
+		  PACKET(TRAIN_SEND, .n = { 0xfffffe, 3000 }), PACKET(TRAIN_SEND, .n = { 1, 10 }),
+		  PACKET(TRAIN_READ_REQ, .bytes = { 0, [8] = 16 }),
+		  PACKET(TRAIN_READ_REQ, .n[0] = 0xffffff, .bytes = { 0, [8] = 16 }),
+		  PACKET(TRAIN_FETCH_ADD, .n[2] = K_EXTRA, .v[1] = 1),
+		  PACKET(TRAIN_FETCH_ADD, .n = { 0xffffff, 0, K_EXTRA }));
+	FUZZ_SEED("responses", CONFIG(), ALONE, WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = WORK },
+		  PACKET(TRAIN_READ_RESP, .c = 2, .n[1] = 2048, .bytes = { AETH_ACK }),
+		  PACKET(TRAIN_READ_RESP, .c = 1, .n[1] = 2952, .bytes = { AETH_ACK }),
+		  WQE(SKUA_WQE_FETCH_ADD, 1, 1, SGE(K_ALL, 8, 8), .n[2] = K_EXTRA), { .verb = WORK },
+		  PACKET(TRAIN_ATOMIC_RESP, .bytes = { AETH_ACK }),
+		  WQE(SKUA_WQE_WRITE, 1, 1, ALL, .n[1] = 64), { .verb = WORK },
+		  PACKET(TRAIN_ACK, .n[0] = 2, .bytes = { AETH_ACK }),
+		  PACKET(TRAIN_ACK, .bytes = { AETH_NAK_SEQ }),
+		  PACKET(TRAIN_ACK, .bytes = { AETH_RNR | 3 }), { .verb = PASS, .n[0] = 5000 },
+		  PACKET(TRAIN_ACK, .n[0] = 1, .bytes = { AETH_NAK_ACCESS }));
+	FUZZ_SEED("mtus", CONFIG(.b = 2, .c = 3), WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = WORK },
+		  WQE(SKUA_WQE_WRITE, 1, 1, ALL), { .verb = WORK },
+		  PACKET(TRAIN_WRITE, .c = 0x40, .n[1] = 600), { .verb = POLL, .n[0] = 9 });
+}

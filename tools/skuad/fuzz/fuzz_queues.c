@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Work requests, doorbell records and doorbells: all that a program with a mapped QP can do, and
+ * some of what its driver can.
+ */
+#include "fuzz/fuzz.h"
+#include "fuzz/traffic.h"
+
+static void fuzz_run(const struct step *steps, unsigned int n)
+{
+	struct traffic t;
+
+	traffic_create(&t, &steps[0]);
+	for (unsigned int i = 1; i < n; i++)
+		traffic_play(&t, &steps[i]);
+	traffic_destroy(&t);
+}
+
+#define ALL	SGE(K_ALL, 64, 5000)
+#define SIGNALED	SKUA_WQE_SIGNALED
+
+/* Each opcode and a receive for it, in a world that @config_ describes. */
+#define OPCODES(name, ...) \
+	FUZZ_SEED(name, __VA_ARGS__, RQE(1, ALL), \
+		  WQE(SKUA_WQE_SEND, SIGNALED, 1, ALL), WQE(SKUA_WQE_SEND_IMM, SIGNALED, 2, ALL), \
+		  WQE(SKUA_WQE_SEND_INV, 3, 1, ALL, .n[2] = K_FAST), \
+		  WQE(SKUA_WQE_WRITE, SIGNALED, 1, ALL, .n[1] = 100), \
+		  WQE(SKUA_WQE_WRITE_IMM, SIGNALED, 1, SGE(K_EXTRA, 1, 9000), .n[2] = K_EXTRA), \
+		  WQE(SKUA_WQE_READ, SIGNALED, 1, ALL, .n[2] = K_READ), \
+		  WQE(SKUA_WQE_CMP_SWAP, 7, 1, SGE(K_ALL, 0, 8), .n[2] = K_EXTRA), \
+		  WQE(SKUA_WQE_FETCH_ADD, 1, 1, SGE(K_ALL, 8, 8), .n[2] = K_EXTRA, .v[0] = 1), \
+		  WQE(SKUA_WQE_LOCAL_INV, 1, 0, 0, .n[2] = K_FAST), WQE(SKUA_WQE_NOP, 1, 0, 0), \
+		  WQE(SKUA_WQE_SEND, SKUA_WQE_INLINE, 200 << 8, ALL), \
+		  { .verb = WORK }, { .verb = POLL, .n[0] = 299 }, { .verb = POLL, .a = 1, .n[0] = 299 })
+
+static void fuzz_seeds(void)
+{
+	OPCODES("opcodes", CONFIG());
+	OPCODES("no-features", CONFIG(.a = 7));
+	OPCODES("mtus", CONFIG(.b = 2, .c = 3));
+	OPCODES("privileged", CONFIG(.a = 8));
+	OPCODES("self", CONFIG(.a = 16));
+	OPCODES("small", CONFIG(.n[0] = 0x534));
+	OPCODES("ethernet", CONFIG(.a = 0x20));
+	/* TCP and, with a VLAN tag, UDP; their checksums are to be filled in. */
+	FUZZ_SEED("frames", CONFIG(.a = 0x20), RQE(1, ALL),
+		  { .verb = PATCH, .b = 2, .bytes = {
+			255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 1, 8, 0,
+			0x45, 0, 0, 86, 0, 0, 0x40, 0, 64, 6, 0, 0, 192, 0, 2, 1, 192, 0 } },
+		  { .verb = PATCH, .b = 2, .n[0] = 32, .bytes = {
+			2, 2, 0x12, 0x34, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 2 } },
+		  { .verb = POST, .a = 4, .b = SKUA_WQE_SEND, .c = 0x11, .n[0] = 1,
+		    .v[0] = 34 | 16 << 16, .bytes = { SGE(K_ALL, 0, 100) } },
+		  { .verb = PATCH, .b = 2, .n[0] = 200, .bytes = {
+			2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0, 0, 5, 8, 0,
+			0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 17, 0, 0, 192, 0 } },
+		  { .verb = PATCH, .b = 2, .n[0] = 232, .bytes = {
+			2, 1, 192, 0, 2, 2, 0x12, 0x34, 0x12, 0xb7, 0, 20 } },
+		  { .verb = POST, .a = 4, .b = SKUA_WQE_SEND, .c = 0x11, .n[0] = 1,
+		    .v[0] = 38 | 6 << 16, .bytes = { SGE(K_ALL, 200, 80) } },
+		  { .verb = WORK }, { .verb = POLL, .a = 1, .n[0] = 9 });
+	FUZZ_SEED("late", CONFIG(), WQE(SKUA_WQE_SEND, SIGNALED, 1, ALL), { .verb = WORK },
+		  { .verb = PASS, .n[0] = 1000 }, RQE(1, ALL), { .verb = PASS, .n[0] = 1000 },
+		  { .verb = LINK }, WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = PASS, .n[0] = 70000 },
+		  { .verb = LINK, .b = 1 }, { .verb = PASS, .n[0] = 70000 });
+	FUZZ_SEED("errors", CONFIG(), WQE(SKUA_WQE_WRITE, 1, 1, SGE(K_READ, 0, 100)),
+		  WQE(SKUA_WQE_READ, 1, 1, SGE(K_READ, 0, 100)), { .verb = WORK },
+		  { .verb = MODIFY, .c = 2, .b = 2, .n[1] = 0 }, RQE(1, SGE(K_ALL, 0, 10)),
+		  WQE(SKUA_WQE_SEND, 1, 1, ALL), { .verb = WORK }, { .verb = MODIFY, .c = 2 },
+		  WQE(SKUA_WQE_WRITE, 1, 1, ALL, .n[2] = K_OTHER_PD), { .verb = WORK },
+		  { .verb = MODIFY, .c = 1 }, { .verb = MODIFY, .a = 1 });
+	FUZZ_SEED("records", CONFIG(), { .verb = RECORD, .b = 3, .v[0] = SKUA_CQ_ARM(2, 1, 0) },
+		  WQE(SKUA_WQE_NOP, 1, 0, 0), { .verb = WORK }, { .verb = BELL, .b = 1, .c = 1 },
+		  { .verb = RECORD, .n[0] = 257 }, { .verb = BELL }, { .verb = WORK },
+		  { .verb = MODIFY, .c = 2 }, { .verb = RECORD, .b = 1, .n[0] = 65 },
+		  { .verb = RECORD, .b = 2, .n[0] = 9 }, { .verb = PATCH, .n[0] = 64 });
+	FUZZ_SEED("taken", CONFIG(), WQE(SKUA_WQE_WRITE, 1, 1, SGE(K_EXTRA, 0, 30000), .n[2] = K_EXTRA),
+		  { .verb = STEPS, .n[0] = 1 }, { .verb = MEMORY }, { .verb = WORK },
+		  { .verb = MEMORY, .a = 1 }, { .verb = MODIFY, .c = 2 },
+		  WQE(SKUA_WQE_READ, 1, 1, SGE(K_EXTRA, 0, 30000), .n[2] = K_EXTRA),
+		  { .verb = REGION, .a = 1, .b = K_EXTRA }, { .verb = WORK },
+		  { .verb = REGION, .a = 1, .b = K_EXTRA, .c = 1 });
+}

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Two devices on a wire, and between them a pair of QPs that is ill-treated: work requests that
+ * are good or nearly so, rings and records written over, memory and rights taken away, states
+ * changed, time. To be included once, after fuzz.h.
+ *
+ * What must hold whatever happens: the engine comes to rest, and what is left to do then waits for
+ * something that will come; every CQE is one of its QP; bytes that no right was given to are as
+ * before; and the pair of QPs beside it, which the harness made, still moves data both ways.
+ */
+#ifndef SKUAD_FUZZ_TRAFFIC_H
+#define SKUAD_FUZZ_TRAFFIC_H
+
+#include "core/qp.h"
+#include "ctl/control.h"
+#include "harness/harness.h"
+
+#define MAX_ROUNDS	200000
+#define ARENA		(256u << 10)	/* at the start of the harness's region; all regions lie in it */
+#define UNTOUCHED	0x5a
+#define RIGHTS		(ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC)
+
+enum traffic_verb {
+	POST, RECV, PATCH, RECORD, BELL, POLL, PASS, WORK, STEPS, MODIFY, MEMORY, REGION, LINK,
+	NUM_TRAFFIC_VERBS
+};
+
+/* Keys that work requests and packets may name. */
+enum key { K_ALL, K_READ, K_EXTRA, K_FAST, K_PHYS, K_RESERVED, K_OTHER_PD, K_NONE, NUM_KEYS };
+
+static const struct {
+	uint64_t offset, length;	/* in the arena */
+	uint32_t access;
+	uint8_t type;
+} regions[NUM_KEYS] = {
+	[K_ALL] = { 0x3028, 0x5064, RIGHTS, SKUA_MR_REGULAR },
+	[K_READ] = { 0x10000, 0x4000, SKUA_ACCESS_REMOTE_READ, SKUA_MR_REGULAR },
+	[K_EXTRA] = { 0, EXTRA_SIZE, RIGHTS, SKUA_MR_REGULAR },		/* at EXTRA */
+	[K_FAST] = { 0x20000, 0x2000, RIGHTS, SKUA_MR_FAST },
+	[K_PHYS] = { 0, 0, RIGHTS, SKUA_MR_PHYS },
+	[K_OTHER_PD] = { 0x28000, 0x1000, RIGHTS, SKUA_MR_REGULAR },
+};
+
+struct side {
+	struct node *n;
+	uint64_t sq, sq_dbr, rq, rq_dbr, cq, cq_dbr;
+	uint32_t qpn, cqn, pdn, other_pdn, sq_pi, rq_pi, cq_ci;
+	uint32_t key[NUM_KEYS];
+	uint8_t mtu;			/* of its QP, as MODIFY_QP has it */
+};
+
+struct traffic {
+	struct world *w;
+	struct side side[2];
+	uint8_t type, log_sq, log_rq, log_cq;
+	bool privileged;		/* may write anywhere, hence nothing is untouched */
+	bool extra;
+};
+
+/* An SGE in a step. */
+struct sge_code {
+	uint8_t key, kind;
+	uint16_t offset;
+	uint32_t length;
+};
+
+/* Of a requester at rest: its indices and PSNs fit, and it waits for a timer or for nothing. */
+static void check_requester(const struct skua_qp *qp)
+{
+	const struct roce_req *req = &qp->req;
+	const struct send_wqe *una = qp->wqes ? sq_wqe(qp, req->una) : NULL;
+
+	CHECK(req->tail - req->una <= qp->wqe_mask + 1 && req->nxt - req->una <= req->tail - req->una);
+	if (qp->state != SKUA_QPS_RTS || req->una == req->tail)
+		return;
+	CHECK(!una->npsn || (psn_diff(req->una_psn, una->psn) >= 0 &&
+			     psn_diff(req->una_psn, una->psn) <= (int32_t)una->npsn));
+	CHECK(psn_diff(req->psn, req->una_psn) >= 0);
+	CHECK(req->reads <= qp->max_rd);
+	if (req->una == req->nxt)
+		CHECK(req->rnr_wait && qp->timer.pos);
+	else if (qp->attr.timeout)
+		CHECK(qp->timer.pos && (req->rnr_wait || req->ack_deadline != TIMER_NEVER));
+}
+
+static void check_qp(const struct skua_qp *qp)
+{
+	if (qp->type == SKUA_QPT_RC)
+		check_requester(qp);
+	CHECK(qp->resp.reads_head == qp->resp.reads_tail && !qp->resp.ack_due);
+	if (qp->state != SKUA_QPS_ERR)
+		return;
+	CHECK(qp->req.una == qp->req.tail && !qp->resp.have_recv);
+	CHECK(qp->in_err && qp->dev->err_timer.pos);
+}
+
+/* Let the engine work until it has come to rest. */
+static void work(struct traffic *t)
+{
+	int i;
+
+	for (i = 0; i < MAX_ROUNDS && engine_step(t->w->engines[0]); i++)
+		;
+	CHECK(i < MAX_ROUNDS);
+	for (i = 0; i < 2; i++) {
+		const struct skua_qp *qp;
+		uint32_t at = 0;
+
+		while ((qp = numtab_next(&t->w->n[i].dev->qps, &at)))
+			check_qp(qp);
+	}
+}
+
+static uint64_t base_of(const struct side *s, enum key key)
+{
+	return key == K_EXTRA ? EXTRA : s->n->buf + regions[key].offset;
+}
+
+static void create_region(struct traffic *t, struct side *s, enum key key)
+{
+	struct skua_cmd cmd = create_mr_cmd(s->n);
+	uint64_t base = base_of(s, key), length = regions[key].length;
+
+	cmd.create_mr.pdn = htole32(key == K_OTHER_PD ? s->other_pdn : s->pdn);
+	cmd.create_mr.type = regions[key].type;
+	cmd.create_mr.access = htole32(regions[key].access & (s->n->features & 1 << SKUA_F_ATOMIC ?
+				       RIGHTS : ALL_RIGHTS));
+	cmd.create_mr.iova = htole64(length ? base : 0);
+	cmd.create_mr.length = htole64(length);
+	cmd.create_mr.pages = (struct skua_pagelist){ 0 };
+	if (length) {
+		cmd.create_mr.pages = list(base & ~4095ull, (base & 4095) + length);
+		cmd.create_mr.pages.offset = htole64(base & 4095);
+	}
+	if (cmd.create_mr.type == SKUA_MR_FAST && !(s->n->features & 1 << SKUA_F_INVALIDATE))
+		cmd.create_mr.type = SKUA_MR_REGULAR;
+	s->key[key] = command(t->w, s->n, &cmd) ? 0 : s->n->number;
+}
+
+static void create_side(struct traffic *t, struct side *s, struct node *n)
+{
+	struct skua_cmd cq, qp, port = port_cmd(SKUA_PORT_SET_MTU, 0);
+
+	s->n = n;
+	port.set_port.mtu = htole32(LIMIT_MTU);	/* every path MTU goes through */
+	must(t->w, n, port);
+	s->pdn = must(t->w, n, (struct skua_cmd)CMD(SKUA_CMD_CREATE_PD));
+	s->other_pdn = must(t->w, n, (struct skua_cmd)CMD(SKUA_CMD_CREATE_PD));
+	s->cq = take(n, 64u << t->log_cq);
+	s->cq_dbr = take(n, 64);
+	s->sq = take(n, 64u << t->log_sq);
+	s->sq_dbr = take(n, 64);
+	s->rq = take(n, 64u << t->log_rq);
+	s->rq_dbr = take(n, 64);
+	cq = create_cq_cmd(n);
+	cq.create_cq.log_size = t->log_cq;
+	cq.create_cq.dbr_addr = htole64(s->cq_dbr);
+	cq.create_cq.ring = list(s->cq, 64u << t->log_cq);
+	s->cqn = must(t->w, n, cq);
+	qp = create_qp_cmd(n);
+	qp.create_qp.type = t->type;
+	qp.create_qp.flags = htole32(t->privileged ? SKUA_QP_PRIVILEGED : 0);
+	qp.create_qp.pdn = htole32(s->pdn);
+	qp.create_qp.send_cqn = qp.create_qp.recv_cqn = htole32(s->cqn);
+	qp.create_qp.log_sq_blocks = t->log_sq;
+	qp.create_qp.log_rq_size = t->log_rq;
+	qp.create_qp.sq_dbr_addr = htole64(s->sq_dbr);
+	qp.create_qp.rq_dbr_addr = htole64(s->rq_dbr);
+	qp.create_qp.sq = list(s->sq, 64u << t->log_sq);
+	qp.create_qp.rq = list(s->rq, 64u << t->log_rq);
+	s->qpn = must(t->w, n, qp);
+	for (enum key k = 0; k < K_NONE; k++)
+		if (k != K_RESERVED)
+			create_region(t, s, k);
+	s->key[K_RESERVED] = RESERVED_LKEY;
+	s->key[K_NONE] = 0x12345678;
+	memset(at(n, n->buf), UNTOUCHED, ARENA);
+}
+
+/* INIT to RTS, as far as it gets; @how: a step that chooses. */
+static void connect_side(struct traffic *t, struct side *s, const struct side *peer,
+			 const struct step *how)
+{
+	struct skua_cmd init = init_cmd(s->qpn), rtr = rtr_cmd(s->qpn, peer->n, peer->qpn);
+	struct skua_cmd rts = rts_cmd(s->qpn), port = port_cmd(SKUA_PORT_SET_RX_QP, 0);
+
+	if (t->type == SKUA_QPT_ETH) {
+		for (uint8_t state = SKUA_QPS_INIT; state <= SKUA_QPS_RTS; state++)
+			must(t->w, s->n, state_cmd(s->qpn, state));
+		port.set_port.rx_qpn = htole32(s->qpn);
+		must(t->w, s->n, port);
+		return;
+	}
+	s->mtu = 1 + ((s == &t->side[0] ? how->b : how->c) + 2) % 5;
+	init.modify_qp.attr.access = htole32(RIGHTS & ~(how->n[1] >> 28));
+	rtr.modify_qp.attr.path_mtu = s->mtu;
+	rtr.modify_qp.attr.max_dest_rd_atomic = htole16(4 - how->n[1] % 5);
+	rts.modify_qp.attr.max_rd_atomic = htole16(4 - (how->n[1] >> 4) % 5);
+	rts.modify_qp.attr.retry_cnt = 7 - (how->n[1] >> 8) % 8;
+	rts.modify_qp.attr.rnr_retry = (how->n[1] >> 12) % 8;
+	rts.modify_qp.attr.timeout = 14 - (how->n[1] >> 16) % 15;
+	must(t->w, s->n, init);
+	must(t->w, s->n, rtr);
+	must(t->w, s->n, rts);
+}
+
+/* What the first step asks for. */
+static void traffic_create(struct traffic *t, const struct step *s)
+{
+	*t = (struct traffic){
+		.type = s->a & 0x20 ? SKUA_QPT_ETH : SKUA_QPT_RC, .privileged = s->a & 0x28,
+		.log_sq = 8 - s->n[0] % 9, .log_rq = 6 - (s->n[0] >> 4) % 7,
+		.log_cq = 8 - (s->n[0] >> 8) % 9, .extra = true,
+	};
+	t->w = world_create_with(false, ~0ull ^ (s->a & 1 ? 1 << SKUA_F_EVENT_IDX : 0) ^
+					(s->a & 2 ? 1 << SKUA_F_ATOMIC : 0) ^
+					(s->a & 4 ? 1 << SKUA_F_INVALIDATE : 0));
+	create_side(t, &t->side[0], &t->w->n[0]);
+	create_side(t, &t->side[1], &t->w->n[1]);
+	/* A QP may be its own peer. */
+	connect_side(t, &t->side[0], &t->side[!(s->a & 0x10)], s);
+	connect_side(t, &t->side[1], &t->side[0], s);
+}
+
+static struct skua_sge decode_sge(const struct side *s, const struct sge_code *c)
+{
+	enum key key = c->key % NUM_KEYS;
+	uint64_t addr = base_of(s, key) + c->offset;
+
+	if (c->kind & 1)
+		addr += regions[key].length;
+	if (c->kind & 2)
+		addr -= 2 * (uint64_t)c->offset;
+	return (struct skua_sge){
+		.addr = htole64(addr), .length = htole32(c->kind & 4 ? c->length : c->length % 0x8000),
+		.lkey = htole32(s->key[key] ^ (c->kind >> 4)) };
+}
+
+static void ring_sq(struct side *s)
+{
+	host_store32(at(s->n, s->sq_dbr), s->sq_pi);
+	ring(s->n, SKUA_DB_SQ, s->qpn, s->sq_pi);
+}
+
+/*
+ * @b: opcode; @c: flags; n[0]: SGEs, blocks too many, inline bytes, what is reserved; n[1] and
+ * n[2]: remote address and key; bytes: SGEs or data.
+ */
+static void post_wqe(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1], *peer = &t->side[!(p->a & 1)];
+	enum key rkey = p->n[2] % NUM_KEYS;
+	uint8_t wqe[SKUA_WQE_MAX_BLOCKS * SKUA_WQE_BLOCK + 1024] = { 0 };
+	struct skua_wqe_ctrl c = {
+		.opcode = p->b % 12, .flags = p->c, .num_sge = p->n[0] % 32,
+		.cookie = htole32(s->sq_pi), .imm_data = (uint32_t)p->v[0],
+	};
+	struct skua_wqe_atomic r = {
+		.raddr = htole64(base_of(peer, rkey) + p->n[1]), .rsvd = p->n[0] >> 31,
+		.rkey = htole32(peer->key[rkey] ^ (p->n[2] >> 24)),
+		.swap_add = htole64(p->v[0]), .compare = htole64(p->v[1]),
+	};
+	uint32_t at_byte = sizeof(c), blocks;
+
+	if (c.opcode == SKUA_WQE_SEND_INV || c.opcode == SKUA_WQE_LOCAL_INV)
+		c.inv_key = htole32((c.opcode == SKUA_WQE_SEND_INV ? peer : s)->key[rkey]);
+	else if (c.opcode != SKUA_WQE_SEND_IMM && c.opcode != SKUA_WQE_WRITE_IMM && !(p->a & 4))
+		c.imm_data = 0;
+	if (c.opcode >= SKUA_WQE_WRITE && c.opcode <= SKUA_WQE_READ)
+		at_byte += sizeof(struct skua_wqe_rdma);
+	else if (c.opcode >= SKUA_WQE_CMP_SWAP)
+		at_byte += sizeof(r);
+	memcpy(wqe + sizeof(c), &r, at_byte - sizeof(c));
+	if (c.flags & SKUA_WQE_INLINE) {
+		uint32_t len = p->n[0] >> 8 & 0x3ff;
+
+		c.num_sge = p->a & 8 ? c.num_sge : 0;
+		c.length = htole32(len);
+		memcpy(wqe + at_byte, p->bytes, sizeof(p->bytes));
+		at_byte += len;
+	}
+	for (unsigned int i = 0; i < c.num_sge; i++, at_byte += sizeof(struct skua_sge)) {
+		struct skua_sge sge = decode_sge(s, (const struct sge_code *)p->bytes + i % 4);
+
+		memcpy(wqe + at_byte, &sge, sizeof(sge));
+	}
+	blocks = (at_byte + SKUA_WQE_BLOCK - 1) / SKUA_WQE_BLOCK;
+	c.nblocks = (uint8_t)(blocks + (p->n[0] >> 24 & 7));
+	memcpy(wqe, &c, sizeof(c));
+	for (unsigned int i = 0; i < blocks && i < SKUA_WQE_MAX_BLOCKS; i++, s->sq_pi++)
+		memcpy(at(s->n, s->sq + (s->sq_pi & ((1u << t->log_sq) - 1)) * 64ull), wqe + i * 64, 64);
+	if (!(p->a & 2))
+		ring_sq(s);
+}
+
+static void post_rqe_step(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1];
+	struct { struct skua_rqe r; struct skua_sge s[3]; } e = {
+		.r = { .cookie = htole32(s->rq_pi), .num_sge = p->b % 5 } };
+
+	e.r.rsvd[3] = p->c >> 7;
+	for (int i = 0; i < 3; i++)
+		e.s[i] = decode_sge(s, (const struct sge_code *)p->bytes + i);
+	for (unsigned int i = 0; i <= p->n[0] % 8; i++, s->rq_pi++)
+		memcpy(at(s->n, s->rq + (s->rq_pi & ((1u << t->log_rq) - 1)) * 64ull), &e, sizeof(e));
+	host_store32(at(s->n, s->rq_dbr), s->rq_pi);
+}
+
+/* Bytes anywhere in the rings, or in what is sent. */
+static void patch(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1];
+	const struct { uint64_t at; uint64_t size; } places[] = {
+		{ s->sq, 64u << t->log_sq }, { s->rq, 64u << t->log_rq },
+		{ base_of(s, K_ALL), regions[K_ALL].length },
+	};
+	unsigned int i = p->b % 3;
+
+	memcpy((uint8_t *)at(s->n, places[i].at) + p->n[0] % (places[i].size - 31), p->bytes, 32);
+}
+
+static void record(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1];
+
+	switch (p->b % 6) {
+	case 0:
+		host_store32(at(s->n, s->sq_dbr), p->c & 1 ? p->n[0] : s->sq_pi + p->n[0]);
+		break;
+	case 1:
+		host_store32(at(s->n, s->rq_dbr), p->c & 1 ? p->n[0] : s->rq_pi + p->n[0]);
+		break;
+	case 2:
+		host_store32(at(s->n, s->cq_dbr), p->c & 1 ? p->n[0] : s->cq_ci + p->n[0]);
+		break;
+	case 3:
+		memcpy((uint8_t *)at(s->n, s->cq_dbr) + 8, &p->v[0], 8);
+		break;
+	case 4:
+		host_store32(at(s->n, s->n->eq_dbr), p->n[0]);
+		break;
+	case 5:
+		host_store32((uint8_t *)at(s->n, s->sq_dbr) + 4, p->n[0]);
+		break;
+	}
+}
+
+static void bell(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1];
+	const uint32_t numbers[] = { s->qpn, s->cqn, p->n[0], t->side[!(p->a & 1)].qpn };
+
+	ring_page(s->n, p->n[1] % 2, p->b % 4 * 8, numbers[p->c % 4], p->n[2]);
+}
+
+/* Consume CQEs, all of them sound. */
+static void poll_side(struct traffic *t, struct side *s, unsigned int most)
+{
+	for (unsigned int i = 0; i < most; i++) {
+		uint64_t slot = s->cq_ci & ((1u << t->log_cq) - 1);
+		const struct skua_cqe *cqe = at(s->n, s->cq + slot * sizeof(*cqe));
+
+		if ((cqe->flags & SKUA_CQE_PHASE) == (s->cq_ci >> t->log_cq & 1))
+			break;
+		CHECK(le32toh(cqe->qpn) == s->qpn && le64toh(cqe->qp_handle) == QP_HANDLE);
+		CHECK(cqe->status <= SKUA_CQE_GENERAL_ERR);
+		CHECK((cqe->opcode & ~SKUA_CQE_OPCODE_RECV) <= SKUA_CQE_FETCH_ADD);
+		CHECK(cqe->status || !cqe->vendor_err);
+		s->cq_ci++;
+	}
+	host_store32(at(s->n, s->cq_dbr), s->cq_ci);
+}
+
+static void reset_side(struct traffic *t, struct side *s)
+{
+	must(t->w, s->n, state_cmd(s->qpn, SKUA_QPS_RESET));
+	host_store32(at(s->n, s->sq_dbr), 0);
+	host_store32(at(s->n, s->rq_dbr), 0);
+	s->sq_pi = 0;
+	s->rq_pi = 0;
+}
+
+static void modify(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1];
+	struct skua_qp_attr attr = { .state = p->b % 8 };
+	struct skua_cmd cmd;
+
+	switch (p->c % 5) {
+	case 0:		/* ERR, if it is not in RESET */
+		cmd = state_cmd(s->qpn, SKUA_QPS_ERR);
+		command(t->w, s->n, &cmd);
+		break;
+	case 1:
+		reset_side(t, s);
+		break;
+	case 2:
+	case 3:		/* to RTS once more, with its peer or alone */
+		reset_side(t, s);
+		connect_side(t, s, &t->side[!(p->a & 1)], p);
+		if (p->c % 5 == 3)
+			break;
+		reset_side(t, &t->side[!(p->a & 1)]);
+		connect_side(t, &t->side[!(p->a & 1)], s, p);
+		break;
+	case 4:
+		memcpy(&attr, p->bytes, 28);
+		cmd = modify_cmd(s->qpn, p->n[0], attr);
+		if (p->n[0] & SKUA_QP_ATTR_AV)
+			memcpy(&cmd.modify_qp.attr.av, p->v, 16);
+		command(t->w, s->n, &cmd);
+		break;
+	}
+}
+
+static void set_extra(struct traffic *t, bool present, bool writable)
+{
+	for (int i = 0; i < 2; i++) {
+		if (t->extra)
+			unmap_extra(&t->w->n[i]);
+		if (present)
+			map_extra(&t->w->n[i], writable);
+	}
+	t->extra = present;
+}
+
+/* A region goes, or comes again. */
+static void region(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1];
+	enum key k = p->b % K_NONE;
+	struct skua_cmd cmd = object_cmd(SKUA_CMD_DESTROY_MR, s->key[k]);
+
+	if (k == K_RESERVED)
+		return;
+	command(t->w, s->n, &cmd);
+	if (p->c & 1)
+		create_region(t, s, k);
+}
+
+static void traffic_play(struct traffic *t, const struct step *p)
+{
+	switch (p->verb % NUM_TRAFFIC_VERBS) {
+	case POST:
+		post_wqe(t, p);
+		break;
+	case RECV:
+		post_rqe_step(t, p);
+		break;
+	case PATCH:
+		patch(t, p);
+		break;
+	case RECORD:
+		record(t, p);
+		break;
+	case BELL:
+		bell(t, p);
+		break;
+	case POLL:
+		poll_side(t, &t->side[p->a & 1], p->n[0] % 300);
+		break;
+	case PASS:
+		engine_clock_advance(t->w->engines[0], p->n[0] * 1000ull);
+		work(t);
+		break;
+	case WORK:
+		work(t);
+		break;
+	case STEPS:
+		for (uint32_t i = 0; i < p->n[0] % 16; i++)
+			engine_step(t->w->engines[0]);
+		break;
+	case MODIFY:
+		modify(t, p);
+		break;
+	case MEMORY:
+		set_extra(t, p->a & 1, p->a & 2);
+		break;
+	case REGION:
+		region(t, p);
+		break;
+	case LINK:
+		skua_dev_set_link(t->w->n[p->a & 1].dev, p->b & 1);
+		break;
+	}
+}
+
+/* The bytes of [@from, @to) of the arena are as they were. */
+static void check_gap(const struct side *s, uint64_t from, uint64_t to)
+{
+	const uint8_t *arena = at(s->n, s->n->buf);
+
+	/* Each byte is as the one before it, and the first is as it was. */
+	CHECK(arena[from] == UNTOUCHED && !memcmp(arena + from, arena + from + 1, to - from - 1));
+}
+
+/* No byte of the arena was written that no region gives the right to write. */
+static void check_untouched(const struct side *s)
+{
+	uint64_t from = 0;
+
+	for (enum key k = 0; k < NUM_KEYS; k++) {	/* they ascend */
+		if (k == K_EXTRA || !regions[k].length ||
+		    !(regions[k].access & SKUA_ACCESS_LOCAL_WRITE))
+			continue;
+		check_gap(s, from, regions[k].offset);
+		from = regions[k].offset + regions[k].length;
+	}
+	check_gap(s, from, ARENA);
+}
+
+/* The pair of QPs beside, both ways. */
+static void check_neighbours(struct traffic *t)
+{
+	for (int i = 0; i < 2; i++) {
+		struct node *a = &t->w->n[i], *b = &t->w->n[!i];
+		uint64_t from = a->buf + ARENA, to = b->buf + 2 * ARENA;
+		struct skua_cqe *cqe;
+
+		memset(at(a, from), i + 1, 4096);
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, from, 4096, to, b->key, 0);
+		work(t);
+		cqe = poll_cq(a);
+		CHECK(cqe && !cqe->status && cqe->opcode == SKUA_CQE_WRITE);
+		CHECK(!memcmp(at(a, from), at(b, to), 4096));
+		CHECK(!poll_cq(a));
+	}
+}
+
+static void traffic_destroy(struct traffic *t)
+{
+	work(t);
+	skua_dev_set_link(t->w->n[0].dev, true);
+	skua_dev_set_link(t->w->n[1].dev, true);
+	for (int i = 0; i < 2; i++) {
+		poll_side(t, &t->side[i], UINT32_MAX);
+		must(t->w, t->side[i].n, object_cmd(SKUA_CMD_DESTROY_QP, t->side[i].qpn));
+		if (!t->privileged)
+			check_untouched(&t->side[i]);
+	}
+	if (!t->privileged)
+		check_neighbours(t);
+	world_destroy(t->w);
+}
+
+/* Seeds: a configuration first; then what both sides do. */
+#define SGE(key_, offset_, length_) \
+	(key_), 0, (uint8_t)(offset_), (uint8_t)((offset_) >> 8), \
+	(uint8_t)(length_), (uint8_t)((length_) >> 8), (uint8_t)((length_) >> 16), 0
+#define WQE(opcode_, flags_, nsge, sge, ...) \
+	{ .verb = POST, .b = opcode_, .c = flags_, .n[0] = nsge, .bytes = { sge }, __VA_ARGS__ }
+#define RQE(side_, sge) \
+	{ .verb = RECV, .a = side_, .b = 1, .n[0] = 7, .bytes = { sge } }
+#define CONFIG(...)	{ .verb = 0, __VA_ARGS__ }
+
+#endif /* SKUAD_FUZZ_TRAFFIC_H */
