@@ -1,7 +1,17 @@
 """unittest, ended by the line that checks sum up: "N passed, N failed, N skipped"."""
 
 import sys
+import time
 import unittest
+
+
+def until(condition, seconds=20):
+    """Wait until it holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError('not so after %d s' % seconds)
+        time.sleep(0.02)
 
 
 def main(module):

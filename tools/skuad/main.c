@@ -4,7 +4,8 @@
  *
  * This thread reads options, makes engines and devices, starts a thread for each engine, and
  * then serves the control socket until a signal ends it. Everything is made before the
- * first engine runs and destroyed after the last has stopped, in reverse order.
+ * first engine runs and destroyed after the last has stopped, in reverse order. Before the first
+ * engine runs, the process gives up the system calls that it needs no more.
  *
  * Exit status: 0; 1 if something could not be made; 2 for bad options.
  */
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "confine.h"
 #include "core/dev.h"
 #include "core/engine.h"
 #include "core/log.h"
@@ -261,6 +263,20 @@ static bool take_signals(struct skuad *s)
 	return s->signal_fd >= 0;
 }
 
+/* Sanitizers make calls of their own; builds with them are for tests. */
+static bool give_up_rights(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	log_info(NULL, "a build with sanitizers: system calls are not confined");
+#else
+	if (!confine()) {
+		log_err(NULL, "seccomp: %m");
+		return false;
+	}
+#endif
+	return true;
+}
+
 static bool start_threads(struct skuad *s)
 {
 	while (s->nthreads < s->nengines) {
@@ -310,7 +326,7 @@ static bool start(struct skuad *s, const struct options *o)
 	setpriority(PRIO_PROCESS, 0, NICE);
 	return take_signals(s) && create_engines(s, count_threads(o)) &&
 	       create_devices(s, &o->config) && create_control(s, o->control) &&
-	       start_threads(s) && tell_ready(o->ready_fd);
+	       give_up_rights() && start_threads(s) && tell_ready(o->ready_fd);
 }
 
 /* Whatever start() got to. Captures end while engines still answer. */

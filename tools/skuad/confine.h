@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a guest that got the better of skuad could still do with it: little.
+ */
+#ifndef SKUAD_CONFINE_H
+#define SKUAD_CONFINE_H
+
+#include <stdbool.h>
+
+/*
+ * From now on this thread, and those that it starts, make the system calls that skuad needs while
+ * it serves. Any other ends the process by SIGSYS, with a line in the log; opening a file fails.
+ * False with errno set.
+ */
+bool confine(void);
+
+#endif /* SKUAD_CONFINE_H */

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The system calls that are taken away: each in a process of its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "confine.h"
+
+#define PAGE	4096
+
+static char log_text[4096];
+
+/* Runs @fn, confined, in a process of its own; its wait status, and what it logged. */
+static int run(int (*fn)(void))
+{
+	int log[2], status;
+	ssize_t n;
+	pid_t pid;
+
+	assert_int_equal(pipe(log), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(log[1], STDERR_FILENO);
+		if (!confine())
+			_exit(99);
+		/* Sanitizers would do more at the end than was left to us. */
+		syscall(SYS_exit_group, fn());
+	}
+	close(log[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	n = read(log[0], log_text, sizeof(log_text) - 1);
+	log_text[n < 0 ? 0 : n] = '\0';
+	close(log[0]);
+	return status;
+}
+
+/* It was killed, with one line that names the call. */
+static void assert_killed(int (*fn)(void), long nr)
+{
+	int status = run(fn);
+	char line[100];
+
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSYS);
+	snprintf(line, sizeof(line),
+		 "skuad: system call %ld is not one that skuad makes: it ends here\n", nr);
+	assert_string_equal(log_text, line);
+}
+
+static void assert_done(int (*fn)(void))
+{
+	int status = run(fn);
+
+	assert_string_equal(log_text, "");
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int do_exec(void)
+{
+	return (int)syscall(SYS_execve, "/bin/true", NULL, NULL);
+}
+
+static int do_socket(void)
+{
+	return (int)syscall(SYS_socket, AF_INET, SOCK_STREAM, 0);
+}
+
+static int do_fork(void)
+{
+	return (int)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static int do_ptrace(void)
+{
+	return (int)syscall(SYS_ptrace, 0, 0, 0, 0);
+}
+
+static int do_executable(void)
+{
+	return (int)syscall(SYS_mmap, NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+}
+
+static void calls_that_serving_does_not_need_kill(void **state)
+{
+	(void)state;
+	assert_killed(do_exec, SYS_execve);
+	assert_killed(do_socket, SYS_socket);
+	assert_killed(do_fork, SYS_clone);
+	assert_killed(do_ptrace, SYS_ptrace);
+	assert_killed(do_executable, SYS_mmap);
+}
+
+static int do_open(void)
+{
+	return !(open("/proc/self/status", O_RDONLY) < 0 && errno == EACCES);
+}
+
+static void no_file_can_be_opened(void **state)
+{
+	(void)state;
+	assert_done(do_open);
+}
+
+static int do_memory(void)
+{
+	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED || madvise(p, PAGE, MADV_DONTDUMP) || munmap(p, PAGE);
+}
+
+static int do_descriptors(void)
+{
+	int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	char path[32], target[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, target, sizeof(target)) < 0 || fcntl(fd, F_GETFL) < 0 ||
+	       eventfd_write(fd, 1) || close(fd);
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static int do_thread(void)
+{
+	pthread_t thread;
+
+	return pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL);
+}
+
+static void calls_of_serving_are_made(void **state)
+{
+	(void)state;
+	assert_done(do_memory);
+	assert_done(do_descriptors);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	assert_done(do_thread);		/* sanitizers do more for a thread */
+#else
+	(void)do_thread;
+#endif
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_that_serving_does_not_need_kill),
+		cmocka_unit_test(no_file_can_be_opened),
+		cmocka_unit_test(calls_of_serving_are_made),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
