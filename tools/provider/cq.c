@@ -8,7 +8,8 @@
 #include "skua.h"
 #include "skua-abi.h"
 
-static int skua_cq_alloc_ring(struct skua_context *ctx, struct skua_cq *cq, uint32_t cqe)
+static int skua_cq_alloc_ring(struct skua_context *ctx, struct skua_pd *pd, struct skua_cq *cq,
+			      uint32_t cqe)
 {
 	struct skua_cq_ring *ring = &cq->ring;
 	size_t cqes_size;
@@ -16,7 +17,7 @@ static int skua_cq_alloc_ring(struct skua_context *ctx, struct skua_cq *cq, uint
 
 	ring->size = roundup_pow_of_two(cqe);
 	cqes_size = skua_page_align(ctx, (size_t)ring->size * sizeof(*ring->cqes));
-	err = skua_buf_alloc(ctx, &cq->buf, cqes_size + sizeof(*ring->dbr));
+	err = skua_buf_alloc(ctx, pd, &cq->buf, cqes_size + sizeof(*ring->dbr));
 	if (err)
 		return err;
 
@@ -45,9 +46,10 @@ static int skua_cq_cmd_create(struct ibv_context *ibv_ctx, struct skua_cq *cq,
 	return 0;
 }
 
+/* @pd: a parent domain, or NULL. */
 static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
 				      struct ibv_comp_channel *channel, int comp_vector,
-				      bool needs_lock)
+				      struct skua_pd *pd, bool needs_lock)
 {
 	struct skua_context *ctx = to_skua_context(ibv_ctx);
 	struct skua_cq *cq;
@@ -68,12 +70,16 @@ static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
 	err = skua_lock_init(&cq->arm_lock, true);
 	if (err)
 		goto err_lock;
-	err = skua_cq_alloc_ring(ctx, cq, cqe);
+	err = skua_cq_alloc_ring(ctx, pd, cq, cqe);
 	if (err)
 		goto err_arm_lock;
 	err = skua_cq_cmd_create(ibv_ctx, cq, channel, comp_vector);
 	if (err)
 		goto err_buf;
+
+	cq->pd = pd;
+	if (pd)
+		skua_pd_hold(pd);
 	return cq;
 
 err_buf:
@@ -97,7 +103,7 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 		errno = EINVAL;
 		return NULL;
 	}
-	cq = skua_cq_create(ibv_ctx, cqe, channel, comp_vector, true);
+	cq = skua_cq_create(ibv_ctx, cqe, channel, comp_vector, NULL, true);
 	return cq ? &cq->vcq.cq : NULL;
 }
 
@@ -106,10 +112,11 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 				    struct ibv_cq_init_attr_ex *attr)
 {
+	struct skua_pd *pd = NULL;
 	bool single = false;
 	struct skua_cq *cq;
 
-	if (attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS ||
+	if (attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) ||
 	    attr->wc_flags & ~(uint64_t)SKUA_CQ_WC_FLAGS) {
 		errno = EOPNOTSUPP;
 		return NULL;
@@ -121,8 +128,16 @@ struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 		}
 		single = attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	}
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
+		pd = to_skua_pd(attr->parent_domain);
+		if (!pd->contained) {
+			errno = EINVAL;
+			return NULL;
+		}
+		single |= pd->td != NULL;
+	}
 
-	cq = skua_cq_create(ibv_ctx, attr->cqe, attr->channel, attr->comp_vector, !single);
+	cq = skua_cq_create(ibv_ctx, attr->cqe, attr->channel, attr->comp_vector, pd, !single);
 	if (!cq)
 		return NULL;
 
@@ -142,8 +157,27 @@ int skua_destroy_cq(struct ibv_cq *ibv_cq)
 	skua_buf_free(&cq->buf);
 	skua_lock_destroy(&cq->arm_lock);
 	skua_lock_destroy(&cq->lock);
+	if (cq->pd)
+		skua_pd_put(cq->pd);
 	free(cq);
 	return 0;
+}
+
+/*
+ * A thread may get here between its ibv_start_poll() and ibv_end_poll(), as when it destroys a QP
+ * whose failure it has just read. It holds the lock then, and its current CQE stays its own: ci
+ * is published when it ends polling.
+ */
+void skua_cq_purge(struct skua_cq *cq, uint64_t handle)
+{
+	if (__atomic_load_n(&cq->poller, __ATOMIC_RELAXED) == pthread_self()) {
+		skua_cq_remove(&cq->ring, handle);
+		return;
+	}
+	skua_lock(&cq->lock);
+	skua_cq_remove(&cq->ring, handle);
+	skua_cq_publish(&cq->ring);
+	skua_unlock(&cq->lock);
 }
 
 int skua_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only)

@@ -70,7 +70,8 @@ static inline void skua_cq_publish(struct skua_cq_ring *ring)
 /*
  * Remove the CQEs of the QP @handle, of which the device writes no more. Those of others
  * move towards the newest, in order, so that the hole is on the consumed side and is closed
- * by advancing ci; a CQE that moves takes on the phase of its new slot.
+ * by advancing ci, which is left to be published; a CQE that moves takes on the phase of its
+ * new slot.
  */
 static inline void skua_cq_remove(struct skua_cq_ring *ring, uint64_t handle)
 {
@@ -96,7 +97,6 @@ static inline void skua_cq_remove(struct skua_cq_ring *ring, uint64_t handle)
 		slot->flags = (slot->flags & ~SKUA_CQE_PHASE) | phase;
 	}
 	__atomic_store_n(&ring->ci, to, __ATOMIC_RELAXED);
-	skua_cq_publish(ring);
 }
 
 /*

@@ -141,6 +141,8 @@ static int skua_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *att
 	err = skua_cq_advance(cq);
 	if (err)
 		skua_unlock(&cq->lock);
+	else
+		__atomic_store_n(&cq->poller, pthread_self(), __ATOMIC_RELAXED);
 	return err;
 }
 
@@ -154,6 +156,7 @@ static void skua_end_poll(struct ibv_cq_ex *cq_ex)
 	struct skua_cq *cq = to_skua_cq_ex(cq_ex);
 
 	skua_cq_publish(&cq->ring);
+	__atomic_store_n(&cq->poller, 0, __ATOMIC_RELAXED);
 	skua_unlock(&cq->lock);
 }
 

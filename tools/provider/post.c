@@ -59,6 +59,8 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 	size = skua_op_header(op);
 	if (op->flags & SKUA_OP_DATA) {
 		num_sge = wr->num_sge;
+		if (unlikely(num_sge > qp->max_send_sge))
+			return EINVAL;
 		if (wr->send_flags & IBV_SEND_INLINE) {
 			length = skua_wr_inline_length(wr, qp->max_inline);
 			if (unlikely(!(op->flags & SKUA_OP_INLINE) || length > qp->max_inline))
@@ -66,8 +68,7 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 			flags |= SKUA_WQE_INLINE;
 			size += length;
 		} else {
-			if (unlikely(num_sge > qp->max_send_sge ||
-				     (op->flags & SKUA_OP_ATOMIC && num_sge != 1)))
+			if (unlikely(op->flags & SKUA_OP_ATOMIC && num_sge != 1))
 				return EINVAL;
 			size += num_sge * sizeof(struct skua_sge);
 		}

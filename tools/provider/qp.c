@@ -35,12 +35,11 @@ static inline uint32_t max_u32(uint32_t a, uint32_t b)
 static int skua_qp_size_sq(const struct skua_alloc_ucontext_resp *caps, struct skua_qp *qp,
 			   const struct ibv_qp_cap *asked)
 {
-	uint32_t payload, wqe_blocks;
-	uint64_t blocks;
+	uint32_t payload, wqe_blocks, blocks;
 
 	if (!asked->max_send_wr)
 		return 0;
-	if (asked->max_send_wr > caps->max_sq_blocks || asked->max_send_sge > caps->max_send_sge ||
+	if (asked->max_send_wr > caps->max_qp_wr || asked->max_send_sge > caps->max_send_sge ||
 	    asked->max_inline_data > caps->max_inline)
 		return EINVAL;
 
@@ -49,15 +48,14 @@ static int skua_qp_size_sq(const struct skua_alloc_ucontext_resp *caps, struct s
 	wqe_blocks = skua_wqe_blocks(SKUA_SQ_MAX_HEADER + payload);
 	if (wqe_blocks > SKUA_WQE_MAX_BLOCKS)
 		return EINVAL;
-	blocks = roundup_pow_of_two((uint64_t)asked->max_send_wr * wqe_blocks);
-	if (blocks > caps->max_sq_blocks)
-		return EINVAL;
+	/* max_qp_wr WQEs of the largest size fit in an SQ. */
+	blocks = roundup_pow_of_two(asked->max_send_wr * wqe_blocks);
 
 	payload = wqe_blocks * SKUA_WQE_BLOCK - SKUA_SQ_MAX_HEADER;
 	qp->sq.blocks = blocks;
 	qp->max_send_sge = min_u32(payload / sizeof(struct skua_sge), caps->max_send_sge);
 	qp->max_inline = min_u32(payload, caps->max_inline);
-	qp->cap.max_send_wr = blocks / wqe_blocks;
+	qp->cap.max_send_wr = min_u32(blocks / wqe_blocks, caps->max_qp_wr);
 	qp->cap.max_send_sge = qp->max_send_sge;
 	qp->cap.max_inline_data = qp->max_inline;
 	return 0;
@@ -70,7 +68,7 @@ static int skua_qp_size_rq(const struct skua_alloc_ucontext_resp *caps, struct s
 
 	if (!asked->max_recv_wr)
 		return 0;
-	if (asked->max_recv_wr > caps->max_rq_entries || asked->max_recv_sge > caps->max_recv_sge)
+	if (asked->max_recv_wr > caps->max_qp_wr || asked->max_recv_sge > caps->max_recv_sge)
 		return EINVAL;
 
 	stride = roundup_pow_of_two(sizeof(struct skua_rqe) +
@@ -78,18 +76,15 @@ static int skua_qp_size_rq(const struct skua_alloc_ucontext_resp *caps, struct s
 	if (stride > 1u << SKUA_RQE_MAX_LOG_STRIDE)
 		return EINVAL;
 	qp->rq.size = roundup_pow_of_two(asked->max_recv_wr);
-	if (qp->rq.size > caps->max_rq_entries)
-		return EINVAL;
-
 	qp->rq.log_stride = __builtin_ctz(stride);
 	qp->max_recv_sge = min_u32((stride - sizeof(struct skua_rqe)) / sizeof(struct skua_sge),
 				   caps->max_recv_sge);
-	qp->cap.max_recv_wr = qp->rq.size;
+	qp->cap.max_recv_wr = min_u32(qp->rq.size, caps->max_qp_wr);
 	qp->cap.max_recv_sge = qp->max_recv_sge;
 	return 0;
 }
 
-static int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp)
+static int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp, struct skua_pd *pd)
 {
 	size_t sq_size = skua_page_align(ctx, (size_t)qp->sq.blocks * SKUA_WQE_BLOCK);
 	size_t rq_size = skua_page_align(ctx, (size_t)qp->rq.size << qp->rq.log_stride);
@@ -105,7 +100,7 @@ static int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp)
 		err = ENOMEM;
 		goto err_sq_wr_id;
 	}
-	err = skua_buf_alloc(ctx, &qp->buf, sq_size + rq_size + 2 * sizeof(*dbrs));
+	err = skua_buf_alloc(ctx, pd, &qp->buf, sq_size + rq_size + 2 * sizeof(*dbrs));
 	if (err)
 		goto err_rq_wr_id;
 
@@ -130,14 +125,14 @@ static void skua_qp_free_rings(struct skua_qp *qp)
 	free(qp->sq.wr_id);
 }
 
-static int skua_qp_init_locks(struct skua_qp *qp)
+static int skua_qp_init_locks(struct skua_qp *qp, bool needed)
 {
 	int err;
 
-	err = skua_lock_init(&qp->sq_lock, true);
+	err = skua_lock_init(&qp->sq_lock, needed);
 	if (err)
 		return err;
-	err = skua_lock_init(&qp->rq_lock, true);
+	err = skua_lock_init(&qp->rq_lock, needed);
 	if (err)
 		skua_lock_destroy(&qp->sq_lock);
 	return err;
@@ -179,6 +174,7 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 				      uint64_t send_ops)
 {
 	struct skua_context *ctx = to_skua_context(ibv_pd->context);
+	struct skua_pd *pd = to_skua_pd(ibv_pd);
 	struct skua_qp *qp;
 	int err;
 
@@ -204,16 +200,18 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 	if (err)
 		goto err_free;
 
-	err = skua_qp_init_locks(qp);
+	err = skua_qp_init_locks(qp, !pd->td);
 	if (err)
 		goto err_free;
-	err = skua_qp_alloc_rings(ctx, qp);
+	err = skua_qp_alloc_rings(ctx, qp, pd);
 	if (err)
 		goto err_locks;
 	err = skua_qp_cmd_create(ibv_pd, qp, attr);
 	if (err)
 		goto err_rings;
 
+	qp->pd = pd;
+	skua_pd_hold(pd);
 	attr->cap = qp->cap;
 	return qp;
 
@@ -277,14 +275,9 @@ static void skua_qp_purge(struct skua_qp *qp)
 	struct skua_cq *send_cq = to_skua_cq(qp->vqp.qp.send_cq);
 	struct skua_cq *recv_cq = to_skua_cq(qp->vqp.qp.recv_cq);
 
-	skua_lock(&send_cq->lock);
-	skua_cq_remove(&send_cq->ring, (uintptr_t)qp);
-	skua_unlock(&send_cq->lock);
-	if (recv_cq == send_cq)
-		return;
-	skua_lock(&recv_cq->lock);
-	skua_cq_remove(&recv_cq->ring, (uintptr_t)qp);
-	skua_unlock(&recv_cq->lock);
+	skua_cq_purge(send_cq, (uintptr_t)qp);
+	if (recv_cq != send_cq)
+		skua_cq_purge(recv_cq, (uintptr_t)qp);
 }
 
 int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask)
@@ -338,6 +331,7 @@ int skua_destroy_qp(struct ibv_qp *ibv_qp)
 	skua_qp_purge(qp);
 	skua_qp_free_rings(qp);
 	skua_qp_destroy_locks(qp);
+	skua_pd_put(qp->pd);
 	free(qp);
 	return 0;
 }

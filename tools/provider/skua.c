@@ -10,6 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <infiniband/cmd_ioctl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+
 #include "compat.h"
 #include "skua.h"
 #include "skua-abi.h"
@@ -52,17 +55,22 @@ static void skua_free_context(struct ibv_context *ibv_ctx)
 }
 
 static const struct verbs_context_ops skua_context_ops = {
+	.alloc_parent_domain = skua_alloc_parent_domain,
 	.alloc_pd = skua_alloc_pd,
+	.alloc_td = skua_alloc_td,
 	.cq_event = skua_cq_event,
 	.create_cq = skua_create_cq,
 	.create_cq_ex = skua_create_cq_ex,
 	.create_qp = skua_create_qp,
 	.create_qp_ex = skua_create_qp_ex,
 	.dealloc_pd = skua_dealloc_pd,
+	.dealloc_td = skua_dealloc_td,
 	.dereg_mr = skua_dereg_mr,
 	.destroy_cq = skua_destroy_cq,
 	.destroy_qp = skua_destroy_qp,
 	.free_context = skua_free_context,
+	.import_mr = skua_import_mr,
+	.import_pd = skua_import_pd,
 	.modify_qp = skua_modify_qp,
 	.poll_cq = skua_poll_cq,
 	.post_recv = skua_post_recv,
@@ -72,55 +80,90 @@ static const struct verbs_context_ops skua_context_ops = {
 	.query_qp = skua_query_qp,
 	.reg_mr = skua_reg_mr,
 	.req_notify_cq = skua_req_notify_cq,
+	.unimport_mr = skua_unimport_mr,
+	.unimport_pd = skua_unimport_pd,
 };
 
-static struct verbs_context *skua_alloc_context(struct ibv_device *ibv_dev, int cmd_fd,
-						void *private_data)
+/* Map what the kernel told of in ctx->caps. 0 or -1 with errno. */
+static int skua_map_context(struct skua_context *ctx, int cmd_fd)
 {
-	struct skua_cmd_alloc_ucontext_resp resp = {};
-	struct ibv_get_context cmd = {};
-	struct skua_context *ctx;
 	void *info;
 
-	ctx = verbs_init_and_alloc_context(ibv_dev, cmd_fd, ctx, vctx, RDMA_DRIVER_UNKNOWN);
-	if (!ctx)
-		return NULL;
-
-	if (skua_cmd_get_context(&ctx->vctx, &cmd, sizeof(cmd), &resp.ibv_resp, sizeof(resp)))
-		goto err_uninit;
-	ctx->caps = resp.drv_payload;
 	ctx->event_idx = ctx->caps.features >> SKUA_F_EVENT_IDX & 1;
 	if (ctx->caps.db_page_size < SKUA_PAGE_SIZE ||
 	    ctx->caps.info_page_size < sizeof(*ctx->info)) {
 		verbs_err(&ctx->vctx, "the kernel's pages are too small: %u and %u bytes\n",
 			  ctx->caps.db_page_size, ctx->caps.info_page_size);
 		errno = EPROTO;
-		goto err_uninit;
+		return -1;
 	}
 
 	ctx->db = mmap(NULL, ctx->caps.db_page_size, PROT_WRITE, MAP_SHARED, cmd_fd,
 		       ctx->caps.db_page_key);
 	if (ctx->db == MAP_FAILED) {
 		verbs_err(&ctx->vctx, "cannot map the doorbell page, errno %d\n", errno);
-		goto err_uninit;
+		return -1;
 	}
 	info = mmap(NULL, ctx->caps.info_page_size, PROT_READ, MAP_SHARED, cmd_fd,
 		    ctx->caps.info_page_key);
 	if (info == MAP_FAILED) {
 		verbs_err(&ctx->vctx, "cannot map the information page, errno %d\n", errno);
-		goto err_unmap_db;
+		munmap(ctx->db, ctx->caps.db_page_size);
+		return -1;
 	}
 	ctx->info = info;
+	return 0;
+}
 
+/* Have the kernel fill in ctx->caps. 0 or not. */
+static int skua_cmd_alloc_context(struct skua_context *ctx)
+{
+	struct skua_cmd_alloc_ucontext_resp resp = {};
+	struct ibv_get_context cmd = {};
+	int err;
+
+	err = skua_cmd_get_context(&ctx->vctx, &cmd, sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	ctx->caps = resp.drv_payload;
+	return err;
+}
+
+/* The same for a context that another process made. */
+static int skua_cmd_query_context(struct skua_context *ctx)
+{
+	DECLARE_COMMAND_BUFFER_LINK(attrs, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, 1,
+				    NULL);
+
+	fill_attr_out_ptr(attrs, SKUA_IB_ATTR_QUERY_CONTEXT_RESP, &ctx->caps);
+	return ibv_cmd_query_context(&ctx->vctx.context, attrs);
+}
+
+static struct verbs_context *skua_make_context(struct ibv_device *ibv_dev, int cmd_fd,
+					       int (*get)(struct skua_context *ctx))
+{
+	struct skua_context *ctx;
+
+	ctx = verbs_init_and_alloc_context(ibv_dev, cmd_fd, ctx, vctx, RDMA_DRIVER_UNKNOWN);
+	if (!ctx)
+		return NULL;
+
+	if (get(ctx) || skua_map_context(ctx, cmd_fd)) {
+		verbs_uninit_context(&ctx->vctx);
+		free(ctx);
+		return NULL;
+	}
 	verbs_set_ops(&ctx->vctx, &skua_context_ops);
 	return &ctx->vctx;
+}
 
-err_unmap_db:
-	munmap(ctx->db, ctx->caps.db_page_size);
-err_uninit:
-	verbs_uninit_context(&ctx->vctx);
-	free(ctx);
-	return NULL;
+static struct verbs_context *skua_alloc_context(struct ibv_device *ibv_dev, int cmd_fd,
+						void *private_data)
+{
+	return skua_make_context(ibv_dev, cmd_fd, skua_cmd_alloc_context);
+}
+
+static struct verbs_context *skua_import_context(struct ibv_device *ibv_dev, int cmd_fd)
+{
+	return skua_make_context(ibv_dev, cmd_fd, skua_cmd_query_context);
 }
 
 static struct verbs_device *skua_alloc_device(struct verbs_sysfs_dev *sysfs_dev)
@@ -154,5 +197,6 @@ static const struct verbs_device_ops skua_dev_ops = {
 	.alloc_device = skua_alloc_device,
 	.uninit_device = skua_uninit_device,
 	.alloc_context = skua_alloc_context,
+	.import_context = skua_import_context,
 };
 PROVIDER_DRIVER(skua, skua_dev_ops);

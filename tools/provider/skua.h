@@ -33,6 +33,7 @@
 struct skua_buf {
 	void *addr;
 	size_t size;
+	struct skua_pd *domain;		/* that allocated it; NULL: we did */
 };
 
 struct skua_device {
@@ -48,9 +49,22 @@ struct skua_context {
 	bool event_idx;
 };
 
+struct skua_td {
+	struct ibv_td ibv_td;
+	unsigned int users;		/* parent domains */
+};
+
+/* A protection domain, or a parent domain: one by another name, with what else belongs to it. */
 struct skua_pd {
 	struct ibv_pd ibv_pd;
-	uint32_t pdn;
+	unsigned int users;		/* what we know to be made with it */
+
+	struct skua_pd *contained;	/* a parent domain's PD; NULL: this is a PD */
+	struct skua_td *td;		/* one thread at a time uses what is made with it */
+	void *(*alloc)(struct ibv_pd *pd, void *context, size_t size, size_t alignment,
+		       uint64_t resource_type);
+	void (*free)(struct ibv_pd *pd, void *context, void *addr, uint64_t resource_type);
+	void *context;
 };
 
 struct skua_cq {
@@ -59,10 +73,14 @@ struct skua_cq {
 	struct skua_lock lock;		/* ring, but arming */
 	struct skua_lock arm_lock;
 	struct skua_cqe *current;	/* of ibv_start_poll() to ibv_end_poll() */
+	pthread_t poller;		/* who is between them; 0: nobody */
+	struct skua_pd *pd;		/* its parent domain, or NULL */
 	const struct skua_info_page *info;
 	struct skua_buf buf;
 	uint32_t cqn;
 };
+
+struct skua_op;
 
 struct skua_qp {
 	struct verbs_qp vqp;
@@ -78,12 +96,14 @@ struct skua_qp {
 	/* ibv_wr_start() to ibv_wr_complete(), under sq_lock */
 	int wr_err;			/* the first one; nothing is built after it */
 	struct skua_wqe wr;
+	const struct skua_op *wr_op;
 
 	struct skua_rq rq;
 	struct skua_lock rq_lock;
 	uint32_t max_recv_sge;
 
 	struct ibv_qp_cap cap;		/* what the rings truly hold */
+	struct skua_pd *pd;
 	struct skua_buf buf;
 };
 
@@ -100,6 +120,11 @@ static inline struct skua_context *to_skua_context(struct ibv_context *ibv_ctx)
 static inline struct skua_pd *to_skua_pd(struct ibv_pd *ibv_pd)
 {
 	return container_of(ibv_pd, struct skua_pd, ibv_pd);
+}
+
+static inline struct skua_td *to_skua_td(struct ibv_td *ibv_td)
+{
+	return container_of(ibv_td, struct skua_td, ibv_td);
 }
 
 static inline struct skua_cq *to_skua_cq(struct ibv_cq *ibv_cq)
@@ -136,17 +161,37 @@ static inline void skua_sq_commit(struct skua_qp *qp)
 		skua_ring(qp->db, SKUA_DB_SQ, qp->vqp.qp.qp_num, qp->sq.pi);
 }
 
-/* buf.c: 0 or an errno. @size is rounded up to whole pages. */
-int skua_buf_alloc(struct skua_context *ctx, struct skua_buf *buf, size_t size);
+static inline void skua_pd_hold(struct skua_pd *pd)
+{
+	__atomic_add_fetch(&pd->users, 1, __ATOMIC_RELAXED);
+}
+
+static inline void skua_pd_put(struct skua_pd *pd)
+{
+	__atomic_sub_fetch(&pd->users, 1, __ATOMIC_RELEASE);
+}
+
+/* buf.c: 0 or an errno. @size is rounded up to whole pages. @pd may bring an allocator, or be NULL. */
+int skua_buf_alloc(struct skua_context *ctx, struct skua_pd *pd, struct skua_buf *buf, size_t size);
 void skua_buf_free(struct skua_buf *buf);
 size_t skua_page_align(struct skua_context *ctx, size_t size);
 
-/* mr.c */
+/* pd.c */
 struct ibv_pd *skua_alloc_pd(struct ibv_context *ibv_ctx);
 int skua_dealloc_pd(struct ibv_pd *ibv_pd);
+struct ibv_pd *skua_import_pd(struct ibv_context *ibv_ctx, uint32_t handle);
+void skua_unimport_pd(struct ibv_pd *ibv_pd);
+struct ibv_td *skua_alloc_td(struct ibv_context *ibv_ctx, struct ibv_td_init_attr *attr);
+int skua_dealloc_td(struct ibv_td *ibv_td);
+struct ibv_pd *skua_alloc_parent_domain(struct ibv_context *ibv_ctx,
+					struct ibv_parent_domain_init_attr *attr);
+
+/* mr.c */
 struct ibv_mr *skua_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t hca_va,
 			   int access);
 int skua_dereg_mr(struct verbs_mr *vmr);
+struct ibv_mr *skua_import_mr(struct ibv_pd *ibv_pd, uint32_t handle);
+void skua_unimport_mr(struct ibv_mr *ibv_mr);
 
 /* cq.c */
 struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
@@ -156,6 +201,8 @@ struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 int skua_destroy_cq(struct ibv_cq *ibv_cq);
 int skua_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only);
 void skua_cq_event(struct ibv_cq *ibv_cq);
+/* Take the CQEs of the QP @handle out of it. The device writes no more of them. */
+void skua_cq_purge(struct skua_cq *cq, uint64_t handle);
 
 /* poll.c */
 int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc);

@@ -23,6 +23,7 @@ static inline bool skua_wr_begin(struct skua_qp *qp, enum ibv_wr_opcode opcode)
 		qp->wr_err = ENOMEM;
 		return false;
 	}
+	qp->wr_op = op;
 	skua_wqe_begin(&qp->sq, &qp->wr, qp_ex->wr_id, op->wqe,
 		       skua_op_send_flags(qp_ex->wr_flags) | qp->sq_sig);
 	return true;
@@ -145,7 +146,7 @@ static void skua_wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge,
 
 	if (unlikely(qp->wr_err))
 		return;
-	if (unlikely(num_sge > qp->max_send_sge)) {
+	if (unlikely(num_sge > qp->max_send_sge || !(qp->wr_op->flags & SKUA_OP_DATA))) {
 		qp->wr_err = EINVAL;
 		return;
 	}
@@ -174,16 +175,16 @@ static void skua_wr_set_inline_data_list(struct ibv_qp_ex *qp_ex, size_t num_buf
 
 	if (unlikely(qp->wr_err))
 		return;
+	if (unlikely(!(qp->wr_op->flags & SKUA_OP_INLINE))) {
+		qp->wr_err = EINVAL;
+		return;
+	}
 	for (i = 0; i < num_buf; i++) {
 		if (unlikely(buf_list[i].length > qp->max_inline - length)) {
 			qp->wr_err = EINVAL;
 			return;
 		}
 		length += buf_list[i].length;
-	}
-	if (unlikely(qp->wr.ctrl->opcode == SKUA_WQE_READ)) {
-		qp->wr_err = EINVAL;
-		return;
 	}
 	if (!skua_wr_has_room(qp, length))
 		return;

@@ -18,13 +18,18 @@ struct skua_alloc_ucontext_resp {
 	__aligned_u64 info_page_key;	/* mmap offset of struct skua_info_page */
 	__u32 db_page_size;		/* bytes to map at db_page_key */
 	__u32 info_page_size;		/* bytes to map at info_page_key */
-	__u32 max_sq_blocks;
-	__u32 max_rq_entries;
+	__u32 max_qp_wr;		/* in an SQ, or an RQ, whatever they are made of */
 	__u32 max_cqe;
 	__u32 max_inline;		/* bytes */
 	__u16 max_send_sge;
 	__u16 max_recv_sge;
 	__u32 comp_mask;		/* nothing yet */
+	__u32 reserved;
+};
+
+/* What another process that has the descriptor asks for: struct skua_alloc_ucontext_resp. */
+enum skua_ib_query_context_attrs {
+	SKUA_IB_ATTR_QUERY_CONTEXT_RESP = 1 << 12,	/* UVERBS_ID_NS_SHIFT */
 };
 
 struct skua_alloc_pd_resp {

@@ -13,8 +13,7 @@ static struct skua_device device = { .page_size = 4096 };
 static struct skua_context ctx = {
 	.caps = {
 		.features = 1 << SKUA_F_EVENT_IDX | 1 << SKUA_F_RC | 1 << SKUA_F_INVALIDATE,
-		.max_sq_blocks = 4096,
-		.max_rq_entries = 1024,
+		.max_qp_wr = 256,
 		.max_cqe = 1024,
 		.max_inline = 512,
 		.max_send_sge = 30,
@@ -24,7 +23,7 @@ static struct skua_context ctx = {
 };
 static struct skua_info_page info;
 static uint64_t db_page[SKUA_PAGE_SIZE / 8];
-static struct ibv_pd pd;
+static struct skua_pd pd;
 
 /* What the kernel was told, and what it answers. */
 static struct skua_create_cq_req cq_req;
@@ -98,15 +97,29 @@ int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 	return answer;
 }
 
+int ibv_cmd_alloc_pd(struct ibv_context *context, struct ibv_pd *ibv_pd, struct ibv_alloc_pd *cmd,
+		     size_t cmd_size, struct ib_uverbs_alloc_pd_resp *resp, size_t resp_size)
+{
+	ibv_pd->context = context;
+	ibv_pd->handle = 33;
+	return answer;
+}
+
+int ibv_cmd_dealloc_pd(struct ibv_pd *ibv_pd)
+{
+	return answer;
+}
+
 static int setup(void **state)
 {
 	ctx.vctx.context.device = &device.vdev.device;
 	info.state = SKUA_INFO_ALIVE;
 	ctx.info = &info;
 	ctx.db = db_page;
-	pd.context = &ctx.vctx.context;
+	pd.ibv_pd.context = &ctx.vctx.context;
 	answer = 0;
 	assert_int_equal(dontfork, 0);
+	assert_int_equal(pd.users, 0);
 	return 0;
 }
 
@@ -128,7 +141,7 @@ static struct ibv_qp *make_qp(struct ibv_cq *send_cq, struct ibv_cq *recv_cq,
 	};
 	struct ibv_qp *qp;
 
-	qp = skua_create_qp(&pd, &attr);
+	qp = skua_create_qp(&pd.ibv_pd, &attr);
 	*cap = attr.cap;
 	return qp;
 }
@@ -187,6 +200,27 @@ static void test_cq_ex_refuses_what_it_cannot(void **state)
 	assert_non_null(cq_ex);
 	assert_non_null(cq_ex->read_completion_ts);
 	skua_destroy_cq(ibv_cq_ex_to_cq(cq_ex));
+}
+
+/* WRs of the largest size are as many as of the smallest: what the kernel says is so for all. */
+static void test_as_many_wrs_of_any_size(void **state)
+{
+	struct ibv_cq *cq = make_cq(16);
+	uint32_t sge;
+
+	for (sge = 1; sge <= 30; sge++) {
+		struct ibv_qp_cap cap = {
+			.max_send_wr = 256, .max_recv_wr = 256, .max_send_sge = sge,
+			.max_recv_sge = sge, .max_inline_data = sge * 17,
+		};
+		struct ibv_qp *qp = make_qp(cq, cq, &cap);
+
+		assert_non_null(qp);
+		assert_int_equal(cap.max_send_wr, 256);
+		assert_int_equal(cap.max_recv_wr, 256);
+		skua_destroy_qp(qp);
+	}
+	skua_destroy_cq(cq);
 }
 
 /* Whatever is asked for: the rings hold it, in WRs of the largest size. */
@@ -270,12 +304,11 @@ static void test_qp_without_queues(void **state)
 static void test_qp_limits(void **state)
 {
 	static const struct ibv_qp_cap bad[] = {
-		{ .max_send_wr = 4097 },
-		{ .max_send_wr = 4096, .max_send_sge = 30 },
+		{ .max_send_wr = 257 },
 		{ .max_send_wr = 1, .max_send_sge = 31 },
 		{ .max_send_wr = 1, .max_inline_data = 513 },
 		{ .max_send_wr = UINT32_MAX },
-		{ .max_recv_wr = 1025 },
+		{ .max_recv_wr = 257 },
 		{ .max_recv_wr = UINT32_MAX },
 		{ .max_recv_wr = 1, .max_recv_sge = 31 },
 		{ .max_recv_wr = 1, .max_recv_sge = UINT32_MAX },
@@ -301,7 +334,7 @@ static void test_qp_ex(void **state)
 {
 	struct ibv_cq *cq = make_cq(16);
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .pd = &pd,
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .pd = &pd.ibv_pd,
 		.cap = { .max_send_wr = 3, .max_send_sge = 1 },
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
@@ -429,6 +462,211 @@ static void test_query_tells_the_real_capacities(void **state)
 	skua_destroy_cq(cq);
 }
 
+/*
+ * A thread destroys a QP while it holds one of its completions: there is no lock to wait for, what
+ * it holds is not given back to the device, and it goes on with those of others.
+ */
+static void destroy_between_start_and_end(bool single)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = single ? IBV_CREATE_CQ_ATTR_SINGLE_THREADED : 0,
+	};
+	struct ibv_cq_ex *cq_ex = skua_create_cq_ex(&ctx.vctx.context, &attr);
+	struct ibv_cq *cq = ibv_cq_ex_to_cq(cq_ex);
+	struct ibv_qp_cap cap = { .max_send_wr = 8 };
+	struct ibv_poll_cq_attr poll = {};
+	struct fake_cq dev = device_of(cq);
+	struct ibv_qp *gone = make_qp(cq, cq, &cap);
+	struct ibv_qp *stays = make_qp(cq, cq, &cap);
+
+	stays->qp_num = 0x66;
+	complete(&dev, gone, SKUA_CQE_WRITE);
+	complete(&dev, gone, SKUA_CQE_SEND);
+	complete(&dev, stays, SKUA_CQE_READ);
+	assert_int_equal(ibv_start_poll(cq_ex, &poll), 0);
+	assert_int_equal(skua_destroy_qp(gone), 0);
+	assert_int_equal(ibv_wc_read_opcode(cq_ex), IBV_WC_RDMA_WRITE);
+	assert_int_equal(ibv_wc_read_qp_num(cq_ex), 0x55);
+	assert_int_equal(dev.dbr->ci, 0);
+	assert_int_equal(ibv_next_poll(cq_ex), 0);
+	assert_int_equal(ibv_wc_read_opcode(cq_ex), IBV_WC_RDMA_READ);
+	assert_int_equal(ibv_next_poll(cq_ex), ENOENT);
+	ibv_end_poll(cq_ex);
+	assert_int_equal(le32toh(dev.dbr->ci), 3);
+	assert_int_equal(ibv_start_poll(cq_ex, &poll), ENOENT);
+	skua_destroy_qp(stays);
+	skua_destroy_cq(cq);
+}
+
+static void test_destroy_between_start_and_end_of_polling(void **state)
+{
+	destroy_between_start_and_end(false);
+	destroy_between_start_and_end(true);
+}
+
+/* Parent domains */
+
+static struct ibv_pd *make_domain(struct ibv_pd *of, struct ibv_td *td)
+{
+	struct ibv_parent_domain_init_attr attr = { .pd = of, .td = td };
+
+	return skua_alloc_parent_domain(&ctx.vctx.context, &attr);
+}
+
+static void test_a_parent_domain_is_its_pd(void **state)
+{
+	struct ibv_pd *real = skua_alloc_pd(&ctx.vctx.context);
+	struct ibv_pd *domain = make_domain(real, NULL);
+
+	assert_int_equal(domain->handle, 33);
+	assert_int_equal(skua_dealloc_pd(real), EBUSY);
+	assert_int_equal(skua_dealloc_pd(domain), 0);
+	assert_int_equal(skua_dealloc_pd(real), 0);
+}
+
+static void test_parent_domains_that_cannot_be(void **state)
+{
+	struct ibv_context other = {};
+	struct ibv_td strange_td = { .context = &other };
+	struct ibv_pd *domain = make_domain(&pd.ibv_pd, NULL);
+	struct ibv_parent_domain_init_attr unknown = { .pd = &pd.ibv_pd, .comp_mask = 1 << 9 };
+	struct ibv_parent_domain_init_attr half = {
+		.pd = &pd.ibv_pd, .comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS,
+	};
+	struct ibv_td_init_attr td_attr = { .comp_mask = 1 };
+
+	assert_null(make_domain(NULL, NULL));
+	assert_int_equal(errno, EINVAL);
+	assert_null(make_domain(domain, NULL));
+	assert_int_equal(errno, EINVAL);
+	assert_null(make_domain(&pd.ibv_pd, &strange_td));
+	assert_int_equal(errno, EINVAL);
+	assert_null(skua_alloc_parent_domain(&ctx.vctx.context, &half));
+	assert_int_equal(errno, EINVAL);
+	assert_null(skua_alloc_parent_domain(&ctx.vctx.context, &unknown));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(skua_alloc_td(&ctx.vctx.context, &td_attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(skua_dealloc_pd(domain), 0);
+}
+
+/* Queues of a thread domain are used while somebody holds their locks: nobody looks at them. */
+static void test_a_thread_domain_drops_locks(void **state)
+{
+	struct ibv_td_init_attr td_attr = {};
+	struct ibv_td *td = skua_alloc_td(&ctx.vctx.context, &td_attr);
+	struct ibv_pd *domain = make_domain(&pd.ibv_pd, td);
+	struct ibv_cq_init_attr_ex cq_attr = {
+		.cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+		.parent_domain = domain,
+	};
+	struct ibv_cq_ex *cq_ex = skua_create_cq_ex(&ctx.vctx.context, &cq_attr);
+	struct ibv_cq *cq = ibv_cq_ex_to_cq(cq_ex);
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+	};
+	struct ibv_qp *qp = skua_create_qp(domain, &attr);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad_send;
+	struct ibv_recv_wr rwr = {}, *bad_recv;
+	struct ibv_wc wc;
+
+	assert_int_equal(skua_dealloc_td(td), EBUSY);
+	assert_int_equal(skua_dealloc_pd(domain), EBUSY);
+	pthread_spin_lock(&to_skua_qp(qp)->sq_lock.spin);
+	pthread_spin_lock(&to_skua_qp(qp)->rq_lock.spin);
+	pthread_spin_lock(&to_skua_cq(cq)->lock.spin);
+	qp->state = IBV_QPS_RTS;
+	assert_int_equal(skua_post_send(qp, &wr, &bad_send), 0);
+	assert_int_equal(skua_post_recv(qp, &rwr, &bad_recv), 0);
+	assert_int_equal(skua_poll_cq(cq, 1, &wc), 0);
+	assert_int_equal(skua_destroy_qp(qp), 0);
+	assert_int_equal(skua_destroy_cq(cq), 0);
+	assert_int_equal(skua_dealloc_pd(domain), 0);
+	assert_int_equal(skua_dealloc_td(td), 0);
+
+	/* Others have them. */
+	cq = make_cq(4);
+	assert_true(to_skua_cq(cq)->lock.needed);
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	qp = skua_create_qp(&pd.ibv_pd, &attr);
+	assert_true(to_skua_qp(qp)->sq_lock.needed && to_skua_qp(qp)->rq_lock.needed);
+	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
+static void test_a_cq_takes_a_parent_domain_only(void **state)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = &pd.ibv_pd,
+	};
+
+	assert_null(skua_create_cq_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EINVAL);
+}
+
+static unsigned int allocated, freed;
+static void *allocation;
+
+static void *domain_alloc(struct ibv_pd *domain, void *context, size_t size, size_t alignment,
+			  uint64_t resource_type)
+{
+	assert_ptr_equal(context, &allocated);
+	assert_int_equal(size % alignment, 0);
+	assert_int_equal(alignment, 4096);
+	allocated++;
+	if (allocation == IBV_ALLOCATOR_USE_DEFAULT || !allocation)
+		return allocation;
+	allocation = aligned_alloc(alignment, size);
+	memset(allocation, 0xff, size);
+	return allocation;
+}
+
+static void domain_free(struct ibv_pd *domain, void *context, void *addr, uint64_t resource_type)
+{
+	assert_ptr_equal(addr, allocation);
+	free(addr);
+	freed++;
+}
+
+static void test_allocators_of_a_parent_domain(void **state)
+{
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = &pd.ibv_pd, .alloc = domain_alloc, .free = domain_free, .pd_context = &allocated,
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+	};
+	struct ibv_pd *domain = skua_alloc_parent_domain(&ctx.vctx.context, &attr);
+	struct ibv_cq *cq = make_cq(16);
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { .max_send_wr = 8 },
+	};
+	struct ibv_qp *qp;
+
+	allocation = &allocated;		/* its own */
+	qp = skua_create_qp(domain, &init);
+	assert_non_null(qp);
+	assert_int_equal(qp_req.sq_addr, (uintptr_t)allocation);
+	assert_int_equal(to_skua_qp(qp)->sq.dbr->pi, 0);
+	assert_int_equal(skua_destroy_qp(qp), 0);
+	assert_int_equal(allocated, 1);
+	assert_int_equal(freed, 1);
+
+	allocation = NULL;
+	assert_null(skua_create_qp(domain, &init));
+	assert_int_equal(errno, ENOMEM);
+
+	allocation = IBV_ALLOCATOR_USE_DEFAULT;
+	qp = skua_create_qp(domain, &init);
+	assert_non_null(qp);
+	assert_int_equal(skua_destroy_qp(qp), 0);
+	assert_int_equal(freed, 1);
+	assert_int_equal(skua_dealloc_pd(domain), 0);
+	skua_destroy_cq(cq);
+}
+
 static void test_notify_rings_over_a_cqe(void **state)
 {
 	struct ibv_qp_cap cap = { .max_send_wr = 8 };
@@ -456,6 +694,7 @@ int main(void)
 		T(test_cq_is_a_power_of_two),
 		T(test_cq_limits),
 		T(test_cq_ex_refuses_what_it_cannot),
+		T(test_as_many_wrs_of_any_size),
 		T(test_qp_holds_what_its_capacities_say),
 		T(test_qp_tells_where_its_memory_is),
 		T(test_qp_without_queues),
@@ -465,6 +704,12 @@ int main(void)
 		T(test_destroy_that_fails_takes_nothing),
 		T(test_reset_begins_anew),
 		T(test_query_tells_the_real_capacities),
+		T(test_destroy_between_start_and_end_of_polling),
+		T(test_a_parent_domain_is_its_pd),
+		T(test_parent_domains_that_cannot_be),
+		T(test_a_thread_domain_drops_locks),
+		T(test_a_cq_takes_a_parent_domain_only),
+		T(test_allocators_of_a_parent_domain),
 		T(test_notify_rings_over_a_cqe),
 	};
 

@@ -247,6 +247,12 @@ static void test_refused_wrs(void **state)
 	wr.num_sge = 1;
 	wr.opcode = IBV_WR_RDMA_READ;
 	assert_int_equal(post(&wr), EINVAL);
+	wr.opcode = IBV_WR_SEND;
+	wr.num_sge = -1;
+	assert_int_equal(post(&wr), EINVAL);
+	wr.sg_list = many;
+	wr.num_sge = 5;
+	assert_int_equal(post(&wr), EINVAL);
 
 	assert_int_equal(qp.sq.pi, 0);
 	assert_int_equal(qp.sq.dbr->pi, 0);
@@ -561,6 +567,16 @@ static void test_wr_errors_take_all_back(void **state)
 	ibv_wr_start(qp_ex);
 	ibv_wr_rdma_read(qp_ex, 1, 2);
 	ibv_wr_set_inline_data(qp_ex, big, 1);
+	assert_int_equal(ibv_wr_complete(qp_ex), EINVAL);
+
+	ibv_wr_start(qp_ex);
+	ibv_wr_atomic_fetch_add(qp_ex, 1, 2, 3);
+	ibv_wr_set_inline_data(qp_ex, big, 8);
+	assert_int_equal(ibv_wr_complete(qp_ex), EINVAL);
+
+	ibv_wr_start(qp_ex);
+	ibv_wr_local_inv(qp_ex, 1);
+	ibv_wr_set_sge(qp_ex, 1, 2, 3);
 	assert_int_equal(ibv_wr_complete(qp_ex), EINVAL);
 
 	ibv_wr_start(qp_ex);

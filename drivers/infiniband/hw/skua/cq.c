@@ -131,7 +131,7 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 	if (err)
 		return err;
 	if (req.log_size >= 32 || BIT_ULL(req.log_size) > dev->dev->limits.max_cqe ||
-	    attr->cqe > BIT_ULL(req.log_size))
+	    !attr->cqe || attr->cqe > BIT_ULL(req.log_size))
 		return -EINVAL;
 	if (!IS_ALIGNED(req.buf_addr, sizeof(struct skua_cqe)))
 		return -EINVAL;

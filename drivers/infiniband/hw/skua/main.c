@@ -44,6 +44,7 @@ static const struct ib_device_ops skua_ib_ops = {
 	.query_pkey = skua_ib_query_pkey,
 	.query_port = skua_ib_query_port,
 	.query_qp = skua_ib_query_qp,
+	.query_ucontext = skua_ib_query_ucontext,
 #ifdef SKUA_IB_OLD_VERBS
 	.reg_user_mr = skua_ib_old_reg_user_mr,
 #else
@@ -114,6 +115,7 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 	ibdev->phys_port_cnt = 1;
 	ibdev->num_comp_vectors = skua->num_comp_vectors;
 	ibdev->local_dma_lkey = skua->limits.reserved_lkey;
+	ibdev->driver_def = skua_ib_uapi;
 	ib_set_device_ops(ibdev, &skua_ib_ops);
 }
 

@@ -261,6 +261,9 @@ int skua_ib_del_gid(const struct ib_gid_attr *attr, void **context);
 /* ucontext.c */
 int skua_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata);
 void skua_ib_dealloc_ucontext(struct ib_ucontext *ibucontext);
+int skua_ib_query_ucontext(struct ib_ucontext *ibucontext, struct uverbs_attr_bundle *attrs);
+/* Commands of uverbs to which we add attributes. */
+extern const struct uapi_definition skua_ib_uapi[];
 void skua_ib_disassociate_ucontext(struct ib_ucontext *ibucontext);
 int skua_ib_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma);
 void skua_ib_mmap_free(struct rdma_user_mmap_entry *entry);

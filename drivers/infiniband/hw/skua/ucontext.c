@@ -13,8 +13,13 @@
 
 #include "skua_ib.h"
 
+#define UVERBS_MODULE_NAME skua_ib
+#include <rdma/uverbs_named_ioctl.h>
+
+static_assert(SKUA_IB_ATTR_QUERY_CONTEXT_RESP == 1 << UVERBS_ID_NS_SHIFT);
+
 static struct skua_ib_mmap *skua_ib_mmap_add(struct skua_ib_ucontext *ucontext,
-					     enum skua_ib_mmap_kind kind, size_t size, u64 *key)
+					     enum skua_ib_mmap_kind kind, size_t size)
 {
 	struct skua_ib_mmap *map;
 	int err;
@@ -28,7 +33,6 @@ static struct skua_ib_mmap *skua_ib_mmap_add(struct skua_ib_ucontext *ucontext,
 		kfree(map);
 		return ERR_PTR(err);
 	}
-	*key = rdma_user_mmap_get_offset(&map->entry);
 	return map;
 }
 
@@ -64,11 +68,50 @@ static void skua_ib_ucontext_withdraw(struct skua_ib_dev *dev, struct skua_ib_uc
 	mutex_unlock(&dev->lock);
 }
 
+static void skua_ib_ucontext_describe(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
+				      struct skua_alloc_ucontext_resp *resp)
+{
+	const struct skua_limits *limits = &dev->dev->limits;
+
+	resp->features = dev->dev->features;
+	resp->db_page_key = rdma_user_mmap_get_offset(&ucontext->db_mmap->entry);
+	resp->info_page_key = rdma_user_mmap_get_offset(&ucontext->info_mmap->entry);
+	resp->db_page_size = SKUA_DB_PAGES_SIZE;
+	resp->info_page_size = PAGE_SIZE;
+	resp->max_qp_wr = skua_ib_max_qp_wr(dev->dev);
+	resp->max_cqe = limits->max_cqe;
+	resp->max_inline = limits->max_inline;
+	resp->max_send_sge = limits->max_send_sge;
+	resp->max_recv_sge = limits->max_recv_sge;
+}
+
+/* Another process has been given the descriptor, and imports the context. */
+int skua_ib_query_ucontext(struct ib_ucontext *ibucontext, struct uverbs_attr_bundle *attrs)
+{
+	struct skua_alloc_ucontext_resp resp = {};
+
+	skua_ib_ucontext_describe(to_skua_ib_dev(ibucontext->device),
+				  to_skua_ib_ucontext(ibucontext), &resp);
+	return uverbs_copy_to_struct_or_zero(attrs, SKUA_IB_ATTR_QUERY_CONTEXT_RESP, &resp,
+					     sizeof(resp));
+}
+
+ADD_UVERBS_ATTRIBUTES_SIMPLE(skua_ib_query_context, UVERBS_OBJECT_DEVICE,
+			     UVERBS_METHOD_QUERY_CONTEXT,
+			     UVERBS_ATTR_PTR_OUT(SKUA_IB_ATTR_QUERY_CONTEXT_RESP,
+						 UVERBS_ATTR_STRUCT(struct skua_alloc_ucontext_resp,
+								    reserved),
+						 UA_MANDATORY));
+
+const struct uapi_definition skua_ib_uapi[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &skua_ib_query_context),
+	{}
+};
+
 int skua_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata)
 {
 	struct skua_ib_ucontext *ucontext = to_skua_ib_ucontext(ibucontext);
 	struct skua_ib_dev *dev = to_skua_ib_dev(ibucontext->device);
-	const struct skua_limits *limits = &dev->dev->limits;
 	struct skua_alloc_ucontext_resp resp = {};
 	int err;
 
@@ -87,31 +130,21 @@ int skua_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udat
 		goto err_db;
 	}
 	skua_ib_info(ucontext)->state = SKUA_INFO_ALIVE;
-	skua_ib_info(ucontext)->clock_khz = limits->clock_khz;
+	skua_ib_info(ucontext)->clock_khz = dev->dev->limits.clock_khz;
 
-	ucontext->db_mmap = skua_ib_mmap_add(ucontext, SKUA_IB_MMAP_DB, SKUA_DB_PAGES_SIZE,
-					     &resp.db_page_key);
+	ucontext->db_mmap = skua_ib_mmap_add(ucontext, SKUA_IB_MMAP_DB, SKUA_DB_PAGES_SIZE);
 	if (IS_ERR(ucontext->db_mmap)) {
 		err = PTR_ERR(ucontext->db_mmap);
 		goto err_info;
 	}
-	ucontext->info_mmap = skua_ib_mmap_add(ucontext, SKUA_IB_MMAP_INFO, PAGE_SIZE,
-					       &resp.info_page_key);
+	ucontext->info_mmap = skua_ib_mmap_add(ucontext, SKUA_IB_MMAP_INFO, PAGE_SIZE);
 	if (IS_ERR(ucontext->info_mmap)) {
 		err = PTR_ERR(ucontext->info_mmap);
 		goto err_db_mmap;
 	}
 
 	skua_ib_ucontext_publish(dev, ucontext);
-	resp.features = dev->dev->features;
-	resp.db_page_size = SKUA_DB_PAGES_SIZE;
-	resp.info_page_size = PAGE_SIZE;
-	resp.max_sq_blocks = limits->max_sq_blocks;
-	resp.max_rq_entries = limits->max_rq_entries;
-	resp.max_cqe = limits->max_cqe;
-	resp.max_inline = limits->max_inline;
-	resp.max_send_sge = limits->max_send_sge;
-	resp.max_recv_sge = limits->max_recv_sge;
+	skua_ib_ucontext_describe(dev, ucontext, &resp);
 	err = ib_respond_udata(udata, resp);
 	if (err)
 		goto err_withdraw;
@@ -154,7 +187,7 @@ static int skua_ib_mmap_info(struct skua_ib_ucontext *ucontext, struct vm_area_s
 {
 	if (vma->vm_flags & VM_WRITE)
 		return -EPERM;
-	vm_flags_clear(vma, VM_MAYWRITE);
+	vm_flags_mod(vma, VM_DONTEXPAND, VM_MAYWRITE);
 	return vm_insert_page(vma, vma->vm_start, ucontext->info);
 }
 
