@@ -101,11 +101,12 @@ int qp_to_init(struct ibv_qp *qp, unsigned int access)
 			     IBV_QP_ACCESS_FLAGS);
 }
 
-int qp_to_rtr(struct ibv_qp *qp, const struct side *side, const struct side *peer, uint32_t peer_qpn)
+int qp_to_rtr_deep(struct ibv_qp *qp, const struct side *side, const struct side *peer,
+		   uint32_t peer_qpn, uint8_t reads)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer_qpn,
-		.rq_psn = 0xfffff0, .max_dest_rd_atomic = 4, .min_rnr_timer = 1,
+		.rq_psn = 0xfffff0, .max_dest_rd_atomic = reads, .min_rnr_timer = 1,
 		.ah_attr = {
 			.is_global = 1, .port_num = 1,
 			.grh = { .dgid = peer->gid, .sgid_index = side->gid_index, .hop_limit = 1 },
@@ -117,15 +118,53 @@ int qp_to_rtr(struct ibv_qp *qp, const struct side *side, const struct side *pee
 			     IBV_QP_MIN_RNR_TIMER);
 }
 
-int qp_to_rts(struct ibv_qp *qp, uint8_t timeout, uint8_t retry_cnt, uint8_t rnr_retry)
+int qp_to_rtr(struct ibv_qp *qp, const struct side *side, const struct side *peer, uint32_t peer_qpn)
+{
+	return qp_to_rtr_deep(qp, side, peer, peer_qpn, PAIR_READS);
+}
+
+int qp_to_rts_deep(struct ibv_qp *qp, uint8_t timeout, uint8_t retry_cnt, uint8_t rnr_retry,
+		   uint8_t reads)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS, .sq_psn = 0xfffff0, .timeout = timeout,
-		.retry_cnt = retry_cnt, .rnr_retry = rnr_retry, .max_rd_atomic = 4,
+		.retry_cnt = retry_cnt, .rnr_retry = rnr_retry, .max_rd_atomic = reads,
 	};
 
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
 			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+int qp_to_rts(struct ibv_qp *qp, uint8_t timeout, uint8_t retry_cnt, uint8_t rnr_retry)
+{
+	return qp_to_rts_deep(qp, timeout, retry_cnt, rnr_retry, PAIR_READS);
+}
+
+/* From RESET to RTS. */
+static int pair_connect(struct side sides[2])
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < 2; i++) {
+		struct ibv_qp *qp = sides[i].qp;
+
+		err = -qp_to_init(qp, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+		if (!err)
+			err = -qp_to_rtr(qp, &sides[i], &sides[!i], sides[!i].qp->qp_num);
+		if (!err)
+			err = -qp_to_rts(qp, 10, 3, 3);
+	}
+	return err;
+}
+
+int pair_reconnect(struct side sides[2])
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < 2; i++)
+		err = -ibv_modify_qp(sides[i].qp, &attr, IBV_QP_STATE);
+	return err ? err : pair_connect(sides);
 }
 
 int pair_open(struct side sides[2])
@@ -139,15 +178,8 @@ int pair_open(struct side sides[2])
 		sides[i].qp = side_create_qp(&sides[i]);
 		err = sides[i].qp ? 0 : -errno;
 	}
-	for (unsigned int i = 0; !err && i < 2; i++) {
-		struct ibv_qp *qp = sides[i].qp;
-
-		err = -qp_to_init(qp, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-		if (!err)
-			err = -qp_to_rtr(qp, &sides[i], &sides[!i], sides[!i].qp->qp_num);
-		if (!err)
-			err = -qp_to_rts(qp, 10, 3, 3);
-	}
+	if (!err)
+		err = pair_connect(sides);
 	if (err)
 		pair_close(sides);
 	return err;
@@ -168,4 +200,46 @@ bool side_wait(struct side *side, struct ibv_wc *wc, unsigned int seconds)
 			return true;
 	} while (time(NULL) < end);
 	return false;
+}
+
+#define TRANSFER	5000u	/* bytes: some packets, the last one odd */
+
+/* One operation of the first side; its bytes are at @from before and at @to afterwards. */
+static bool transfer(struct side sides[2], enum ibv_wr_opcode opcode, uint8_t *from, uint8_t *to)
+{
+	static uint8_t seed;
+	struct side *a = &sides[0], *b = &sides[1];
+	bool read = opcode == IBV_WR_RDMA_READ;
+	struct ibv_sge sge = { (uintptr_t)(read ? to : from), TRANSFER, a->mr->lkey };
+	struct ibv_sge recv_sge = { (uintptr_t)to, TRANSFER, b->mr->lkey };
+	struct ibv_recv_wr *bad_recv, recv = { .sg_list = &recv_sge, .num_sge = 1 };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)(read ? from : to), b->mr->rkey },
+	};
+	struct ibv_wc wc;
+
+	seed += 29;
+	for (unsigned int i = 0; i < TRANSFER; i++)
+		from[i] = (uint8_t)(seed + i * 13 + (i >> 7));
+	memset(to, (uint8_t)~seed, TRANSFER + 1);
+	if (opcode == IBV_WR_SEND && ibv_post_recv(b->qp, &recv, &bad_recv))
+		return false;
+	if (ibv_post_send(a->qp, &wr, &bad))
+		return false;
+	if (!side_wait(a, &wc, 5) || wc.status != IBV_WC_SUCCESS || wc.qp_num != a->qp->qp_num)
+		return false;
+	if (opcode == IBV_WR_SEND &&
+	    (!side_wait(b, &wc, 5) || wc.status != IBV_WC_SUCCESS || wc.byte_len != TRANSFER))
+		return false;
+	return !memcmp(from, to, TRANSFER) && to[TRANSFER] == (uint8_t)~seed;
+}
+
+bool pair_transfer(struct side sides[2])
+{
+	uint8_t *here = sides[0].mem, *there = sides[1].mem;
+
+	return transfer(sides, IBV_WR_RDMA_WRITE, here, there + 8191) &&
+	       transfer(sides, IBV_WR_RDMA_READ, there + 8191, here + 20001) &&
+	       transfer(sides, IBV_WR_SEND, here + 20001, there);
 }

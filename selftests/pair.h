@@ -14,6 +14,7 @@
 #define PAIR_MEM	(4u << 20)	/* bytes of each side's memory */
 #define PAIR_WRS	16		/* in each queue */
 #define PAIR_SGES	4
+#define PAIR_READS	4		/* outstanding at once */
 
 /* One NIC. */
 struct side {
@@ -40,9 +41,24 @@ int qp_to_init(struct ibv_qp *qp, unsigned int access);
 int qp_to_rtr(struct ibv_qp *qp, const struct side *side, const struct side *peer, uint32_t peer_qpn);
 int qp_to_rts(struct ibv_qp *qp, uint8_t timeout, uint8_t retry_cnt, uint8_t rnr_retry);
 
+/* The same with another number of READs and atomics outstanding. */
+int qp_to_rtr_deep(struct ibv_qp *qp, const struct side *side, const struct side *peer,
+		   uint32_t peer_qpn, uint8_t reads);
+int qp_to_rts_deep(struct ibv_qp *qp, uint8_t timeout, uint8_t retry_cnt, uint8_t rnr_retry,
+		   uint8_t reads);
+
 /* Open both NICs and connect a QP of each with the other's, all rights given. */
 int pair_open(struct side sides[2]);
 void pair_close(struct side sides[2]);
+
+/* Both QPs from whatever state they are in to RTS again, nothing left in their CQs. 0 or -errno. */
+int pair_reconnect(struct side sides[2]);
+
+/*
+ * A WRITE there, a READ back and a SEND there, all their data compared. False: one of them went
+ * wrong. The pair's queues are empty.
+ */
+bool pair_transfer(struct side sides[2]);
 
 /* Wait at most some seconds for the next completion. False: none came. */
 bool side_wait(struct side *side, struct ibv_wc *wc, unsigned int seconds);

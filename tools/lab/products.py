@@ -162,7 +162,7 @@ def _selftests(log):
                stdout=log, stderr=log, check=True, timeout=120)
 
 
-SELFTESTS_STAGE = Stage('selftests', _selftests, lambda: [paths.repo('selftests'), images._root_stamp()],
+SELFTESTS_STAGE = Stage('selftests', _selftests, lambda: [*map(paths.repo, ('selftests', 'uapi', 'include')), images._root_stamp()],
                         os.path.join(paths.SELFTESTS, 'run_selftests.sh'), 120)
 
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Talking to uverbs without libibverbs and without the provider, which would refuse nonsense before
+ * the kernel sees it. Every function returns 0 or an errno.
+ */
+#ifndef SELFTESTS_RAW_H
+#define SELFTESTS_RAW_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/skua-abi.h>
+
+/* A command of write(): its common part, then @drv_size bytes for the driver. */
+int raw_write(int fd, unsigned int command, const void *core, size_t core_size, const void *drv,
+	      size_t drv_size, size_t resp_size);
+
+/* A context of its own; the descriptor, or -errno. */
+int raw_open(const char *device, struct skua_alloc_ucontext_resp *resp);
+
+int raw_alloc_pd(int fd, uint32_t *handle);
+int raw_dealloc_pd(int fd, uint32_t handle);
+int raw_reg_mr(int fd, uint32_t pd, void *addr, uint64_t length, unsigned int access,
+	       uint32_t *handle);
+int raw_dereg_mr(int fd, uint32_t handle);
+
+/* @req_size may differ from that of the structure. */
+int raw_create_cq(int fd, unsigned int cqe, const struct skua_create_cq_req *req, size_t req_size,
+		  uint32_t *handle);
+int raw_destroy_cq(int fd, uint32_t handle);
+
+struct raw_qp {
+	uint32_t pd, send_cq, recv_cq;
+	struct ib_uverbs_create_qp cmd;		/* of it, what those above do not give */
+};
+
+int raw_create_qp(int fd, const struct raw_qp *qp, const struct skua_create_qp_req *req,
+		  size_t req_size, uint32_t *handle);
+int raw_destroy_qp(int fd, uint32_t handle);
+
+#endif

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Raw uverbs commands with wrong arguments: the driver's part of them too short, too long or not
+ * zero, queues and records that cannot be, handles of others, responses that cannot be written. After
+ * each, this process transfers data over a pair of QPs that the provider made.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "pair.h"
+#include "raw.h"
+#include "rows.h"
+
+FIXTURE(commands) {
+	struct side s[2];
+	int fd;
+	struct skua_alloc_ucontext_resp limits;
+	uint8_t *mem;			/* queues; the last page: records */
+	uint32_t pd, cq;
+};
+
+#define RAW_MEM (1 << 20)
+#define RECORDS ((uintptr_t)self->mem + RAW_MEM - 4096)
+
+FIXTURE_SETUP(commands)
+{
+	struct skua_create_cq_req req;
+
+	ASSERT_EQ(0, pair_open(self->s));
+	self->fd = raw_open("skua_0", &self->limits);
+	ASSERT_GE(self->fd, 0);
+	self->mem = mmap(NULL, RAW_MEM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->mem);
+	ASSERT_EQ(0, raw_alloc_pd(self->fd, &self->pd));
+	req = (struct skua_create_cq_req){ (uintptr_t)self->mem, RECORDS };
+	ASSERT_EQ(0, raw_create_cq(self->fd, 1, &req, sizeof(req), &self->cq));
+}
+
+FIXTURE_TEARDOWN(commands)
+{
+	EXPECT_EQ(0, raw_destroy_cq(self->fd, self->cq));
+	EXPECT_EQ(0, raw_dealloc_pd(self->fd, self->pd));
+	close(self->fd);
+	pair_close(self->s);
+}
+
+TEST_F(commands, create_cq)
+{
+	const uintptr_t ring = (uintptr_t)self->mem + 4096, dbr = RECORDS + 64;
+	const uintptr_t hole = (uintptr_t)mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const uintptr_t fixed = (uintptr_t)mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const size_t whole = sizeof(struct skua_create_cq_req);
+	const struct {
+		const char *name;
+		struct { struct skua_create_cq_req req; uint64_t tail; } in;
+		size_t size;
+		unsigned int cqe;
+		int err;
+	} rows[] = {
+		{ "right", { { ring, dbr, 4, 0 } }, whole, 16, 0 },
+		{ "with a longer, empty tail", { { ring, dbr, 4, 0 } }, whole + 8, 16, 0 },
+		{ "with a tail", { { ring, dbr, 4, 0 }, 1 }, whole + 8, 16, EOPNOTSUPP },
+		{ "too short", { { ring, dbr, 4, 0 } }, whole - 4, 16, EINVAL },
+		{ "empty", { { ring, dbr, 4, 0 } }, 0, 16, EINVAL },
+		{ "comp_mask", { { ring, dbr, 4, 1 } }, whole, 16, EOPNOTSUPP },
+		{ "more entries than the ring", { { ring, dbr, 4, 0 } }, whole, 17, EINVAL },
+		{ "no entries", { { ring, dbr, 4, 0 } }, whole, 0, EINVAL },
+		{ "as many as can be said", { { ring, dbr, 4, 0 } }, whole, UINT32_MAX, EINVAL },
+		{ "a ring of 2^21", { { ring, dbr, 21, 0 } }, whole, 1, EINVAL },
+		{ "a ring of 2^31", { { ring, dbr, 31, 0 } }, whole, 1, EINVAL },
+		{ "a ring of 2^32", { { ring, dbr, 32, 0 } }, whole, 1, EINVAL },
+		{ "a ring of 2^(2^32 - 1)", { { ring, dbr, UINT32_MAX, 0 } }, whole, 1, EINVAL },
+		{ "a ring that is not aligned", { { ring + 32, dbr, 4, 0 } }, whole, 16, EINVAL },
+		{ "a ring at NULL", { { 0, dbr, 4, 0 } }, whole, 16, EFAULT },
+		{ "a ring without access", { { hole, dbr, 4, 0 } }, whole, 16, EFAULT },
+		{ "a ring that is read-only", { { fixed, dbr, 4, 0 } }, whole, 16, EFAULT },
+		{ "a ring that ends in a hole", { { fixed - 1024, dbr, 5, 0 } }, whole, 16, EFAULT },
+		{ "a ring around the end", { { -64ull, dbr, 4, 0 } }, whole, 16, EINVAL },
+		{ "a ring of the kernel", { { 0xffff888000000000, dbr, 4, 0 } }, whole, 16, EFAULT },
+		{ "a record that is not aligned", { { ring, dbr + 8, 4, 0 } }, whole, 16, EINVAL },
+		{ "a record at NULL", { { ring, 0, 4, 0 } }, whole, 16, EFAULT },
+		{ "a record without access", { { ring, hole, 4, 0 } }, whole, 16, EFAULT },
+		{ "a record that is read-only", { { ring, fixed, 4, 0 } }, whole, 16, EFAULT },
+		{ "a record of the kernel", { { ring, 0xffff888000000000, 4, 0 } }, whole, 16, EFAULT },
+	};
+
+	for EACH(row, rows) {
+		uint32_t handle;
+		int err = raw_create_cq(self->fd, row->cqe, &row->in.req, row->size, &handle);
+
+		GAVE(row->err, err, row);
+		if (!err)
+			ASSERT_EQ(0, raw_destroy_cq(self->fd, handle));
+	}
+}
+
+TEST_F(commands, create_qp)
+{
+	const uintptr_t sq = (uintptr_t)self->mem + 4096, rq = sq + 4096, dbr = RECORDS + 64;
+	const uintptr_t hole = (uintptr_t)mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const size_t whole = sizeof(struct skua_create_qp_req);
+#define QP(...) { .sq_addr = sq, .rq_addr = rq, .sq_dbr_addr = dbr, .rq_dbr_addr = dbr + 64,	\
+		  .qp_handle = 1, .log_sq_blocks = 4, .log_rq_size = 4, .log_rq_stride = 5, __VA_ARGS__ }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+	const struct {
+		const char *name;
+		struct { struct skua_create_qp_req req; uint64_t tail; } in;
+		size_t size;
+		int err;
+	} rows[] = {
+		{ "right", { QP() }, whole, 0 },
+		{ "with a longer, empty tail", { QP() }, whole + 8, 0 },
+		{ "with a tail", { QP(), 1 }, whole + 8, EOPNOTSUPP },
+		{ "too short", { QP() }, whole - 4, EINVAL },
+		{ "empty", { QP() }, 0, EINVAL },
+		{ "comp_mask", { QP(.comp_mask = 1) }, whole, EOPNOTSUPP },
+		{ "unknown flag", { QP(.flags = 4) }, whole, EINVAL },
+		{ "all flags", { QP(.flags = 255) }, whole, EINVAL },
+		{ "no SQ, but an address", { QP(.flags = SKUA_CREATE_QP_NO_SQ) }, whole, EINVAL },
+		{ "no RQ, but an address", { QP(.flags = SKUA_CREATE_QP_NO_RQ) }, whole, EINVAL },
+		{ "an SQ too large", { QP(.log_sq_blocks = 19) }, whole, EINVAL },
+		{ "an SQ of 2^32", { QP(.log_sq_blocks = 32) }, whole, EINVAL },
+		{ "an SQ of 2^255", { QP(.log_sq_blocks = 255) }, whole, EINVAL },
+		{ "an RQ too large", { QP(.log_rq_size = 16) }, whole, EINVAL },
+		{ "an RQ of 2^255", { QP(.log_rq_size = 255) }, whole, EINVAL },
+		{ "receives too small", { QP(.log_rq_stride = 4) }, whole, EINVAL },
+		{ "receives too large", { QP(.log_rq_stride = 11) }, whole, EINVAL },
+		{ "receives of 2^255", { QP(.log_rq_stride = 255) }, whole, EINVAL },
+		{ "an SQ that is not aligned", { QP(.sq_addr = sq + 16) }, whole, EINVAL },
+		{ "an RQ that is not aligned", { QP(.rq_addr = rq + 16) }, whole, EINVAL },
+		{ "an SQ without access", { QP(.sq_addr = hole) }, whole, EFAULT },
+		{ "an RQ without access", { QP(.rq_addr = hole) }, whole, EFAULT },
+		{ "an SQ around the end", { QP(.sq_addr = -64ull) }, whole, EINVAL },
+		{ "an SQ record that is not aligned", { QP(.sq_dbr_addr = dbr + 4) }, whole, EINVAL },
+		{ "an RQ record that is not aligned", { QP(.rq_dbr_addr = dbr + 4) }, whole, EINVAL },
+		{ "an SQ record without access", { QP(.sq_dbr_addr = hole) }, whole, EFAULT },
+		{ "an RQ record without access", { QP(.rq_dbr_addr = hole) }, whole, EFAULT },
+	};
+#pragma GCC diagnostic pop
+
+	for EACH(row, rows) {
+		struct raw_qp qp = {
+			.pd = self->pd, .send_cq = self->cq, .recv_cq = self->cq,
+			.cmd = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1,
+				 .max_recv_sge = 1, .qp_type = IBV_QPT_RC },
+		};
+		uint32_t handle;
+		int err = raw_create_qp(self->fd, &qp, &row->in.req, row->size, &handle);
+
+		GAVE(row->err, err, row);
+		if (!err)
+			ASSERT_EQ(0, raw_destroy_qp(self->fd, handle));
+	}
+}
+
+/* What the common part of the command says; the driver's is right. */
+TEST_F(commands, create_qp_common)
+{
+	const struct skua_create_qp_req req = {
+		.flags = SKUA_CREATE_QP_NO_SQ | SKUA_CREATE_QP_NO_RQ,
+	};
+	const struct {
+		const char *name;
+		struct ib_uverbs_create_qp cmd;
+		int err;
+	} rows[] = {
+		{ "too many sends", { .max_send_wr = 1 << 20, .qp_type = IBV_QPT_RC }, EINVAL },
+		{ "too many receives", { .max_recv_wr = UINT32_MAX, .qp_type = IBV_QPT_RC }, EINVAL },
+		{ "too many SGEs", { .max_send_sge = 31, .qp_type = IBV_QPT_RC }, EINVAL },
+		{ "too many receive SGEs", { .max_recv_sge = 31, .qp_type = IBV_QPT_RC }, EINVAL },
+		{ "too much inline", { .max_inline_data = 513, .qp_type = IBV_QPT_RC }, EINVAL },
+		{ "UD", { .qp_type = IBV_QPT_UD }, EOPNOTSUPP },
+		{ "type 0 is the kernel's", { .qp_type = 0 }, EINVAL },
+		{ "type 200", { .qp_type = 200 }, EINVAL },
+		{ "an SRQ that is not there", { .qp_type = IBV_QPT_RC, .is_srq = 1 }, EINVAL },
+	};
+
+	for EACH(row, rows) {
+		struct raw_qp qp = { self->pd, self->cq, self->cq, row->cmd };
+		uint32_t handle;
+
+		GAVE(row->err, raw_create_qp(self->fd, &qp, &req, sizeof(req), &handle), row);
+	}
+}
+
+/* Commands to which the driver adds nothing take nothing either, but zeroes. */
+static int alloc_pd_with(int fd, uint32_t pd, const uint64_t *drv, size_t size)
+{
+	uint32_t resp[16];
+	struct ib_uverbs_alloc_pd cmd = { .response = (uintptr_t)resp };
+	int err = raw_write(fd, IB_USER_VERBS_CMD_ALLOC_PD, &cmd, sizeof(cmd), drv, size, sizeof(resp));
+
+	return err ? err : raw_dealloc_pd(fd, resp[0]);
+}
+
+static int reg_mr_with(int fd, uint32_t pd, const uint64_t *drv, size_t size)
+{
+	static uint8_t page[8192];
+	uint32_t resp[16];
+	struct ib_uverbs_reg_mr cmd = {
+		.response = (uintptr_t)resp, .start = (uintptr_t)page, .hca_va = (uintptr_t)page,
+		.length = sizeof(page), .pd_handle = pd,
+	};
+	int err = raw_write(fd, IB_USER_VERBS_CMD_REG_MR, &cmd, sizeof(cmd), drv, size, sizeof(resp));
+
+	return err ? err : raw_dereg_mr(fd, resp[0]);
+}
+
+static int get_context_with(int fd, uint32_t pd, const uint64_t *drv, size_t size)
+{
+	struct { struct ib_uverbs_get_context_resp core; uint64_t drv[16]; } resp;
+	struct ib_uverbs_get_context cmd = { .response = (uintptr_t)&resp };
+	char path[64], name[300];
+	ssize_t n;
+	int err;
+
+	/* Another opening of the same file. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, name, sizeof(name) - 1);
+	name[n < 0 ? 0 : n] = 0;
+	fd = open(name, O_RDWR);
+	err = raw_write(fd, IB_USER_VERBS_CMD_GET_CONTEXT, &cmd, sizeof(cmd), drv, size, sizeof(resp));
+	close(fd);
+	return err;
+}
+
+TEST_F(commands, udata_of_commands_that_have_none)
+{
+	static const struct {
+		const char *name;
+		int (*call)(int fd, uint32_t pd, const uint64_t *drv, size_t size);
+	} rows[] = {
+		{ "alloc_pd", alloc_pd_with },
+		{ "reg_mr", reg_mr_with },
+		{ "get_context", get_context_with },
+	};
+	static const uint64_t zero[4], some[4] = { 0, 0, 0, 1 };
+
+	for EACH(row, rows) {
+		GAVE(0, row->call(self->fd, self->pd, NULL, 0), row);
+		GAVE(0, row->call(self->fd, self->pd, zero, sizeof(zero)), row);
+		GAVE(EOPNOTSUPP, row->call(self->fd, self->pd, some, sizeof(some)), row);
+	}
+}
+
+TEST_F(commands, modify_qp_with_udata)
+{
+	struct skua_create_qp_req req = { .flags = SKUA_CREATE_QP_NO_SQ | SKUA_CREATE_QP_NO_RQ };
+	struct raw_qp qp = { self->pd, self->cq, self->cq, { .qp_type = IBV_QPT_RC } };
+	struct ib_uverbs_modify_qp cmd = { .attr_mask = IBV_QP_STATE, .qp_state = IBV_QPS_RESET };
+	const struct {
+		const char *name;
+		uint64_t drv[2];
+		int err;
+	} rows[] = {
+		{ "nothing", {}, 0 }, { "something", { 1 }, EOPNOTSUPP }, { "at the end", { 0, 1 }, EOPNOTSUPP },
+	};
+
+	ASSERT_EQ(0, raw_create_qp(self->fd, &qp, &req, sizeof(req), &cmd.qp_handle));
+	for EACH(row, rows)
+		GAVE(row->err, raw_write(self->fd, IB_USER_VERBS_CMD_MODIFY_QP, &cmd, sizeof(cmd),
+					 row->drv, sizeof(row->drv), 0), row);
+	ASSERT_EQ(0, raw_destroy_qp(self->fd, cmd.qp_handle));
+}
+
+/* A response may be short of the driver's part, or longer; not where it cannot be written. */
+TEST_F(commands, responses)
+{
+	struct skua_create_cq_req req = { (uintptr_t)self->mem + 4096, RECORDS + 64, 4, 0 };
+	uint32_t resp[16];
+	struct ib_uverbs_create_cq cmd = {
+		.response = (uintptr_t)resp, .cqe = 16, .comp_channel = -1,
+	};
+	const struct {
+		const char *name;
+		uint64_t response;
+		size_t size;
+		int err;
+	} rows[] = {
+		{ "nothing for the driver", (uintptr_t)resp, 8, 0 },
+		{ "a part for the driver", (uintptr_t)resp, 12, 0 },
+		{ "all", (uintptr_t)resp, 16, 0 },
+		{ "more", (uintptr_t)resp, 64, 0 },
+		{ "less than the common part", (uintptr_t)resp, 4, ENOSPC },
+		{ "none", (uintptr_t)resp, 0, ENOSPC },
+		{ "at NULL", 0, 16, EFAULT },
+		{ "in the kernel", 0xffff888000000000, 16, EFAULT },
+		{ "in read-only memory", (uintptr_t)"literal", 16, EFAULT },
+	};
+
+	for EACH(row, rows) {
+		int err;
+
+		memset(resp, 0xff, sizeof(resp));
+		cmd.response = row->response;
+		err = raw_write(self->fd, IB_USER_VERBS_CMD_CREATE_CQ, &cmd, sizeof(cmd), &req,
+				sizeof(req), row->size);
+		GAVE(row->err, err, row);
+		for (unsigned int i = err ? 0 : (unsigned int)row->size / 4; i < 16; i++)
+			ASSERT_EQ(UINT32_MAX, resp[i]);
+		if (err)
+			continue;
+		for (unsigned int i = 4; i < row->size / 4; i++)
+			ASSERT_EQ(0, resp[i]);
+		ASSERT_EQ(0, raw_destroy_cq(self->fd, resp[0]));
+	}
+}
+
+/* An object that cannot be told to the program is not kept: or the limit would be reached. */
+TEST_F(commands, failed_creations_leak_nothing)
+{
+	struct ib_uverbs_alloc_pd pd = { .response = 8 };
+	struct skua_create_cq_req req = { (uintptr_t)self->mem + 4096, RECORDS + 64, 0, 0 };
+	struct ib_uverbs_create_cq cq = { .response = 8, .cqe = 1, .comp_channel = -1 };
+
+	for (unsigned int i = 0; i < 300; i++) {
+		ASSERT_EQ(EFAULT, raw_write(self->fd, IB_USER_VERBS_CMD_ALLOC_PD, &pd, sizeof(pd), NULL,
+					    0, 64));
+		ASSERT_EQ(EFAULT, raw_write(self->fd, IB_USER_VERBS_CMD_CREATE_CQ, &cq, sizeof(cq),
+					    &req, sizeof(req), 64));
+	}
+	ASSERT_TRUE(pair_transfer(self->s));
+}
+
+/* Handles */
+
+static int reg_mr_in(int fd, uint32_t handle)
+{
+	static uint8_t page[4096];
+	uint32_t mr;
+
+	return raw_reg_mr(fd, handle, page, sizeof(page), 0, &mr);
+}
+
+static int create_qp_in(int fd, uint32_t handle)
+{
+	struct skua_create_qp_req req = { .flags = SKUA_CREATE_QP_NO_SQ | SKUA_CREATE_QP_NO_RQ };
+	struct raw_qp qp = { handle, handle, handle, { .qp_type = IBV_QPT_RC } };
+	uint32_t made;
+
+	return raw_create_qp(fd, &qp, &req, sizeof(req), &made);
+}
+
+static int modify_qp(int fd, uint32_t handle)
+{
+	struct ib_uverbs_modify_qp cmd = {
+		.attr_mask = IBV_QP_STATE, .qp_state = IBV_QPS_ERR, .qp_handle = handle,
+	};
+
+	return raw_write(fd, IB_USER_VERBS_CMD_MODIFY_QP, &cmd, sizeof(cmd), NULL, 0, 0);
+}
+
+static int query_qp(int fd, uint32_t handle)
+{
+	struct ib_uverbs_query_qp_resp resp;
+	struct ib_uverbs_query_qp cmd = { .response = (uintptr_t)&resp, .qp_handle = handle };
+
+	return raw_write(fd, IB_USER_VERBS_CMD_QUERY_QP, &cmd, sizeof(cmd), NULL, 0, sizeof(resp));
+}
+
+/* All that takes a handle: of what is not there, or is something else. */
+static const struct handle_row {
+	const char *name;
+	int (*call)(int fd, uint32_t handle);
+	bool pd, cq;			/* takes such a one */
+} handles[] = {
+	{ "dealloc_pd", raw_dealloc_pd, .pd = true },
+	{ "dereg_mr", raw_dereg_mr },
+	{ "destroy_cq", raw_destroy_cq, .cq = true },
+	{ "destroy_qp", raw_destroy_qp },
+	{ "reg_mr", reg_mr_in, .pd = true },
+	{ "create_qp", create_qp_in },
+	{ "modify_qp", modify_qp },
+	{ "query_qp", query_qp },
+};
+
+static bool no_such_object(int err)
+{
+	/* The core says either. */
+	return err == ENOENT || err == EINVAL || err == EBADF;
+}
+
+#define NO_OBJECT(fd, handle, row) do {						int err = (row)->call(fd, handle);														EXPECT_TRUE(no_such_object(err)) {						TH_LOG("%s %u: %s", (row)->name, handle, strerror(err)); 	}									ASSERT_TRUE(pair_transfer(self->s));				} while (0)
+
+TEST_F(commands, handles)
+{
+	for EACH(row, handles) {
+		NO_OBJECT(self->fd, 12345u, row);
+		NO_OBJECT(self->fd, UINT32_MAX, row);
+		NO_OBJECT(self->fd, 0x80000000u, row);
+		if (!row->pd)
+			NO_OBJECT(self->fd, self->pd, row);
+		if (!row->cq)
+			NO_OBJECT(self->fd, self->cq, row);
+	}
+}
+
+TEST_F(commands, handles_after_destroy)
+{
+	for EACH(row, handles) {
+		uint32_t pd;
+
+		ASSERT_EQ(0, raw_alloc_pd(self->fd, &pd));
+		ASSERT_EQ(0, raw_dealloc_pd(self->fd, pd));
+		NO_OBJECT(self->fd, pd, row);
+	}
+}
+
+/* Another process, with an opening of its own, reaches nothing of ours by our handles. */
+TEST_F(commands, handles_of_another_process)
+{
+	int status;
+	pid_t pid = fork();
+
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		int fd = raw_open("skua_0", NULL);
+
+		if (fd < 0)
+			_exit(100);
+		for EACH(row, handles) {
+			if (!no_such_object(row->call(fd, self->pd)) ||
+			    !no_such_object(row->call(fd, self->cq)) ||
+			    !no_such_object(row->call(fd, self->s[0].qp->handle)) ||
+			    !no_such_object(row->call(fd, self->s[0].mr->handle)))
+				_exit(1 + (int)(row - handles));
+		}
+		_exit(0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFEXITED(status));
+	ASSERT_EQ(0, WEXITSTATUS(status));
+	ASSERT_TRUE(pair_transfer(self->s));
+}
+
+/* What the kernel would do for programs of other devices, on the queues of its own. */
+TEST_F(commands, data_path_by_system_calls)
+{
+	const struct {
+		const char *name;
+		unsigned int command;
+	} rows[] = {
+		{ "poll_cq", IB_USER_VERBS_CMD_POLL_CQ },
+		{ "req_notify_cq", IB_USER_VERBS_CMD_REQ_NOTIFY_CQ },
+		{ "post_send", IB_USER_VERBS_CMD_POST_SEND },
+		{ "post_recv", IB_USER_VERBS_CMD_POST_RECV },
+		{ "peek_cq", IB_USER_VERBS_CMD_PEEK_CQ },
+		{ "query_mr", IB_USER_VERBS_CMD_QUERY_MR },
+		{ "resize_cq", IB_USER_VERBS_CMD_RESIZE_CQ },
+		{ "rereg_mr", IB_USER_VERBS_CMD_REREG_MR },
+	};
+	uint32_t resp[64];
+	struct { uint64_t response; uint32_t handle, words[15]; } cmd = {
+		.response = (uintptr_t)resp, .handle = self->cq, .words = { 1 },
+	};
+
+	for EACH(row, rows)
+		GAVE(EOPNOTSUPP, raw_write(self->fd, row->command, &cmd, sizeof(cmd), NULL, 0,
+					   sizeof(resp)), row);
+}
+
+TEST_F(commands, malformed_commands)
+{
+	uint32_t resp[64];
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_alloc_pd cmd;
+	} command = { .hdr = { IB_USER_VERBS_CMD_ALLOC_PD, sizeof(command) / 4, 16 } };
+	const struct {
+		const char *name;
+		struct ib_uverbs_cmd_hdr hdr;
+		size_t size;
+		int err;
+	} rows[] = {
+		{ "nothing", command.hdr, 0, EINVAL },
+		{ "half a header", command.hdr, 4, EINVAL },
+		{ "a header", command.hdr, 8, EINVAL },
+		{ "shorter than it says", command.hdr, sizeof(command) - 4, EINVAL },
+		{ "longer than it says", { IB_USER_VERBS_CMD_ALLOC_PD, 3, 16 }, sizeof(command), EINVAL },
+		{ "no such command", { 99, sizeof(command) / 4, 16 }, sizeof(command), EOPNOTSUPP },
+		{ "a second context", { IB_USER_VERBS_CMD_GET_CONTEXT, sizeof(command) / 4, 64 },
+		  sizeof(command), EINVAL },
+	};
+
+	command.cmd.response = (uintptr_t)resp;
+	for EACH(row, rows) {
+		command.hdr = row->hdr;
+		GAVE(row->err, write(self->fd, &command, row->size) < 0 ? errno : 0, row);
+	}
+}
+
+TEST_HARNESS_MAIN
