@@ -26,7 +26,7 @@ OUT = os.path.join(paths.BUILD, 'check')
 SUM = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
 LAB = paths.lab('lab')
 
-KERNEL = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'uapi')]
+KERNEL = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
 SKUAD = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
 PROVIDER = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
 SYSTEM = KERNEL + SKUAD + PROVIDER + [paths.repo(name) for name in ('tools/lab', 'tools/traffic', 'selftests')]
@@ -132,8 +132,8 @@ def _modules(series):
     return command
 
 
-def _guest(name, series, seconds, *words, rdma_core='stable', full=False):
-    options = ('--kernel', series, '--rdma-core', rdma_core)
+def _guest(name, series, seconds, *words, rdma_core='stable', memory='2G', full=False):
+    options = ('--kernel', series, '--rdma-core', rdma_core, '--mem', memory)
     return Check(name, seconds + 60, SYSTEM, in_guest(name, seconds, *words, options=options),
                  [*products.stages(series, rdma_core), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full)
 
@@ -182,9 +182,12 @@ CHECKS = [
       for series in root.SERIES],
     Check('lab-guest', 300, SYSTEM, ['python3', paths.lab('test-guest')], products.stages('6.12')),
     _guest('guest-6.12', '6.12', 600, './run_selftests.sh'),
+    _guest('guest-limits', '6.12', 400, './run_selftests.sh', 'test_limits', 'test_pagelists', memory='5G'),
     _guest('pyverbs-6.12', '6.12', 600, './pyverbs/run'),
     _guest('guest-7.2', '7.2', 300, './run_selftests.sh', 'test_rc', 'test_device.sh'),
     _debug('guest-debug', 'test_verbs', 'test_rc', 'test_netdev.sh', 'test_device.sh', 'test_removal'),
+    _debug('guest-debug-verbs', 'test_kernel.sh', 'test_bad_arguments', 'test_bad_commands', 'test_threads',
+           'test_fork', 'test_teardown'),
     _debug('guest-debug-survival', 'test_survival.sh'),
     _debug('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
     _guest('guest-7.2-all', '7.2', 900, './run_selftests.sh', full=True),

@@ -31,8 +31,9 @@ class Payload:
             self._add('payload/' + to, stat.S_IFREG | stat.S_IMODE(os.stat(source).st_mode), file.read())
 
     def modules(self, directory):
-        for name in ('skua', 'skua_ib'):
-            self.file(os.path.join(directory, name + '.ko'), '%s/modules/%s.ko' % (HOME, name))
+        for name in sorted(os.listdir(directory)):
+            if name.startswith('skua') and name.endswith('.ko'):
+                self.file(os.path.join(directory, name), '%s/modules/%s' % (HOME, name))
 
     def tree(self, directory):
         """All files of a tree, where they stand in it."""

@@ -1,7 +1,7 @@
 """What the repository itself brings into a guest: modules, provider, skuad.
 
 Assumed of the other parts:
-  drivers/build-modules HEADERS OUT [MAKE ARGUMENTS]   leaves OUT/skua.ko and OUT/skua_ib.ko
+  drivers/build-modules HEADERS OUT [MAKE ARGUMENTS]   leaves OUT/MODULE.ko, each of MODULES
   tools/provider/drop-in.sh TREE                       makes TREE, of rdma-core, have providers/skua
   make -C tools/skuad all OUT=DIR                      leaves DIR/skuad and DIR/skuactl
   make -C tools/traffic OUT=DIR                        leaves DIR/rdma_traffic
@@ -18,7 +18,8 @@ import root
 import sources
 from stage import Stage
 
-DRIVER_INPUTS = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'uapi')]
+MODULES = ('skua', 'skua_ib', 'skua_selftest')
+DRIVER_INPUTS = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
 PROVIDER_INPUTS = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
 SKUAD_INPUTS = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
 
@@ -49,7 +50,7 @@ def _modules(series):
     def make(log):
         build_modules(series, log)
         os.makedirs(modules(series), exist_ok=True)
-        for name in ('skua.ko', 'skua_ib.ko'):
+        for name in (module + '.ko' for module in MODULES):
             # Without debugging information they load faster; it stays in the build directory.
             chroot.run(['strip', '--strip-debug', '-o', os.path.join(modules(series), name),
                         os.path.join(modules(series) + '.build', name)], stdout=log, stderr=log, check=True)

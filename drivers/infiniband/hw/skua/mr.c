@@ -53,6 +53,9 @@ struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 
 	if (access & ~SKUA_IB_MR_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
+	/* The core asks for remote rights alone, which need the local one (MR-3). */
+	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC))
+		params.access |= SKUA_ACCESS_LOCAL_WRITE;
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The module: learns of the two devices, and takes orders by debugfs.
+ */
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/seq_buf.h>
+#include <linux/seq_file.h>
+
+#include "skua_selftest.h"
+
+static const char *const st_names[] = { "skua_0", "skua_1" };
+static struct ib_device *st_devs[2];
+/* The devices, and all that is done with them: they are not removed meanwhile. */
+static DEFINE_MUTEX(st_lock);
+static struct dentry *st_dir;
+static char st_tap[16384];
+static struct seq_buf st_said;
+
+static int st_add(struct ib_device *dev)
+{
+	unsigned int i;
+
+	mutex_lock(&st_lock);
+	for (i = 0; i < ARRAY_SIZE(st_names); i++)
+		if (!strcmp(dev_name(&dev->dev), st_names[i]))
+			st_devs[i] = dev;
+	mutex_unlock(&st_lock);
+	return 0;
+}
+
+static void st_remove(struct ib_device *dev, void *client_data)
+{
+	unsigned int i;
+
+	mutex_lock(&st_lock);
+	st_release(dev);
+	for (i = 0; i < ARRAY_SIZE(st_devs); i++)
+		if (st_devs[i] == dev)
+			st_devs[i] = NULL;
+	mutex_unlock(&st_lock);
+}
+
+static struct ib_client st_client = {
+	.name = "skua_selftest",
+	.add = st_add,
+	.remove = st_remove,
+};
+
+static int st_run_show(struct seq_file *file, void *data)
+{
+	mutex_lock(&st_lock);
+	seq_write(file, st_said.buffer, seq_buf_used(&st_said));
+	mutex_unlock(&st_lock);
+	return 0;
+}
+
+static int st_run_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, st_run_show, NULL);
+}
+
+static ssize_t st_run_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
+{
+	ssize_t ret = -ENODEV;
+
+	mutex_lock(&st_lock);
+	seq_buf_init(&st_said, st_tap, sizeof(st_tap));
+	if (st_devs[0] && st_devs[1]) {
+		st_run(st_devs, &st_said);
+		ret = size;
+	}
+	mutex_unlock(&st_lock);
+	return ret;
+}
+
+static const struct file_operations st_run_fops = {
+	.owner = THIS_MODULE,
+	.open = st_run_open,
+	.read = seq_read,
+	.write = st_run_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+static int st_hold_show(struct seq_file *file, void *data)
+{
+	struct seq_buf out;
+	char text[128];
+
+	seq_buf_init(&out, text, sizeof(text));
+	mutex_lock(&st_lock);
+	st_hold_tell(&out);
+	mutex_unlock(&st_lock);
+	seq_write(file, text, seq_buf_used(&out));
+	return 0;
+}
+
+static int st_hold_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, st_hold_show, NULL);
+}
+
+static ssize_t st_hold_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
+{
+	int err = -ENODEV;
+
+	mutex_lock(&st_lock);
+	if (st_devs[0] && st_devs[1])
+		err = st_hold(st_devs);
+	mutex_unlock(&st_lock);
+	return err ?: size;
+}
+
+static const struct file_operations st_hold_fops = {
+	.owner = THIS_MODULE,
+	.open = st_hold_open,
+	.read = seq_read,
+	.write = st_hold_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+static int __init st_init(void)
+{
+	int err;
+
+	seq_buf_init(&st_said, st_tap, sizeof(st_tap));
+	err = ib_register_client(&st_client);
+	if (err)
+		return err;
+	st_dir = debugfs_create_dir("skua_selftest", NULL);
+	debugfs_create_file("run", 0600, st_dir, NULL, &st_run_fops);
+	debugfs_create_file("hold", 0600, st_dir, NULL, &st_hold_fops);
+	return 0;
+}
+
+static void __exit st_exit(void)
+{
+	debugfs_remove_recursive(st_dir);
+	ib_unregister_client(&st_client);
+}
+
+module_init(st_init);
+module_exit(st_exit);
+
+MODULE_DESCRIPTION("Tests of Skua's verbs in the kernel");
+MODULE_LICENSE("Dual BSD/GPL");

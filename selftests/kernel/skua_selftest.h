@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * skua_selftest.ko: verbs as a consumer in the kernel uses them, between skua_0 and skua_1 of one
+ * machine. It is loaded by a test and by nobody else.
+ *
+ * debugfs/skua_selftest/run: written to, runs all tests; read, tells of them in TAP.
+ * debugfs/skua_selftest/hold: written to, begins traffic that goes on until one of the devices is
+ * removed, or the module; read, tells how that went.
+ */
+#ifndef SKUA_SELFTEST_H
+#define SKUA_SELFTEST_H
+
+#include <linux/completion.h>
+#include <rdma/ib_verbs.h>
+
+#define ST_BUF_SIZE	(256 * 1024)	/* of each side; sources below the middle, targets above */
+#define ST_HALF		(ST_BUF_SIZE / 2)
+#define ST_WRS		16		/* in each queue */
+#define ST_SGES		4
+#define ST_INLINE	64		/* bytes */
+#define ST_TIMEOUT	(10 * HZ)
+
+/**
+ * struct st_wr - a work request that somebody waits for
+ * @cqe: how its completion finds it
+ * @done: there was one
+ * @wc: it
+ */
+struct st_wr {
+	struct ib_cqe cqe;
+	struct completion done;
+	struct ib_wc wc;
+};
+
+/**
+ * struct st_side - one NIC's end of a connection
+ * @dev: the NIC
+ * @pd: with a key to all memory for the peer
+ * @cq: of both queues
+ * @qp: its QP
+ * @buf: its memory, coherent
+ * @dma: where the NIC finds it
+ * @send: the send that is waited for
+ * @recv: the receive that is waited for
+ * @event: the last asynchronous event of the QP
+ * @has_event: there was one
+ */
+struct st_side {
+	struct ib_device *dev;
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	struct ib_qp *qp;
+	u8 *buf;
+	dma_addr_t dma;
+	struct st_wr send;
+	struct st_wr recv;
+	enum ib_event_type event;
+	struct completion has_event;
+};
+
+/* side.c: 0 or an errno; what fails leaves nothing behind. */
+int st_open(struct st_side side[2], struct ib_device *const devs[2], enum ib_poll_context poll);
+void st_close(struct st_side side[2]);
+int st_connect(struct st_side side[2]);
+/* To RESET and connected again, after an error. */
+int st_reconnect(struct st_side side[2]);
+
+/* Of a QP whose context is a side. */
+void st_event(struct ib_event *event, void *context);
+
+void st_wr_init(struct st_wr *wr);
+/* Has it completed, or does it in time? */
+bool st_wait(struct st_side *side, struct st_wr *wr);
+void st_fill(u8 *buf, u32 size, u8 seed);
+
+/* Post one, with @side->recv or @side->send to wait for. The lkey is the one for all memory. */
+int st_post_recv(struct st_side *side, u32 offset, u32 size);
+int st_post_rdma(struct st_side *side, struct st_side *peer, enum ib_wr_opcode opcode, u32 from,
+		 u32 to, u32 size, int flags);
+
+/* tests.c: run all, telling in TAP. */
+struct seq_buf;
+void st_run(struct ib_device *const devs[2], struct seq_buf *tap);
+
+/* hold.c */
+int st_hold(struct ib_device *const devs[2]);
+/* Ends the traffic if @dev, or NULL for any, takes part in it. */
+void st_release(struct ib_device *dev);
+void st_hold_tell(struct seq_buf *out);
+
+#endif /* SKUA_SELFTEST_H */

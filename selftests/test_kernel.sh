@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Consumers in the kernel: skua_selftest.ko's own tests, and its traffic while drivers go away. Leaves
+# the NICs as the lab set them up.
+
+. "$(dirname "$0")/tap.sh"
+
+dir=/sys/kernel/debug/skua_selftest
+
+nics() { /usr/lib/skua-lab/nics "$@" </usr/lib/skua-lab/nics.list; }
+pci() { basename "$(readlink -f "/sys/class/infiniband/$1/device")"; }
+again() {
+	rmmod skua_ib 2>/dev/null
+	rmmod skua 2>/dev/null
+	ip netns del left
+	ip netns del right
+	nics split
+}
+loaded() { [ -d /sys/module/skua_selftest ]; }
+transfers() { sed -n 's/.*transfers \([0-9]*\) .*/\1/p' $dir/hold; }
+has_moved() { [ "$(transfers)" -gt 100 ]; }
+hold() { echo 1 >$dir/hold && within 10 has_moved; }
+# It ended: nothing was wrong, and much was moved.
+released() { cat $dir/hold; grep -qE '^released transfers [0-9]{3,} flushed [0-9]+ wrong 0$' $dir/hold; }
+
+# The module's own results are tests of this one.
+run_inside() {
+	local line name
+	echo 1 >$dir/run
+	while read -r line; do
+		name=${line#*ok [0-9]* }
+		case $line in
+		'#'*) echo "$line" ;;
+		'ok '*) t "$name" true ;;
+		'not ok '*) t "$name" false ;;
+		esac
+	done <$dir/run
+	grep -q '^1\.\.[1-9]' $dir/run
+}
+
+rmmod_under_traffic() { hold && rmmod skua_selftest && ! loaded && modprobe skua_selftest; }
+rmmod_ib_under_traffic() { hold && rmmod skua_ib && released && again; }
+unbind_under_traffic() {
+	local device
+	device=$(pci "$1")
+	hold && echo "$device" >/sys/bus/pci/drivers/skua/unbind && released &&
+		echo "$device" >/sys/bus/pci/drivers/skua/bind && again
+}
+again_and_again() {
+	for _ in {1..20}; do
+		hold || return
+		rmmod skua_selftest || return
+		modprobe skua_selftest || return
+	done
+}
+no_errors_in_log() { ! dmesg | grep -v 'module verification' | grep -E 'skua.*(error|failed|timed out)'; }
+
+t 'load' modprobe skua_selftest
+run_inside || t 'results' false
+t 'unload under traffic' rmmod_under_traffic
+t 'unload skua_ib under traffic' rmmod_ib_under_traffic
+t 'unbind the sender under traffic' unbind_under_traffic skua_0
+t 'unbind the receiver under traffic' unbind_under_traffic skua_1
+t 'twenty times' again_and_again
+run_inside || t 'results' false
+t 'unload' rmmod skua_selftest
+t 'the log has no errors' no_errors_in_log
+end
