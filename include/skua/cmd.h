@@ -399,13 +399,14 @@ SKUA_ASSERT_OFFSET(struct skua_port_attr, mac, 24);
 	X(ack_timeouts) X(retransmits) X(duplicates) X(out_of_order) \
 	X(rdma_rx_bad_qp) X(rdma_rx_bad_packet) X(bad_doorbells) X(bad_commands) \
 	X(commands) X(cqe_errors) X(cq_overflows) X(events) X(interrupts) \
-	X(rdma_tx_atomic) X(rdma_rx_atomic)
+	X(rdma_tx_atomic) X(rdma_rx_atomic) \
+	X(rdma_rx_bad_icrc) X(rdma_rx_bad_opcode) X(rdma_rx_bad_pkey) X(rdma_rx_bad_addr)
 
 struct skua_stats {
 #define SKUA_STATS_FIELD(name) __le64 name;
 	SKUA_STATS(SKUA_STATS_FIELD)
 #undef SKUA_STATS_FIELD
-	__le64 rsvd[26];
+	__le64 rsvd[22];
 };
 
 SKUA_ASSERT_SIZE(struct skua_stats, 512);

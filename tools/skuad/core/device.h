@@ -278,6 +278,8 @@ void pd_free_all(struct skua_dev *dev);
 void port_reset(struct skua_dev *dev);
 /* No frames for this QP any more. */
 void port_forget_qp(struct skua_dev *dev, uint32_t qpn);
+/* A frame that is RDMA's is taken, good or bad (ETH-9); it lies in memory of our own. */
+bool port_rx_packet(struct skua_dev *dev, const uint8_t *frame, uint32_t len);
 /* Frames and trains from the wire; port.h says more. */
 
 /* qp.c */

@@ -10,7 +10,6 @@
 #include "core/copy.h"
 #include "core/frame.h"
 #include "core/qp.h"
-#include "roce/packet.h"
 
 #define FRAME_COST	256	/* of a turn, at least */
 
@@ -108,27 +107,6 @@ static bool wanted(const struct skua_dev *dev, const uint8_t *dmac)
 	       !memcmp(dmac, dev->mac, sizeof(dev->mac));
 }
 
-/* Is it RDMA's, and not the host's (ETH-9)? */
-static bool is_rdma(const struct skua_dev *dev, const uint8_t *frame,
-		    const struct frame_info *info)
-{
-	uint8_t gid[16];
-
-	if (!(dev->port_flags & SKUA_PORT_F_ROCE) ||
-	    frame_udp_port(frame, info) != ROCE_UDP_PORT)
-		return false;
-	frame_dgid(gid, frame, info);
-	for (unsigned int i = 0; i < LIMIT_GID; i++) {
-		const struct gid_entry *e = &dev->gids[i];
-
-		if (e->set && e->vlan == info->vlan && !memcmp(e->gid, gid, sizeof(gid)) &&
-		    (!memcmp(frame, e->mac, sizeof(e->mac)) ||
-		     !memcmp(frame, dev->mac, sizeof(dev->mac))))
-			return true;
-	}
-	return false;
-}
-
 /* The QP that takes a frame, or NULL; what there is to say of the frame goes to @cqe. */
 static struct skua_qp *receiver(const struct skua_dev *dev, const uint8_t *frame,
 				const struct frame_info *info, struct skua_cqe *cqe)
@@ -165,22 +143,17 @@ void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame)
 	enum rq_result r;
 	uint8_t err;
 
+	if (port_rx_packet(dev, bytes, frame->bytes))
+		return;
 	if (!dev_running(dev) || !(dev->port_flags & SKUA_PORT_F_ENABLE))
 		return;
-	info = frame_parse(bytes, frame->bytes);
-	if (is_rdma(dev, bytes, &info)) {
-		/* Peers on this wire send trains: what comes as bytes is not from an RDMA NIC. */
-		STAT_INC(dev, rdma_rx_packets);
-		STAT_ADD(dev, rdma_rx_bytes, frame->bytes);
-		STAT_INC(dev, rdma_rx_bad_packet);
-		return;
-	}
 	if (!wanted(dev, bytes))
 		return;
 	if (frame->bytes > dev->mtu + FRAME_OVERHEAD) {
 		STAT_INC(dev, rx_dropped);
 		return;
 	}
+	info = frame_parse(bytes, frame->bytes);
 	qp = receiver(dev, bytes, &info, &cqe);
 	r = qp ? rq_peek(qp, &wqe, &err) : RQ_EMPTY;
 	if (r == RQ_EMPTY || r == RQ_FATAL) {

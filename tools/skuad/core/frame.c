@@ -97,14 +97,13 @@ static void parse_ipv6(struct frame_info *info, const uint8_t *frame, size_t at,
 
 struct frame_info frame_parse(const uint8_t *frame, size_t len)
 {
-	struct frame_info info = { .vlan = SKUA_VLAN_NONE };
+	struct frame_info info = { 0 };
 	size_t at = FRAME_HEADER;
 	uint16_t type = get16(frame + 12);
 
 	if (type == ETHERTYPE_VLAN) {
 		if (len < FRAME_OVERHEAD)
 			return info;
-		info.vlan = get16(frame + 14) & 0xfff;
 		type = get16(frame + 16);
 		at = FRAME_OVERHEAD;
 	}
@@ -128,23 +127,6 @@ bool frame_l4_ok(const uint8_t *frame, const struct frame_info *info)
 	pseudo = sum(frame + info->addrs, addrs_len(info)) + htobe16(info->proto) +
 		 htobe16(info->l4_len);
 	return fold(pseudo + sum(l4, info->l4_len)) == 0xffff;
-}
-
-uint16_t frame_udp_port(const uint8_t *frame, const struct frame_info *info)
-{
-	return info->proto == IPPROTO_UDP ? get16(frame + info->l4 + 2) : 0;
-}
-
-void frame_dgid(uint8_t gid[16], const uint8_t *frame, const struct frame_info *info)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	if (info->ip == 6) {
-		memcpy(gid, frame + info->addrs + 16, 16);
-		return;
-	}
-	memcpy(gid, mapped, sizeof(mapped));
-	memcpy(gid + sizeof(mapped), frame + info->addrs + 4, 4);
 }
 
 void frame_fill_csum(uint8_t *frame, size_t len, size_t start, size_t offset)

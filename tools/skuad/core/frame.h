@@ -18,7 +18,6 @@ struct frame_info {
 	uint8_t ip;			/* 4, 6; 0: neither, or cut short: the rest says nothing */
 	uint8_t proto;			/* TCP or UDP, if whole header and ports are there; else 0 */
 	bool l3_ok;			/* the checksum of the IPv4 header is right */
-	uint16_t vlan;			/* 802.1Q id, or SKUA_VLAN_NONE */
 	uint16_t addrs;			/* offset of the addresses, the source's first */
 	uint16_t l4;			/* offset of the TCP or UDP header */
 	uint16_t l4_len;		/* its bytes with those behind it, as IP says */
@@ -28,12 +27,6 @@ struct frame_info frame_parse(const uint8_t *frame, size_t len);
 
 /* The checksum of TCP or UDP is there and right. */
 bool frame_l4_ok(const uint8_t *frame, const struct frame_info *info);
-
-/* The UDP destination port; 0: it is not UDP. */
-uint16_t frame_udp_port(const uint8_t *frame, const struct frame_info *info);
-
-/* The destination address as a GID. */
-void frame_dgid(uint8_t gid[16], const uint8_t *frame, const struct frame_info *info);
 
 /* Complete the checksum from @start on, at @start + @offset, which lie in the frame. */
 void frame_fill_csum(uint8_t *frame, size_t len, size_t start, size_t offset);

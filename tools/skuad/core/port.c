@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "core/frame.h"
 #include "core/qp.h"
 #include "ctl/control.h"
 #include "roce/packet.h"
@@ -206,35 +207,108 @@ void port_reset(struct skua_dev *dev)
 	port_set_mac(dev->port, dev->mac);
 }
 
-/*
- * A train from the wire. Nothing of it is believed before it is known to be for a QP that
- * expects packets from just there.
- */
-void skua_dev_rx_train(struct skua_dev *dev, const struct train *t)
+static bool takes_rdma(const struct skua_dev *dev)
+{
+	const uint32_t need = SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE;
+
+	return dev_running(dev) && (dev->port_flags & need) == need;
+}
+
+/* The QP that @t is for, if it expects packets from just there; else its end is counted. Nothing of
+ * a packet is believed before. */
+static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t)
 {
 	const struct roce_path *path = t->path;
+	struct skua_qp *qp = numtab_get(&dev->qps, t->dest_qpn);
+
+	if (!qp || qp->type != SKUA_QPT_RC ||
+	    !(train_is_response(t->op) ? qp_can_send(qp) : qp_can_receive(qp))) {
+		STAT_INC(dev, rdma_rx_bad_qp);
+		return NULL;
+	}
+	if (memcmp(path->dgid, qp->path.sgid, 16) || memcmp(path->sgid, qp->path.dgid, 16) ||
+	    path->vlan != qp->path.vlan || !gid_programmed(dev, qp)) {
+		STAT_INC(dev, rdma_rx_bad_addr);
+		return NULL;
+	}
+	return qp;
+}
+
+static void hand_over(struct skua_qp *qp, const struct train *t)
+{
+	if (train_is_response(t->op))
+		roce_req_rx(qp, t);
+	else
+		roce_resp_rx(qp, t);
+}
+
+void skua_dev_rx_train(struct skua_dev *dev, const struct train *t)
+{
 	struct skua_qp *qp;
 	uint32_t longest;
 
-	if (!dev_running(dev) || (dev->port_flags & (SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE)) !=
-	    (SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE)) {
+	if (!takes_rdma(dev)) {
 		STAT_INC(dev, rx_dropped);
 		return;
 	}
 	STAT_ADD(dev, rdma_rx_packets, t->npkts);
 	STAT_ADD(dev, rdma_rx_bytes, roce_train_bytes(t, &longest));
-	qp = numtab_get(&dev->qps, t->dest_qpn);
-	if (!qp || qp->type != SKUA_QPT_RC ||
-	    !(train_is_response(t->op) ? qp_can_send(qp) : qp_can_receive(qp)) ||
-	    memcmp(path->dgid, qp->path.sgid, 16) || memcmp(path->sgid, qp->path.dgid, 16) ||
-	    !gid_programmed(dev, qp)) {
-		STAT_INC(dev, rdma_rx_bad_qp);
-		return;
+	qp = qp_for(dev, t);
+	if (qp)
+		hand_over(qp, t);
+}
+
+/* ETH-9: is there a GID that makes it ours? */
+static bool is_ours(const struct skua_dev *dev, const struct roce_path *path)
+{
+	for (int i = 0; i < LIMIT_GID; i++) {
+		const struct gid_entry *e = &dev->gids[i];
+
+		if (e->set && e->vlan == path->vlan && !memcmp(e->gid, path->dgid, 16) &&
+		    (!memcmp(path->dmac, dev->mac, 6) || !memcmp(path->dmac, e->mac, 6)))
+			return true;
 	}
-	if (train_is_response(t->op))
-		roce_req_rx(qp, t);
-	else
-		roce_resp_rx(qp, t);
+	return false;
+}
+
+static void count_fault(struct skua_dev *dev, enum roce_fault fault)
+{
+	switch (fault) {
+	case ROCE_BAD_ICRC:
+		STAT_INC(dev, rdma_rx_bad_icrc);
+		break;
+	case ROCE_BAD_OPCODE:
+		STAT_INC(dev, rdma_rx_bad_opcode);
+		break;
+	case ROCE_BAD_PKEY:
+		STAT_INC(dev, rdma_rx_bad_pkey);
+		break;
+	default:
+		STAT_INC(dev, rdma_rx_bad_packet);
+	}
+}
+
+bool port_rx_packet(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
+{
+	struct roce_packet pkt;
+	enum roce_fault fault;
+	struct skua_qp *qp;
+
+	if (!takes_rdma(dev) || !roce_packet_open(&pkt, frame, len) || !is_ours(dev, &pkt.path))
+		return false;
+	STAT_INC(dev, rdma_rx_packets);
+	STAT_ADD(dev, rdma_rx_bytes, len);
+	fault = len <= dev->mtu + FRAME_OVERHEAD ? roce_packet_parse(&pkt) : ROCE_BAD_LENGTH;
+	if (fault) {
+		count_fault(dev, fault);
+		return true;
+	}
+	qp = qp_for(dev, &pkt.train);
+	if (qp) {
+		pkt.train.pmtu = qp->pmtu;
+		hand_over(qp, &pkt.train);
+	}
+	return true;
 }
 
 /* What skuactl asks. */

@@ -256,25 +256,6 @@ static void filling_in(void **state)
 	assert_memory_equal(f.b, zeros, 4);
 }
 
-static void destinations(void **state)
-{
-	struct frame f = ipv4(true, 17, "192.0.2.1", 1, "192.0.2.2", 4791, 0);
-	struct frame_info info = frame_parse(f.b, f.len);
-	uint8_t gid[16];
-
-	(void)state;
-	assert_int_equal(info.vlan, 7);
-	assert_int_equal(frame_udp_port(f.b, &info), 4791);
-	frame_dgid(gid, f.b, &info);
-	assert_memory_equal(gid, ((uint8_t[16]){ [10] = 255, [11] = 255, 192, 0, 2, 2 }), 16);
-	f = ipv6(false, 6, "2001:db8::1", 1, "2001:db8::2", 4791, 0);
-	info = frame_parse(f.b, f.len);
-	assert_int_equal(info.vlan, SKUA_VLAN_NONE);
-	assert_int_equal(frame_udp_port(f.b, &info), 0);
-	frame_dgid(gid, f.b, &info);
-	assert_memory_equal(gid, ((uint8_t[16]){ 0x20, 1, 0x0d, 0xb8, [15] = 2 }), 16);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,7 +265,6 @@ int main(void)
 		{ "ETH-12: right_checksums", right_checksums, NULL, NULL, NULL },
 		{ "ETH-12: what_is_not_vouched_for", what_is_not_vouched_for, NULL, NULL, NULL },
 		{ "ETH-5: filling_in", filling_in, NULL, NULL, NULL },
-		{ "ETH-9: destinations", destinations, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

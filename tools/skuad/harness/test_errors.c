@@ -661,7 +661,7 @@ static void packets_that_are_dropped(void **state)
 	struct node *a = &w->n[0], *b = &w->n[1];
 	struct roce_path path = { .vlan = SKUA_VLAN_NONE, .hop_limit = 64 };
 	struct train t = with_payload(train_from(b, TRAIN_WRITE, FIRST_PSN), 64, true, true), bad;
-	uint64_t dropped = STAT(w, b, rdma_rx_bad_qp);
+	uint64_t bad_qp = STAT(w, b, rdma_rx_bad_qp), bad_addr = STAT(w, b, rdma_rx_bad_addr);
 	struct queues old;
 
 	memset(at(b, b->buf), 0x33, 64);
@@ -677,10 +677,14 @@ static void packets_that_are_dropped(void **state)
 	path.sgid[15]--;
 	path.dgid[15]++;
 	arrive(w, b, a, bad);			/* not the address of the QP */
+	path.dgid[15]--;
+	path.vlan = 7;
+	arrive(w, b, a, bad);			/* another VLAN */
 	old = eth_queues(w, b);
 	t.dest_qpn = use_queues(b, old).qpn;
 	arrive(w, b, a, t);			/* of type ETH */
-	assert_int_equal(STAT(w, b, rdma_rx_bad_qp) - dropped, 4);
+	assert_int_equal(STAT(w, b, rdma_rx_bad_qp) - bad_qp, 2);
+	assert_int_equal(STAT(w, b, rdma_rx_bad_addr) - bad_addr, 3);
 	assert_int_equal(*(uint8_t *)at(b, b->buf), 0x33);
 	expect_no_event(w, b);
 }

@@ -14,49 +14,56 @@
 #include <string.h>
 
 #include "roce/icrc.h"
+#include "roce/wire.h"
 #include "skua/cmd.h"
 
-#define ETH_TYPE_IPV4	0x0800
-#define ETH_TYPE_IPV6	0x86dd
-#define ETH_TYPE_VLAN	0x8100
-#define IP_PROTO_UDP	17
-#define IPV4_DF		0x4000
-
-#define IPV4_LEN	20
-#define IPV6_LEN	40
-#define UDP_LEN		8
-#define BTH_LEN		12
-
-#define BTH_SE		0x80
 #define BTH_MIGREQ	0x40	/* as hardware sends it; some refuses 0 */
-#define BTH_PAD_SHIFT	4
-#define BTH_ACKREQ	0x80
-#define PKEY_DEFAULT	0xffff
-
-/* Headers behind BTH. */
-enum ext { EXT_RETH = 1, EXT_AETH = 2, EXT_IMM = 4, EXT_IETH = 8, EXT_ATOMIC = 16, EXT_ATOMIC_ACK = 32 };
+#define IPV4_DF		0x4000
 
 enum place { FIRST, MIDDLE, LAST, ONLY, NUM_PLACES };
 
-/* By kind of message and place in it: the BTH opcode, of RC, and its headers. */
-static const struct {
-	uint8_t opcode, ext;
-} packets[TRAIN_NUM_OPS][NUM_PLACES] = {
-	[TRAIN_SEND]	  = { { 0x00, 0 }, { 0x01, 0 }, { 0x02, 0 }, { 0x04, 0 } },
-	[TRAIN_SEND_IMM]  = { { 0x00, 0 }, { 0x01, 0 }, { 0x03, EXT_IMM }, { 0x05, EXT_IMM } },
-	[TRAIN_SEND_INV]  = { { 0x00, 0 }, { 0x01, 0 }, { 0x16, EXT_IETH }, { 0x17, EXT_IETH } },
-	[TRAIN_WRITE]	  = { { 0x06, EXT_RETH }, { 0x07, 0 }, { 0x08, 0 }, { 0x0a, EXT_RETH } },
-	[TRAIN_WRITE_IMM] = { { 0x06, EXT_RETH }, { 0x07, 0 }, { 0x09, EXT_IMM },
-			      { 0x0b, EXT_RETH | EXT_IMM } },
-	[TRAIN_READ_REQ]  = { { 0x0c, EXT_RETH }, { 0x0c, EXT_RETH }, { 0x0c, EXT_RETH },
-			      { 0x0c, EXT_RETH } },
-	[TRAIN_READ_RESP] = { { 0x0d, EXT_AETH }, { 0x0e, 0 }, { 0x0f, EXT_AETH },
-			      { 0x10, EXT_AETH } },
-	[TRAIN_ACK]	  = { { 0x11, EXT_AETH }, { 0x11, EXT_AETH }, { 0x11, EXT_AETH },
-			      { 0x11, EXT_AETH } },
-	[TRAIN_CMP_SWAP]  = { [ONLY] = { 0x13, EXT_ATOMIC } },
-	[TRAIN_FETCH_ADD] = { [ONLY] = { 0x14, EXT_ATOMIC } },
-	[TRAIN_ATOMIC_RESP] = { [ONLY] = { 0x12, EXT_AETH | EXT_ATOMIC_ACK } },
+/* By kind of message and place in it: the BTH opcode, of RC. */
+static const uint8_t bth_opcodes[TRAIN_NUM_OPS][NUM_PLACES] = {
+	[TRAIN_SEND]	  = { 0x00, 0x01, 0x02, 0x04 },
+	[TRAIN_SEND_IMM]  = { 0x00, 0x01, 0x03, 0x05 },
+	[TRAIN_SEND_INV]  = { 0x00, 0x01, 0x16, 0x17 },
+	[TRAIN_WRITE]	  = { 0x06, 0x07, 0x08, 0x0a },
+	[TRAIN_WRITE_IMM] = { 0x06, 0x07, 0x09, 0x0b },
+	[TRAIN_READ_REQ]  = { 0x0c, 0x0c, 0x0c, 0x0c },
+	[TRAIN_READ_RESP] = { 0x0d, 0x0e, 0x0f, 0x10 },
+	[TRAIN_ACK]	  = { 0x11, 0x11, 0x11, 0x11 },
+	[TRAIN_CMP_SWAP]  = { [ONLY] = 0x13 },
+	[TRAIN_FETCH_ADD] = { [ONLY] = 0x14 },
+	[TRAIN_ATOMIC_RESP] = { [ONLY] = 0x12 },
+};
+
+#define HAS_PAYLOAD	true
+
+/* Packets in the middle do not say what the last one will be: they are those of the plain kind. */
+const struct roce_opcode roce_opcodes[ROCE_OPCODES] = {
+	[0x00] = { true, TRAIN_SEND, true, false, 0, HAS_PAYLOAD },
+	[0x01] = { true, TRAIN_SEND, false, false, 0, HAS_PAYLOAD },
+	[0x02] = { true, TRAIN_SEND, false, true, 0, HAS_PAYLOAD },
+	[0x03] = { true, TRAIN_SEND_IMM, false, true, EXT_IMM, HAS_PAYLOAD },
+	[0x04] = { true, TRAIN_SEND, true, true, 0, HAS_PAYLOAD },
+	[0x05] = { true, TRAIN_SEND_IMM, true, true, EXT_IMM, HAS_PAYLOAD },
+	[0x06] = { true, TRAIN_WRITE, true, false, EXT_RETH, HAS_PAYLOAD },
+	[0x07] = { true, TRAIN_WRITE, false, false, 0, HAS_PAYLOAD },
+	[0x08] = { true, TRAIN_WRITE, false, true, 0, HAS_PAYLOAD },
+	[0x09] = { true, TRAIN_WRITE_IMM, false, true, EXT_IMM, HAS_PAYLOAD },
+	[0x0a] = { true, TRAIN_WRITE, true, true, EXT_RETH, HAS_PAYLOAD },
+	[0x0b] = { true, TRAIN_WRITE_IMM, true, true, EXT_RETH | EXT_IMM, HAS_PAYLOAD },
+	[0x0c] = { true, TRAIN_READ_REQ, true, true, EXT_RETH, false },
+	[0x0d] = { true, TRAIN_READ_RESP, true, false, EXT_AETH, HAS_PAYLOAD },
+	[0x0e] = { true, TRAIN_READ_RESP, false, false, 0, HAS_PAYLOAD },
+	[0x0f] = { true, TRAIN_READ_RESP, false, true, EXT_AETH, HAS_PAYLOAD },
+	[0x10] = { true, TRAIN_READ_RESP, true, true, EXT_AETH, HAS_PAYLOAD },
+	[0x11] = { true, TRAIN_ACK, true, true, EXT_AETH, false },
+	[0x12] = { true, TRAIN_ATOMIC_RESP, true, true, EXT_AETH | EXT_ATOMIC_ACK, false },
+	[0x13] = { true, TRAIN_CMP_SWAP, true, true, EXT_ATOMIC, false },
+	[0x14] = { true, TRAIN_FETCH_ADD, true, true, EXT_ATOMIC, false },
+	[0x16] = { true, TRAIN_SEND_INV, false, true, EXT_IETH, HAS_PAYLOAD },
+	[0x17] = { true, TRAIN_SEND_INV, true, true, EXT_IETH, HAS_PAYLOAD },
 };
 
 static uint8_t *put8(uint8_t *p, uint8_t v)
@@ -118,7 +125,12 @@ static enum place place_of(const struct train *t, uint32_t i)
 	return first ? last ? ONLY : FIRST : last ? LAST : MIDDLE;
 }
 
-static uint32_t ext_len(uint8_t ext)
+static uint8_t opcode_of(const struct train *t, uint32_t i)
+{
+	return bth_opcodes[t->op][place_of(t, i)];
+}
+
+uint32_t roce_ext_len(uint8_t ext)
 {
 	return (ext & EXT_RETH ? 16 : 0) + (ext & EXT_AETH ? 4 : 0) + (ext & EXT_IMM ? 4 : 0) +
 	       (ext & EXT_IETH ? 4 : 0) + (ext & EXT_ATOMIC ? 28 : 0) +
@@ -130,7 +142,7 @@ static uint32_t packet_len(const struct train *t, uint32_t i)
 	uint32_t ip = gid_is_ipv4(t->path->sgid) ? IPV4_LEN : IPV6_LEN;
 	uint32_t vlan = t->path->vlan == SKUA_VLAN_NONE ? 0 : 4;
 
-	return 14 + vlan + ip + UDP_LEN + BTH_LEN + ext_len(packets[t->op][place_of(t, i)].ext) +
+	return 14 + vlan + ip + UDP_LEN + BTH_LEN + roce_ext_len(roce_opcodes[opcode_of(t, i)].ext) +
 	       ((payload_len(t, i) + 3) & ~3u) + ROCE_ICRC_LEN;
 }
 
@@ -183,12 +195,11 @@ static uint8_t *put_bth(uint8_t *p, const struct train *t, uint32_t i, uint8_t o
 /* BTH to the pad. */
 static uint8_t *put_transport(uint8_t *p, const struct train *t, uint32_t i)
 {
-	enum place place = place_of(t, i);
-	uint8_t ext = packets[t->op][place].ext;
+	uint8_t opcode = opcode_of(t, i), ext = roce_opcodes[opcode].ext;
 	uint32_t len = payload_len(t, i);
 	uint32_t pad = -len & 3;
 
-	p = put_bth(p, t, i, packets[t->op][place].opcode, pad);
+	p = put_bth(p, t, i, opcode, pad);
 	if (ext & EXT_RETH) {
 		p = put64(p, t->raddr);
 		p = put32(p, t->rkey);

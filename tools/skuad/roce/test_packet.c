@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Packets built from trains, compared byte by byte with those of an independent
- * implementation (test_packet_vectors.py).
+ * implementation (test_packet_vectors.py), and taken apart again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -252,6 +253,200 @@ static void icrc_holds_whatever_routers_change(void **state)
 	assert_int_not_equal(roce_icrc(buf + 18, len), icrc);
 }
 
+/* Parsing. @len bytes in memory of just that size, so that nothing behind them is read. */
+static enum roce_fault parse(struct roce_packet *pkt, const uint8_t *bytes, size_t len, bool *roce)
+{
+	static uint8_t *frame;		/* the packet's payload is in it */
+	enum roce_fault fault = ROCE_OK;
+
+	free(frame);
+	frame = malloc(len + !len);
+	assert_non_null(frame);
+	memcpy(frame, bytes, len);
+	*roce = roce_packet_open(pkt, frame, len);
+	if (*roce)
+		fault = roce_packet_parse(pkt);
+	return fault;
+}
+
+static enum roce_fault fault_of(const uint8_t *bytes, size_t len)
+{
+	struct roce_packet pkt;
+	bool roce;
+	enum roce_fault fault = parse(&pkt, bytes, len, &roce);
+
+	assert_true(roce);
+	return fault;
+}
+
+/* Make the ICRC right again, after something was changed. The packet begins without VLAN. */
+static void seal(uint8_t *buf, size_t len)
+{
+	uint32_t icrc = roce_icrc(buf + 14, len - 18);
+
+	for (int i = 0; i < 4; i++)
+		buf[len - 4 + i] = icrc >> (8 * i);
+}
+
+static void what_is_parsed_builds_the_same_packet(void **state)
+{
+	uint8_t want[ROCE_MAX_PACKET], buf[ROCE_MAX_PACKET];
+	struct roce_packet pkt;
+	bool roce;
+
+	(void)state;
+	for (size_t v = 0; v < ARRAY_SIZE(vectors); v++) {
+		size_t len = golden(vectors[v].name, want);
+
+		assert_int_equal(parse(&pkt, want, len, &roce), ROCE_OK);
+		assert_true(roce);
+		pkt.train.pmtu = 256;
+		assert_packet(vectors[v].name, buf, roce_packet_build(buf, &pkt.train, 0));
+	}
+}
+
+static void atomics_are_parsed_as_they_are_built(void **state)
+{
+	static const enum train_op ops[] = { TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_ATOMIC_RESP };
+	uint8_t buf[ROCE_MAX_PACKET];
+	struct roce_packet pkt;
+	bool roce;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct kind k = { "", ops[i], 0, 1, 0, .ack_req = true, .syndrome = 0x1f, .msn = 9 };
+		struct train t = make_train(&k, NULL);
+		bool answer = ops[i] == TRAIN_ATOMIC_RESP;
+
+		t.swap_add = 0x0102030405060708;
+		t.compare = 0x1112131415161718;
+		assert_int_equal(parse(&pkt, buf, roce_packet_build(buf, &t, 0), &roce), ROCE_OK);
+		assert_int_equal(pkt.train.op, ops[i]);
+		assert_int_equal(pkt.train.swap_add, t.swap_add);
+		assert_int_equal(pkt.train.compare, answer ? 0 : t.compare);
+		assert_int_equal(pkt.train.raddr, answer ? 0 : t.raddr);
+		assert_int_equal(pkt.train.rkey, answer ? 0 : t.rkey);
+		assert_int_equal(pkt.train.msn, answer ? 9 : 0);
+	}
+}
+
+static void no_packet_cut_short_is_good(void **state)
+{
+	uint8_t want[ROCE_MAX_PACKET];
+	struct roce_packet pkt;
+	bool roce;
+
+	(void)state;
+	for (size_t v = 0; v < ARRAY_SIZE(vectors); v++) {
+		size_t len = golden(vectors[v].name, want);
+
+		for (size_t cut = 0; cut < len; cut++)
+			assert_true(parse(&pkt, want, cut, &roce) == ROCE_BAD_LENGTH || !roce);
+		/* But Ethernet may have padded it. */
+		assert_int_equal(parse(&pkt, want, len + 10, &roce), ROCE_OK);
+	}
+}
+
+/* One bit at a time: what is not seen is what the ICRC leaves out. */
+static void no_flipped_bit_passes_but_in_masked_fields(void **state)
+{
+	static const int masked[] = { 14 + 1, 14 + 8, 14 + 10, 14 + 11, 14 + 26, 14 + 27, 14 + 32 };
+	uint8_t want[ROCE_MAX_PACKET];
+	size_t len = golden("write_only", want);
+	struct roce_packet pkt;
+	bool roce;
+
+	(void)state;
+	for (size_t bit = 12 * 8; bit < 8 * len; bit++) {
+		bool may_pass = false;
+
+		for (size_t m = 0; m < ARRAY_SIZE(masked); m++)
+			may_pass |= bit / 8 == (size_t)masked[m];
+		want[bit / 8] ^= 1 << bit % 8;
+		if (parse(&pkt, want, len, &roce) == ROCE_OK && roce) {
+			assert_true(may_pass);
+			assert_int_equal(pkt.train.dest_qpn, 0x123456);
+			assert_int_equal(pkt.train.psn, PSN);
+			assert_int_equal(pkt.train.payload->bytes, 1);
+		}
+		want[bit / 8] ^= 1 << bit % 8;
+	}
+}
+
+static void each_fault_has_its_cause(void **state)
+{
+	uint8_t buf[ROCE_MAX_PACKET], *bth = buf + 14 + 20 + 8;
+	size_t len;
+
+	(void)state;
+	len = golden("send_only", buf);
+	buf[len - 1] ^= 1;
+	assert_int_equal(fault_of(buf, len), ROCE_BAD_ICRC);
+	golden("send_only", buf);
+	buf[14 + 10] ^= 1;			/* IPv4 header checksum, not in the ICRC */
+	assert_int_equal(fault_of(buf, len), ROCE_BAD_HEADER);
+	golden("send_only", buf);
+	bth[1] |= 1;				/* version */
+	seal(buf, len);
+	assert_int_equal(fault_of(buf, len), ROCE_BAD_HEADER);
+	for (unsigned int opcode = 0; opcode < 256; opcode++) {
+		if (opcode <= 0x17 && opcode != 0x15)
+			continue;
+		golden("send_only", buf);
+		bth[0] = opcode;
+		seal(buf, len);
+		assert_int_equal(fault_of(buf, len), ROCE_BAD_OPCODE);
+	}
+	golden("send_only", buf);
+	bth[2] = 0x7f;
+	seal(buf, len);
+	assert_int_equal(fault_of(buf, len), ROCE_BAD_PKEY);
+	golden("send_only", buf);
+	buf[14 + 20 + 5] += 4;			/* UDP says more than IP */
+	assert_int_equal(fault_of(buf, len), ROCE_BAD_LENGTH);
+	/* Opcodes that have no payload, with some; and headers that do not fit. */
+	golden("send_only", buf);
+	bth[0] = 0x11;
+	bth[1] &= ~0x30;
+	seal(buf, len);
+	assert_int_equal(fault_of(buf, len), ROCE_BAD_LENGTH);
+	bth[0] = 0x0a;
+	seal(buf, len);
+	assert_int_equal(fault_of(buf, len), ROCE_BAD_LENGTH);
+	len = golden("send_only_empty", buf);
+	bth[1] |= 0x10;				/* a pad of nothing */
+	seal(buf, len);
+	assert_int_equal(fault_of(buf, len), ROCE_BAD_LENGTH);
+}
+
+static void other_frames_are_not_roce(void **state)
+{
+	uint8_t buf[ROCE_MAX_PACKET];
+	struct roce_packet pkt;
+	size_t len;
+
+	(void)state;
+	len = golden("send_only", buf);
+	buf[14 + 20 + 3] ^= 1;			/* another UDP port */
+	assert_false(roce_packet_open(&pkt, buf, len));
+	golden("send_only", buf);
+	buf[14] = 0x46;				/* options */
+	assert_false(roce_packet_open(&pkt, buf, len));
+	golden("send_only", buf);
+	buf[14 + 6] |= 0x20;			/* a fragment */
+	assert_false(roce_packet_open(&pkt, buf, len));
+	golden("send_only", buf);
+	buf[14 + 9] = 6;			/* TCP */
+	assert_false(roce_packet_open(&pkt, buf, len));
+	len = golden("v6_ack", buf);
+	buf[18 + 6] = 0;			/* an extension header */
+	assert_false(roce_packet_open(&pkt, buf, len));
+	golden("v6_ack", buf);
+	memset(buf + 18 + 8, 0, 10);		/* an IPv4 address where none may be */
+	memset(buf + 18 + 18, 0xff, 2);
+	assert_false(roce_packet_open(&pkt, buf, len));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +456,12 @@ int main(void)
 		cmocka_unit_test(solicited_stands_only_in_the_last_packet_of_a_message),
 		cmocka_unit_test(largest_packet_fits),
 		cmocka_unit_test(icrc_holds_whatever_routers_change),
+		cmocka_unit_test(what_is_parsed_builds_the_same_packet),
+		cmocka_unit_test(atomics_are_parsed_as_they_are_built),
+		cmocka_unit_test(no_packet_cut_short_is_good),
+		cmocka_unit_test(no_flipped_bit_passes_but_in_masked_fields),
+		cmocka_unit_test(each_fault_has_its_cause),
+		cmocka_unit_test(other_frames_are_not_roce),
 	};
 
 	for (size_t k = 0; k < sizeof(message); k++)

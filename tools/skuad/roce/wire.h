@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What those who build packets and those who take them apart share: packet.c and parse.c.
+ */
+#ifndef SKUAD_ROCE_WIRE_H
+#define SKUAD_ROCE_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "roce/train.h"
+
+#define ETH_TYPE_IPV4	0x0800
+#define ETH_TYPE_IPV6	0x86dd
+#define ETH_TYPE_VLAN	0x8100
+#define IP_PROTO_UDP	17
+
+#define ETH_LEN		14
+#define VLAN_LEN	4
+#define IPV4_LEN	20
+#define IPV6_LEN	40
+#define UDP_LEN		8
+#define BTH_LEN		12
+
+#define BTH_SE		0x80
+#define BTH_PAD_SHIFT	4
+#define BTH_VERSION	0x0f
+#define BTH_ACKREQ	0x80
+#define PKEY_DEFAULT	0xffff
+
+/* Headers behind the BTH. */
+enum ext {
+	EXT_RETH = 1, EXT_AETH = 2, EXT_IMM = 4, EXT_IETH = 8, EXT_ATOMIC = 16,
+	EXT_ATOMIC_ACK = 32,
+};
+
+uint32_t roce_ext_len(uint8_t ext);	/* bytes */
+
+/* What a packet with a BTH opcode is. */
+struct roce_opcode {
+	bool known;
+	enum train_op op;
+	bool first, last;
+	uint8_t ext;
+	bool payload;			/* it may have some */
+};
+
+#define ROCE_OPCODES	0x18		/* those of RC; all others are unknown */
+
+extern const struct roce_opcode roce_opcodes[ROCE_OPCODES];
+
+#endif /* SKUAD_ROCE_WIRE_H */
