@@ -55,8 +55,13 @@ static bool set_socket(struct config_device *d, const char *value, struct config
 
 static bool set_link(struct config_device *d, const char *value, struct config_error *err)
 {
-	if (strncmp(value, "wire:", 5) || !is_name(value + 5))
-		return fail(err, "bad link '%.40s': want wire:NAME", value);
+	struct link_spec spec;
+	char why[64];
+
+	if (strlen(value) >= sizeof(d->link))
+		return fail(err, "link longer than %zu bytes: %.40s...", sizeof(d->link) - 1, value);
+	if (!link_parse(&spec, value, why, sizeof(why)))
+		return fail(err, "bad link '%.80s': %s", value, why);
 	strcpy(d->link, value);
 	return true;
 }

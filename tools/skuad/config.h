@@ -9,14 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONFIG_NAME_MAX		32	/* bytes of a device's or a wire's name, NUL included */
+#include "link/spec.h"
+
+#define CONFIG_NAME_MAX		32	/* bytes of a device's name, NUL included */
 #define CONFIG_PATH_MAX		108	/* of a socket's path, as sun_path */
 #define CONFIG_MAX_DEVICES	256
 
 struct config_device {
 	char name[CONFIG_NAME_MAX];
 	char socket[CONFIG_PATH_MAX];
-	char link[sizeof("wire:") + CONFIG_NAME_MAX];
+	char link[LINK_TEXT_MAX];
 	uint8_t mac[6];
 	bool has_mac;
 };

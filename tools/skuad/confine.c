@@ -6,7 +6,8 @@
  * filter takes away every system call that serving does not need. What it leaves works on
  * descriptors that are there already, or that a client sends; no file can be opened, no socket
  * made, no program started, no memory made executable. (Paths remain in two calls: the name of a
- * descriptor in /proc, and the sockets, which are removed at the end.)
+ * descriptor in /proc, and the sockets, which are removed at the end.) Only a link that looks for
+ * its peer again and again needs new sockets, of the kinds that links have.
  *
  * A call that is not in the table is a fault of ours, or somebody else's code: the kernel does not
  * carry it out and sends SIGSYS, whose handler says so and lets the signal do what it does by
@@ -20,6 +21,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static const char *const allowed[] = {
@@ -27,6 +29,7 @@ static const char *const allowed[] = {
 	"read", "write", "close", "fstat", "fstatfs", "fcntl", "lseek", "ftruncate",
 	"stat", "statx", "newfstatat",
 	"recvmsg", "recvfrom", "sendmsg", "sendto", "accept4", "eventfd2",
+	"recvmmsg", "sendmmsg", "setsockopt", "getsockopt",
 	"poll", "ppoll", "epoll_wait", "epoll_pwait", "epoll_ctl",
 	/* Is it an eventfd? /proc/self/fd says so. */
 	"readlink", "readlinkat",
@@ -41,6 +44,14 @@ static const char *const allowed[] = {
 	"clock_gettime", "clock_nanosleep", "restart_syscall", "getrandom",
 	/* The end: sockets are removed. */
 	"unlink", "unlinkat", "exit_group",
+};
+
+/* The same, for links that connect. */
+static const struct {
+	const char *name;
+	int domain;			/* of socket(); -1: any argument */
+} connecting[] = {
+	{ "socket", AF_UNIX }, { "socket", AF_INET }, { "socket", AF_INET6 }, { "connect", -1 },
 };
 
 /* What fails as if there were no such file, or no such call: libc asks, and can do without. */
@@ -67,7 +78,7 @@ static const struct {
 #define COUNT(table)	(sizeof(table) / sizeof((table)[0]))
 
 /* 0, or a negative errno. A call that this architecture does not have is nothing to allow. */
-static int add_rules(scmp_filter_ctx filter)
+static int add_rules(scmp_filter_ctx filter, bool connects)
 {
 	int ret = 0;
 
@@ -89,6 +100,14 @@ static int add_rules(scmp_filter_ctx filter)
 		ret = seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 1,
 				       SCMP_CMP(allowed_with[i].arg, SCMP_CMP_MASKED_EQ,
 						allowed_with[i].mask, allowed_with[i].value));
+	}
+	for (size_t i = 0; connects && i < COUNT(connecting) && !ret; i++) {
+		int nr = seccomp_syscall_resolve_name(connecting[i].name);
+
+		ret = connecting[i].domain < 0 ?
+		      seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 0) :
+		      seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 1,
+				       SCMP_CMP(0, SCMP_CMP_EQ, (scmp_datum_t)connecting[i].domain));
 	}
 	return ret;
 }
@@ -119,14 +138,14 @@ static void on_sigsys(int sig, siginfo_t *si, void *context)
 		_exit(1);
 }
 
-bool confine(void)
+bool confine(bool connects)
 {
 	struct sigaction sa = {
 		.sa_sigaction = on_sigsys,
 		.sa_flags = SA_SIGINFO | (int)SA_RESETHAND,
 	};
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_TRAP);
-	int ret = filter ? add_rules(filter) : -ENOMEM;
+	int ret = filter ? add_rules(filter, connects) : -ENOMEM;
 
 	if (!ret)
 		ret = sigaction(SIGSYS, &sa, NULL) ? -errno : seccomp_load(filter);

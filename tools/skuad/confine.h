@@ -10,8 +10,8 @@
 /*
  * From now on this thread, and those that it starts, make the system calls that skuad needs while
  * it serves. Any other ends the process by SIGSYS, with a line in the log; opening a file fails.
- * False with errno set.
+ * @connects: there are links that look for their peers. False with errno set.
  */
-bool confine(void);
+bool confine(bool connects);
 
 #endif /* SKUAD_CONFINE_H */

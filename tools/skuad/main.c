@@ -66,7 +66,9 @@ static const char usage[] =
 	"  --device KEY=VALUE,...  a NIC:\n"
 	"                            name=NAME        in logs, captures and skuactl\n"
 	"                            socket=PATH      that QEMU connects to\n"
-	"                            link=wire:NAME   devices on one wire reach each other\n"
+	"                            link=LINK        wire:NAME in this process, or stream:,\n"
+	"                                             dgram:, udp:, tap: (see the manual);\n"
+	"                                             devices with the same one reach each other\n"
 	"                            mac=MAC          else made from the name\n"
 	"  --config FILE           the same from a file: [device NAME], then KEY = VALUE lines\n"
 	"  --control PATH          skuactl's socket (" CTL_DEFAULT_PATH ", if it can be had)\n"
@@ -205,13 +207,25 @@ static bool create_engines(struct skuad *s, unsigned int n)
 	return true;
 }
 
-/* Devices go round the engines. vfu_create() logs what fails. */
+/* Devices go round the engines; but those with one link share an engine, if it leaves this
+ * process. */
+static struct engine *engine_for(const struct skuad *s, const struct config *config)
+{
+	const char *link = config->device[s->ndevices].link;
+
+	for (unsigned int i = 0; strncmp(link, "wire:", 5) && i < s->ndevices; i++)
+		if (!strcmp(link, config->device[i].link))
+			return s->device[i].engine;
+	return s->engine[s->ndevices % s->nengines];
+}
+
+/* vfu_create() logs what fails. */
 static bool create_devices(struct skuad *s, const struct config *config)
 {
 	for (; s->ndevices < config->n; s->ndevices++) {
 		const struct config_device *d = &config->device[s->ndevices];
 		struct skua_dev_config dev = { .name = d->name, .link = d->link };
-		struct engine *engine = s->engine[s->ndevices % s->nengines];
+		struct engine *engine = engine_for(s, config);
 		struct vfu *v;
 
 		memcpy(dev.mac, d->mac, sizeof(dev.mac));
@@ -264,12 +278,18 @@ static bool take_signals(struct skuad *s)
 }
 
 /* Sanitizers make calls of their own; builds with them are for tests. */
-static bool give_up_rights(void)
+static bool give_up_rights(const struct config *config)
 {
+	bool connects = false;
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	(void)config;
+	(void)connects;
 	log_info(NULL, "a build with sanitizers: system calls are not confined");
 #else
-	if (!confine()) {
+	for (unsigned int i = 0; i < config->n; i++)
+		connects |= link_connects(config->device[i].link);
+	if (!confine(connects)) {
 		log_err(NULL, "seccomp: %m");
 		return false;
 	}
@@ -326,7 +346,7 @@ static bool start(struct skuad *s, const struct options *o)
 	setpriority(PRIO_PROCESS, 0, NICE);
 	return take_signals(s) && create_engines(s, count_threads(o)) &&
 	       create_devices(s, &o->config) && create_control(s, o->control) &&
-	       give_up_rights() && start_threads(s) && tell_ready(o->ready_fd);
+	       give_up_rights(&o->config) && start_threads(s) && tell_ready(o->ready_fd);
 }
 
 /* Whatever start() got to. Captures end while engines still answer. */

@@ -110,8 +110,25 @@ static void bad_options_are_refused(void **state)
 		{ "socket=/tmp/s,link=wire:a", "without name" },
 		{ "name=a,link=wire:a", "no socket" },
 		{ "name=a,socket=/tmp/s", "no link" },
-		{ "name=a,link=tap:x", "bad link" },
+		{ "name=a,link=wifi:x", "bad link 'wifi:x': want wire:, stream:, dgram:, udp: or tap:" },
 		{ "name=a,link=wire:", "bad link" },
+		{ "name=a,link=wire:a b", "bad link" },
+		{ "name=a,link=tap:", "bad link" },
+		{ "name=a,link=tap:sixteen-letters-", "bad link" },
+		{ "name=a,link=tap:a:b", "there is more than there may be" },
+		{ "name=a,link=stream:", "an address is missing" },
+		{ "name=a,link=stream:listen:", "an address is missing" },
+		{ "name=a,link=stream:/a:/b", "there is more than there may be" },
+		{ "name=a,link=stream:localhost:1", "not a path or a numeric IPv4 address" },
+		{ "name=a,link=stream:127.0.0.1", "want a port" },
+		{ "name=a,link=stream:127.0.0.1:0", "a port is 1 to 65535" },
+		{ "name=a,link=stream:127.0.0.1:65536", "a port is 1 to 65535" },
+		{ "name=a,link=stream:127.0.0.1:-1", "want a port" },
+		{ "name=a,link=stream:[::1:1", "want [IPV6]:PORT" },
+		{ "name=a,link=stream:[1.2.3.4]:1", "not a numeric IPv6 address" },
+		{ "name=a,link=dgram:/a", "an address is missing" },
+		{ "name=a,link=dgram:/a:127.0.0.1:1", "both addresses must be of one kind" },
+		{ "name=a,link=udp:/a:/b", "udp: wants hosts, not paths" },
 		{ "name=a,mac=52:54:00:00:00", "bad mac" },
 		{ "name=a,mac=52:54:00:00:00:0g", "bad mac" },
 		{ "name=a,mac=52:54:00:00:00:001", "bad mac" },
@@ -216,6 +233,27 @@ static void devices_have_a_limit(void **state)
 	assert_error("more than 256 devices");
 }
 
+static void every_kind_of_link_is_taken(void **state)
+{
+	static const char *const links[] = {
+		"wire:a", "tap:skua0", "stream:/tmp/s", "stream:./s", "stream:listen:/tmp/s",
+		"stream:127.0.0.1:4000", "stream:listen:[::1]:4000", "dgram:/tmp/a:/tmp/b",
+		"dgram:127.0.0.1:1:127.0.0.1:65535", "dgram:[::1]:1:[fe80::1]:2",
+		"udp:192.0.2.1:4789:192.0.2.2:4789", "udp:[::1]:1:[::1]:2",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		char text[400];
+
+		config.n = 0;
+		snprintf(text, sizeof(text), "name=a,socket=/tmp/s,link=%s", links[i]);
+		if (!config_add_option(&config, text, &err))
+			fail_msg("%s: %s", links[i], err.text);
+		assert_string_equal(config.device[0].link, links[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +261,7 @@ int main(void)
 		cmocka_unit_test_setup(a_file_gives_devices, clear),
 		cmocka_unit_test_setup(a_missing_mac_is_made_from_the_name_alone, clear),
 		cmocka_unit_test_setup(bad_options_are_refused, clear),
+		cmocka_unit_test_setup(every_kind_of_link_is_taken, clear),
 		cmocka_unit_test_setup(bad_files_are_refused_by_line, clear),
 		cmocka_unit_test_setup(long_input_is_refused, clear),
 		cmocka_unit_test_setup(nothing_may_be_shared, clear),

@@ -28,6 +28,8 @@
 static char log_text[4096];
 
 /* Runs @fn, confined, in a process of its own; its wait status, and what it logged. */
+static bool connects;
+
 static int run(int (*fn)(void))
 {
 	int log[2], status;
@@ -38,7 +40,7 @@ static int run(int (*fn)(void))
 	pid = fork();
 	if (!pid) {
 		dup2(log[1], STDERR_FILENO);
-		if (!confine())
+		if (!confine(connects))
 			_exit(99);
 		/* Sanitizers would do more at the end than was left to us. */
 		syscall(SYS_exit_group, fn());
@@ -161,12 +163,33 @@ static void calls_of_serving_are_made(void **state)
 #endif
 }
 
+static int make_a_socket(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM, 0) < 0;
+}
+
+static int make_a_packet_socket(void)
+{
+	return socket(AF_NETLINK, SOCK_RAW, 0) < 0;
+}
+
+static void only_links_that_connect_make_sockets(void **state)
+{
+	(void)state;
+	assert_killed(make_a_socket, SYS_socket);
+	connects = true;
+	assert_done(make_a_socket);
+	assert_killed(make_a_packet_socket, SYS_socket);
+	connects = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_that_serving_does_not_need_kill),
 		cmocka_unit_test(no_file_can_be_opened),
 		cmocka_unit_test(calls_of_serving_are_made),
+		cmocka_unit_test(only_links_that_connect_make_sockets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,7 +197,7 @@ static void every_bad_option_is_one_line(void **state)
 		{ "extra", "not an option: 'extra'" },
 		{ "--verbose=3", "bad option '--verbose=3'" },
 		{ "--device name=a", "no socket" },
-		{ "--device name=a,socket=s,link=tap:x", "bad link" },
+		{ "--device name=a,socket=s,link=wifi:x", "bad link" },
 		{ "--config nowhere", "nowhere: No such file" },
 		{ TWO "--threads 0", "--threads: want 1 to 64" },
 		{ TWO "--threads 65", "--threads: want 1 to 64" },

@@ -27,7 +27,7 @@ struct skua_host_ops {
 struct skua_dev_config {
 	const char *name;		/* "skua0": in logs, counters and captures */
 	uint8_t mac[6];
-	const char *link;		/* "wire:NAME" */
+	const char *link;		/* "wire:NAME", or another (link/spec.h) */
 };
 
 /*

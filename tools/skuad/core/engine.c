@@ -27,6 +27,7 @@
 #define TUNE_NS		1000000
 #define POLL_NS		5000		/* between looks at the sockets while busy */
 #define MAX_EVENTS	32
+#define BLOCKED_MS	1		/* idle queues are looked at so often while a wire is full */
 
 struct engine_request {
 	STAILQ_ENTRY(engine_request) entry;
@@ -103,6 +104,13 @@ void engine_fd_del(struct engine *engine, struct engine_fd *efd)
 	epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, efd->fd, NULL);
 }
 
+void engine_fd_write(struct engine *engine, struct engine_fd *efd, bool on)
+{
+	struct epoll_event ev = { .events = on ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = efd };
+
+	epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, efd->fd, &ev);
+}
+
 /* One event at a time: a callback may forget and free any other. */
 static bool serve_fds(struct engine *engine, int timeout_ms)
 {
@@ -161,6 +169,17 @@ bool engine_step(struct engine *engine)
 	if (!any)
 		any = timers_run(&engine->timers, engine->now);
 	return any;
+}
+
+/* Is there a device whose wire is full? */
+static bool blocked(const struct engine *engine)
+{
+	const struct skua_dev *dev;
+
+	TAILQ_FOREACH(dev, &engine->devices, engine_entry)
+		if (port_is_blocked(dev->port))
+			return true;
+	return false;
 }
 
 static bool active(const struct engine *engine)
@@ -241,8 +260,12 @@ void engine_run(struct engine *engine)
 		}
 		if (any)
 			continue;
-		if (!timers_run(&engine->timers, engine->now) && !active(engine))
+		if (timers_run(&engine->timers, engine->now))
+			continue;
+		if (!active(engine))
 			go_to_sleep(engine);
+		else if (blocked(engine))
+			serve_fds(engine, BLOCKED_MS);
 	}
 	__atomic_store_n(&engine->running, false, __ATOMIC_RELEASE);
 	serve_requests(engine);

@@ -11,10 +11,10 @@
 
 struct engine;
 
-/* A file descriptor that an engine watches for reading. Embedded in its owner. */
+/* A file descriptor that an engine watches, for reading at least. Embedded in its owner. */
 struct engine_fd {
 	int fd;
-	/* Called on the engine's thread when @fd is readable or hung up; must not block. */
+	/* Called on the engine's thread when @fd is ready or hung up; must not block. */
 	void (*ready)(struct engine_fd *efd);
 };
 
@@ -22,6 +22,8 @@ struct engine_fd {
  * engine_fd_del() returns, ready() is not called again. 0 or a negative errno. */
 int engine_fd_add(struct engine *engine, struct engine_fd *efd);
 void engine_fd_del(struct engine *engine, struct engine_fd *efd);
+/* Watch it for writing, too; or not any more. */
+void engine_fd_write(struct engine *engine, struct engine_fd *efd, bool on);
 
 /*
  * An engine with the real clock, or with a manual one that stands still until

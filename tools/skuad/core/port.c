@@ -367,6 +367,16 @@ struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap)
 	return port_set_capture(dev->port, cap);
 }
 
+bool skua_dev_set_impair(struct skua_dev *dev, const struct impair_config *config)
+{
+	return port_set_impair(dev->port, config);
+}
+
+const struct impair_config *skua_dev_get_impair(const struct skua_dev *dev)
+{
+	return port_impair(dev->port);
+}
+
 void skua_dev_set_link(struct skua_dev *dev, bool up)
 {
 	if (port_is_up(dev->port) == up)

@@ -13,6 +13,7 @@
 
 struct skua_dev;
 struct capture;
+struct impair_config;
 
 struct skua_dev_info {
 	const char *name;
@@ -48,5 +49,9 @@ void skua_dev_for_each_qp(const struct skua_dev *dev,
 /* Sets the capture of the device's port, or ends it with NULL; returns the earlier one. */
 struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap);
 void skua_dev_set_link(struct skua_dev *dev, bool up);
+/* What the port's frames suffer from now on (link/impair.h); NULL: nothing. False: no memory. */
+bool skua_dev_set_impair(struct skua_dev *dev, const struct impair_config *config);
+/* That, with counts; NULL: nothing. */
+const struct impair_config *skua_dev_get_impair(const struct skua_dev *dev);
 
 #endif /* SKUAD_CTL_CONTROL_H */

@@ -487,7 +487,7 @@ static void enable_port(struct world *w, struct node *n)
 
 static void create_device(struct node *n)
 {
-	struct skua_dev_config config = { .name = n->mac[5] == 1 ? "a" : "b", .link = "wire:t" };
+	struct skua_dev_config config = { .name = n->mac[5] == 1 ? "a" : "b", .link = n->link };
 
 	memcpy(config.mac, n->mac, 6);
 	n->dev = skua_dev_create(n->engine, &config, &ops, n);
@@ -520,12 +520,8 @@ static void *run_engine(void *engine)
 	return NULL;
 }
 
-struct world *world_create(bool threaded)
-{
-	return world_create_with(threaded, ~0ull);
-}
-
-struct world *world_create_with(bool threaded, uint64_t features)
+static struct world *create(bool threaded, uint64_t features, const char *link_a,
+			    const char *link_b)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
@@ -541,6 +537,7 @@ struct world *world_create_with(bool threaded, uint64_t features)
 		n->engine = w->engines[threaded ? i : 0];
 		n->threaded = threaded;
 		n->features = features;
+		n->link = i ? link_b : link_a;
 		memcpy(n->mac, (uint8_t[6]){ 2, 0, 0, 0, 0, i + 1 }, 6);
 		memcpy(n->gid, (uint8_t[16]){ [10] = 255, [11] = 255, 192, 0, 2, i + 1 }, 16);
 		n->mem = map_memory(MEM_SIZE);
@@ -557,6 +554,21 @@ struct world *world_create_with(bool threaded, uint64_t features)
 	for (int i = 0; i < 2 && features & 1 << SKUA_F_RC; i++)
 		connect_to(w, &w->n[i], &w->n[!i]);
 	return w;
+}
+
+struct world *world_create(bool threaded)
+{
+	return world_create_with(threaded, ~0ull);
+}
+
+struct world *world_create_with(bool threaded, uint64_t features)
+{
+	return create(threaded, features, "wire:t", "wire:t");
+}
+
+struct world *world_create_on(bool threaded, const char *link_a, const char *link_b)
+{
+	return create(threaded, ~0ull, link_a, link_b);
 }
 
 void world_destroy(struct world *w)

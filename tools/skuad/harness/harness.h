@@ -63,6 +63,7 @@ struct node {
 	uint32_t pdn, eqn, aeqn, cqn, qpn, key, cq_ci, eq_ci, aeq_ci, sq_pi, rq_pi;
 	uint32_t log_cq;		/* size of the CQ that is polled */
 	uint8_t gid[16], mac[6];
+	const char *link;
 };
 
 /* The QP that post() and post_recv() use; the CQ that poll_cq() polls. To be changed for others. */
@@ -86,6 +87,8 @@ struct world {
 struct world *world_create(bool threaded);
 /* The same, with some features only (bits 1 << SKUA_F_*). */
 struct world *world_create_with(bool threaded, uint64_t features);
+/* The same, each device on a link of its own (link/spec.h), a's made first. */
+struct world *world_create_on(bool threaded, const char *link_a, const char *link_b);
 void world_destroy(struct world *w);
 
 /* Setup and teardown of cmocka: *state is the world. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A device's port on an in-process wire, and the switch between the ports of a wire.
+ * A device's port on a wire, and the switch between the ports of a wire.
  *
  * Ports are made before engines run and live as long as their device. Sending is done on the
  * thread of the sender's engine. A port on the same engine takes a train at once: when
@@ -18,16 +18,18 @@
 
 struct capture;
 struct engine;
+struct impair_config;
 struct link_port;
 struct skua_dev;
 
 enum port_result {
 	PORT_SENT,
 	PORT_BUSY,	/* no room: try again */
-	PORT_LOST,	/* nobody there, or the link is down */
+	PORT_LOST,	/* nobody there, no room, or the link is down */
 };
 
-/* Attach @dev to the wire that @link ("wire:NAME") names. NULL with errno set. */
+/* Attach @dev to the wire that @link names (link/spec.h). Those that leave this process belong to
+ * one engine (EXDEV). NULL with errno set; what is wrong with the link is logged. */
 struct link_port *port_create(struct skua_dev *dev, struct engine *engine, const char *link);
 void port_destroy(struct link_port *port);
 
@@ -37,6 +39,11 @@ void port_set_mac(struct link_port *port, const uint8_t *mac);
 void port_set_up(struct link_port *port, bool up);
 bool port_is_up(const struct link_port *port);
 struct capture *port_set_capture(struct link_port *port, struct capture *cap);
+
+/* What frames suffer from now on; NULL, or without rules: nothing. False: no memory. */
+bool port_set_impair(struct link_port *port, const struct impair_config *config);
+/* What they suffer, with counts; NULL: nothing. */
+const struct impair_config *port_impair(const struct link_port *port);
 
 /* How far the ring is that a train went into; for a train that is over, ring is NULL. */
 struct port_mark {
@@ -53,8 +60,12 @@ bool port_passed(const struct port_mark *mark);
 /* An Ethernet frame without FCS; to one port, or to all others. The payload is copied. */
 enum port_result port_send_frame(struct link_port *port, const struct seglist *frame);
 
-/* Take what other engines' ports have sent to this one. True if there was anything. */
+/* Take what other engines' ports have sent to this one, and send on what waits for company. True
+ * if anything was taken. */
 bool port_receive(struct link_port *port);
+
+/* Nothing can be sent until the engine hears so: whoever is busy need not try meanwhile. */
+bool port_is_blocked(const struct link_port *port);
 
 /*
  * To take memory away: take a ticket after nothing new can refer to it; when the port has

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The in-process switch: devices whose links name the same wire hear each other.
+ * The switch: devices whose links are the same text hear each other, and, where the link leaves
+ * this process, what is behind its one uplink.
  *
- * A port knows its peers by their MAC addresses. Between devices of one engine a train is a
- * function call, and its payload goes from guest to guest in one copy. Between engines there
- * is a ring for each pair of ports and direction, with one producer and one consumer; the
- * consumer moves on only when it has done with a train, which is how the producer knows
- * that its memory is not referred to any more.
+ * A device is known by its port's MAC; other addresses, those behind the uplink among them, are
+ * learned from what comes from there. What is for a group, or for nobody that is known, goes to
+ * all.
+ *
+ * Between devices of one engine a train is a function call, and its payload goes from guest to
+ * guest in one copy. Between engines there is a ring for each pair of ports and direction,
+ * with one producer and one consumer; the consumer moves on only when it has done with a train,
+ * which is how the producer knows that its memory is not referred to any more. Devices with an
+ * uplink are all of its engine, so that it needs no ring; trains are cut into packets for it,
+ * and for the way to an address that is not known.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,11 +21,17 @@
 
 #include "core/copy.h"
 #include "core/engine_priv.h"
+#include "core/log.h"
 #include "link/capture.h"
+#include "link/impair.h"
+#include "link/mactab.h"
 #include "link/port.h"
+#include "link/uplink.h"
+#include "roce/packet.h"
 
 #define RING_SIZE	64
-#define WIRE_PREFIX	"wire:"
+#define UPLINK_NUMBER	0xffff		/* in the table of addresses */
+#define NS_PER_S	1000000000u
 
 struct ring_slot {
 	uint64_t seq;			/* the producer's; of all that its port sent */
@@ -41,6 +53,9 @@ struct port_ring {
 struct wire {
 	char *name;
 	struct link_port *ports;
+	struct uplink *uplink;		/* NULL: it does not leave this process */
+	struct mactab macs;
+	uint16_t last_number;		/* given to a port */
 	struct wire *next;
 };
 
@@ -49,10 +64,13 @@ struct link_port {
 	struct engine *engine;
 	struct wire *wire;
 	struct link_port *next;		/* on the wire */
+	uint16_t number;		/* in the table of addresses, from 1 */
 	uint64_t seq;			/* of the last train or frame that went into a ring */
 	uint64_t mac;			/* atomic */
 	bool up;			/* atomic */
 	struct capture *capture;
+	struct impair *impair;		/* NULL: nothing happens to frames */
+	bool impaired[2];		/* enum impair_dir */
 	struct port_ring *out, *in;
 };
 
@@ -74,17 +92,50 @@ static uint64_t wall_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static struct wire *wire_get(const char *name)
+static struct wire *wire_find(const char *name)
 {
-	struct wire *w;
+	struct wire *w = wires;
 
-	for (w = wires; w; w = w->next)
-		if (!strcmp(w->name, name))
-			return w;
-	w = calloc(1, sizeof(*w));
+	while (w && strcmp(w->name, name))
+		w = w->next;
+	return w;
+}
+
+static void wire_free(struct wire *wire)
+{
+	if (wire->uplink)
+		uplink_close(wire->uplink);
+	free(wire->name);
+	free(wire);
+}
+
+/* NULL with errno set, and the reason in the log. */
+static struct wire *wire_create(struct engine *engine, const char *link)
+{
+	struct wire *w = calloc(1, sizeof(*w));
+	struct link_spec spec;
+	char err[64];
+
 	if (!w)
 		return NULL;
-	w->name = strdup(name);
+	w->name = strdup(link);
+	if (!link_parse(&spec, link, err, sizeof(err))) {
+		log_err(NULL, "bad link '%.60s': %s", link, err);
+		wire_free(w);
+		errno = EINVAL;
+		return NULL;
+	}
+	if (spec.kind != LINK_WIRE) {
+		w->uplink = uplink_open(engine, w, &spec, w->name);
+		if (!w->uplink) {
+			int error = errno;
+
+			log_err(NULL, "link %s: %s", link, strerror(error));
+			wire_free(w);
+			errno = error;
+			return NULL;
+		}
+	}
 	w->next = wires;
 	wires = w;
 	return w;
@@ -99,8 +150,7 @@ static void wire_put(struct wire *wire)
 	while (*link != wire)
 		link = &(*link)->next;
 	*link = wire->next;
-	free(wire->name);
-	free(wire);
+	wire_free(wire);
 }
 
 static bool ring_create(struct link_port *from, struct link_port *to)
@@ -122,21 +172,25 @@ struct link_port *port_create(struct skua_dev *dev, struct engine *engine, const
 {
 	struct link_port *port, *peer;
 
-	if (strncmp(link, WIRE_PREFIX, strlen(WIRE_PREFIX)) || !link[strlen(WIRE_PREFIX)]) {
-		errno = EINVAL;
-		return NULL;
-	}
 	port = calloc(1, sizeof(*port));
 	if (!port)
 		return NULL;
 	port->dev = dev;
 	port->engine = engine;
 	port->up = true;
-	port->wire = wire_get(link + strlen(WIRE_PREFIX));
+	port->wire = wire_find(link);
+	if (!port->wire)
+		port->wire = wire_create(engine, link);
 	if (!port->wire) {
 		free(port);
 		return NULL;
 	}
+	if (port->wire->uplink && port->wire->uplink->engine != engine) {
+		free(port);
+		errno = EXDEV;
+		return NULL;
+	}
+	port->number = ++port->wire->last_number;
 	port->next = port->wire->ports;
 	port->wire->ports = port;
 	for (peer = port->next; peer; peer = peer->next) {
@@ -176,6 +230,9 @@ void port_destroy(struct link_port *port)
 {
 	struct link_port **link = &port->wire->ports;
 
+	/* What was held back has nowhere to go any more. */
+	port_set_up(port, false);
+	port_set_impair(port, NULL);
 	while (port->out)
 		ring_destroy(port->out);
 	while (port->in)
@@ -210,14 +267,39 @@ struct capture *port_set_capture(struct link_port *port, struct capture *cap)
 	return old;
 }
 
-static struct link_port *find(const struct link_port *port, const uint8_t *mac)
+/* Where an address is: a port, the uplink, or not known. */
+struct place {
+	struct link_port *port;
+	bool uplink;
+};
+
+static uint32_t seconds(struct engine *engine)
+{
+	return (uint32_t)(engine_now(engine) / NS_PER_S);
+}
+
+static struct place find(const struct wire *wire, const uint8_t *mac, uint32_t now)
 {
 	uint64_t key = mac_key(mac);
+	struct link_port *p;
+	uint16_t number;
 
-	for (struct link_port *p = port->wire->ports; p; p = p->next)
+	for (p = wire->ports; p; p = p->next)
 		if (__atomic_load_n(&p->mac, __ATOMIC_ACQUIRE) == key)
-			return p;
-	return NULL;
+			return (struct place){ .port = p };
+	number = mactab_find(&wire->macs, mac, now);
+	if (number == UPLINK_NUMBER)
+		return (struct place){ .uplink = true };
+	for (p = wire->ports; number && p && p->number != number; p = p->next)
+		;
+	return (struct place){ .port = number ? p : NULL };
+}
+
+/* Something has come from @mac through the port: it need not be the port's own. */
+static void learn(struct link_port *port, const uint8_t *mac)
+{
+	if (mac_key(mac) != __atomic_load_n(&port->mac, __ATOMIC_RELAXED))
+		mactab_learn(&port->wire->macs, mac, port->number, seconds(port->engine));
 }
 
 static struct port_ring *ring_to(const struct link_port *from, const struct link_port *to)
@@ -255,10 +337,23 @@ static void settle_payload(struct engine *engine, struct train *t, struct seglis
 	t->payload = copy;
 }
 
+/* Its packets, one by one. */
+static void impair_train(struct link_port *port, enum impair_dir dir, const struct train *t)
+{
+	uint8_t buf[ROCE_MAX_PACKET];
+
+	for (uint32_t i = 0; i < t->npkts; i++)
+		impair_frame(port->impair, dir, true, buf, (uint32_t)roce_packet_build(buf, t, i));
+}
+
 static void deliver_train(struct link_port *to, struct train *t, bool settled)
 {
 	struct seglist copy;
 
+	if (to->impaired[IMPAIR_IN]) {
+		impair_train(to, IMPAIR_IN, t);
+		return;
+	}
 	if (to->capture) {
 		if (!settled)
 			settle_payload(to->engine, t, &copy);
@@ -267,47 +362,99 @@ static void deliver_train(struct link_port *to, struct train *t, bool settled)
 	skua_dev_rx_train(to->dev, t);
 }
 
+/* To a port on another engine: by reference. */
+static enum port_result send_by_ring(struct link_port *port, struct link_port *to,
+				     const struct train *t, struct port_mark *mark)
+{
+	struct port_ring *ring = ring_to(port, to);
+	struct ring_slot *slot = ring_slot(ring);
+
+	if (!slot)
+		return PORT_BUSY;
+	slot->train = *t;
+	slot->path = *t->path;
+	slot->train.path = &slot->path;
+	if (t->payload) {
+		slot->payload.n = t->payload->n;
+		slot->payload.bytes = t->payload->bytes;
+		memcpy(slot->payload.seg, t->payload->seg,
+		       t->payload->n * sizeof(*t->payload->seg));
+		slot->train.payload = &slot->payload;
+	}
+	if (port->capture)
+		capture_train(port->capture, true, wall_ns(), t);
+	*mark = (struct port_mark){ ring, ring->head };
+	ring_publish(ring);
+	return PORT_SENT;
+}
+
+static void flood(struct link_port *port, const struct seglist *frame);
+
+/* Nobody knows where its receiver is: its packets go everywhere. */
+static enum port_result flood_train(struct link_port *port, const struct train *t)
+{
+	uint8_t buf[ROCE_MAX_PACKET];
+	struct seglist frame = { .n = 1 };
+
+	for (uint32_t i = 0; i < t->npkts; i++) {
+		frame.bytes = (uint32_t)roce_packet_build(buf, t, i);
+		frame.seg[0] = (struct seg){ buf, frame.bytes };
+		flood(port, &frame);
+	}
+	return PORT_SENT;
+}
+
+static enum port_result send_to(struct link_port *port, struct place to, struct train *t,
+				bool settled)
+{
+	if (to.uplink)
+		return uplink_send_train(port->wire->uplink, t);
+	if (!to.port)
+		return flood_train(port, t);
+	if (!port_is_up(to.port))
+		return PORT_LOST;
+	deliver_train(to.port, t, settled);
+	return PORT_SENT;
+}
+
+static enum port_result send_impaired(struct link_port *port, const struct train *t)
+{
+	uint32_t longest;
+
+	if (impair_busy(port->impair) ||
+	    (port->wire->uplink &&
+	     !uplink_has_room(port->wire->uplink,
+			      roce_train_bytes(t, &longest) + t->npkts * (uint64_t)UPLINK_LEN)))
+		return PORT_BUSY;
+	impair_train(port, IMPAIR_OUT, t);
+	return PORT_SENT;
+}
+
 enum port_result port_send_train(struct link_port *port, const struct train *train,
 				 struct port_mark *mark)
 {
-	struct link_port *to = find(port, train->path->dmac);
+	struct place to = find(port->wire, train->path->dmac, seconds(port->engine));
 	struct train t = *train;
-	struct port_ring *ring;
-	struct ring_slot *slot;
+	enum port_result r;
 	struct seglist copy;
-	bool settled = false;
+	uint64_t ns;
 
 	mark->ring = NULL;
-	if (!to || !port_is_up(port) || !port_is_up(to))
+	if (!port_is_up(port))
 		return PORT_LOST;
-	if (to->engine != port->engine) {
-		ring = ring_to(port, to);
-		slot = ring_slot(ring);
-		if (!slot)
-			return PORT_BUSY;
-		slot->train = t;
-		slot->path = *t.path;
-		slot->train.path = &slot->path;
-		if (t.payload) {
-			slot->payload.n = t.payload->n;
-			slot->payload.bytes = t.payload->bytes;
-			memcpy(slot->payload.seg, t.payload->seg,
-			       t.payload->n * sizeof(*t.payload->seg));
-			slot->train.payload = &slot->payload;
-		}
-		if (port->capture)
-			capture_train(port->capture, true, wall_ns(), &t);
-		*mark = (struct port_mark){ ring, ring->head };
-		ring_publish(ring);
-		return PORT_SENT;
-	}
-	if (port->capture) {
-		settle_payload(port->engine, &t, &copy);
-		settled = true;
-		capture_train(port->capture, true, wall_ns(), &t);
-	}
-	deliver_train(to, &t, settled);
-	return PORT_SENT;
+	learn(port, train->path->smac);
+	if (port->impaired[IMPAIR_OUT])
+		return send_impaired(port, &t);
+	if (to.port && to.port->engine != port->engine)
+		return port_is_up(to.port) ? send_by_ring(port, to.port, &t, mark) : PORT_LOST;
+	if (!port->capture)
+		return send_to(port, to, &t, false);
+	settle_payload(port->engine, &t, &copy);
+	ns = wall_ns();
+	r = send_to(port, to, &t, true);
+	if (r != PORT_BUSY)
+		capture_train(port->capture, true, ns, &t);
+	return r;
 }
 
 bool port_passed(const struct port_mark *mark)
@@ -332,13 +479,22 @@ bool port_drained(const struct link_port *port, uint64_t ticket)
 	return true;
 }
 
-static void deliver_frame(struct link_port *to, const struct seglist *frame)
+/* It has come through. */
+static void deliver_now(struct link_port *to, const struct seglist *frame)
 {
 	if (!port_is_up(to))
 		return;
 	if (to->capture)
 		capture_frame(to->capture, false, wall_ns(), frame);
 	skua_dev_rx_frame(to->dev, frame);
+}
+
+static void deliver_frame(struct link_port *to, const struct seglist *frame)
+{
+	if (to->impaired[IMPAIR_IN])
+		impair_frame(to->impair, IMPAIR_IN, false, frame->seg[0].p, frame->bytes);
+	else
+		deliver_now(to, frame);
 }
 
 static enum port_result send_frame_to(struct link_port *port, struct link_port *to,
@@ -366,23 +522,130 @@ static enum port_result send_frame_to(struct link_port *port, struct link_port *
 	return PORT_SENT;
 }
 
-/* @frame lies in one piece of our own memory: its Ethernet header is read here. */
-enum port_result port_send_frame(struct link_port *port, const struct seglist *frame)
+/* Everybody hears it but who sent it; who has no room misses it. */
+static void flood(struct link_port *port, const struct seglist *frame)
+{
+	for (struct link_port *to = port->wire->ports; to; to = to->next)
+		if (to != port)
+			send_frame_to(port, to, frame);
+	if (port->wire->uplink)
+		uplink_send_frame(port->wire->uplink, frame);
+}
+
+/* @packet: it is RDMA's, and may be for the port itself (ROC-14). */
+static enum port_result route_frame(struct link_port *port, const struct seglist *frame,
+				    bool packet)
 {
 	const uint8_t *dmac = frame->seg[0].p;
-	struct link_port *to = dmac[0] & 1 ? NULL : find(port, dmac);
+	struct place to = { 0 };
+
+	if (!(dmac[0] & 1))
+		to = find(port->wire, dmac, seconds(port->engine));
+	if (to.uplink)
+		return uplink_send_frame(port->wire->uplink, frame);
+	if (to.port)
+		return to.port == port && !packet ? PORT_SENT :
+		       send_frame_to(port, to.port, frame);
+	flood(port, frame);
+	return PORT_SENT;
+}
+
+/* On to the wire. */
+static enum port_result send_frame(struct link_port *port, const struct seglist *frame, bool packet)
+{
+	uint64_t ns = port->capture ? wall_ns() : 0;
+	enum port_result r;
 
 	if (!port_is_up(port))
 		return PORT_LOST;
-	if (port->capture)
-		capture_frame(port->capture, true, wall_ns(), frame);
-	if (to)
-		return to == port ? PORT_SENT : send_frame_to(port, to, frame);
-	/* Groups and strangers: everybody hears it; who has no room misses it. */
-	for (to = port->wire->ports; to; to = to->next)
-		if (to != port)
-			send_frame_to(port, to, frame);
+	r = route_frame(port, frame, packet);
+	if (port->capture && r != PORT_BUSY)
+		capture_frame(port->capture, true, ns, frame);
+	return r;
+}
+
+/* @frame lies in one piece of our own memory: its Ethernet header is read here. */
+enum port_result port_send_frame(struct link_port *port, const struct seglist *frame)
+{
+	if (!port_is_up(port))
+		return PORT_LOST;
+	learn(port, (const uint8_t *)frame->seg[0].p + 6);
+	if (!port->impaired[IMPAIR_OUT])
+		return send_frame(port, frame, false);
+	if (impair_busy(port->impair))
+		return PORT_BUSY;
+	impair_frame(port->impair, IMPAIR_OUT, false, frame->seg[0].p, frame->bytes);
 	return PORT_SENT;
+}
+
+/* What impairments have done with, goes on. */
+static bool impair_done(void *owner, enum impair_dir dir, bool packet, uint8_t *bytes, uint32_t len)
+{
+	struct link_port *port = owner;
+	struct seglist frame;
+
+	frame.n = 1;
+	frame.bytes = len;
+	frame.seg[0] = (struct seg){ bytes, len };
+	if (dir == IMPAIR_OUT)
+		return send_frame(port, &frame, packet) != PORT_BUSY;
+	deliver_now(port, &frame);
+	return true;
+}
+
+bool port_set_impair(struct link_port *port, const struct impair_config *config)
+{
+	struct impair *imp = NULL;
+
+	if (config && config->n) {
+		imp = impair_create(port->engine, config, impair_done, port);
+		if (!imp)
+			return false;
+	}
+	if (port->impair)
+		impair_destroy(port->impair);
+	port->impair = imp;
+	port->impaired[IMPAIR_OUT] = imp && impair_has(imp, IMPAIR_OUT);
+	port->impaired[IMPAIR_IN] = imp && impair_has(imp, IMPAIR_IN);
+	return true;
+}
+
+const struct impair_config *port_impair(const struct link_port *port)
+{
+	return port->impair ? impair_config(port->impair) : NULL;
+}
+
+void uplink_received(struct uplink *up, uint8_t *bytes, uint32_t len)
+{
+	struct wire *wire = up->wire;
+	uint32_t now = seconds(up->engine);
+	struct place to = { 0 };
+	struct seglist frame;
+
+	if (len < 14 || len > UPLINK_FRAME_MAX) {
+		up->stats.rx_lost++;
+		return;
+	}
+	frame.n = 1;
+	frame.bytes = len;
+	frame.seg[0] = (struct seg){ bytes, len };
+	up->stats.rx_frames++;
+	up->stats.rx_bytes += len;
+	mactab_learn(&wire->macs, bytes + 6, UPLINK_NUMBER, now);
+	if (!(bytes[0] & 1))
+		to = find(wire, bytes, now);
+	if (to.port) {
+		deliver_frame(to.port, &frame);
+		return;
+	}
+	/* What is known to be on that side has no business here. */
+	for (to.port = to.uplink ? NULL : wire->ports; to.port; to.port = to.port->next)
+		deliver_frame(to.port, &frame);
+}
+
+bool port_is_blocked(const struct link_port *port)
+{
+	return port->wire->uplink && port->wire->uplink->blocked;
 }
 
 static bool receive_from(struct port_ring *ring)
@@ -408,6 +671,8 @@ bool port_receive(struct link_port *port)
 {
 	bool any = false;
 
+	if (port->wire->uplink)
+		any = uplink_run(port->wire->uplink);
 	for (struct port_ring *ring = port->in; ring; ring = ring->next_in)
 		any |= receive_from(ring);
 	return any;

@@ -1,0 +1,614 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Links that leave the process: two devices with a socket between them, or one device and a
+ * peer that is this test, with nothing but bytes.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "harness/harness.h"
+#include "roce/icrc.h"
+#include "roce/packet.h"
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define MS		1000000ull
+
+static char dir[64];
+
+/* Both ends of a link; %s: a directory, %u: a port. */
+static const struct pair {
+	const char *a, *b;
+} pairs[] = {
+	{ "stream:listen:%s/s", "stream:%s/s" },
+	{ "stream:listen:127.0.0.1:%u", "stream:127.0.0.1:%u" },
+	{ "stream:listen:[::1]:%u", "stream:[::1]:%u" },
+	{ "dgram:%s/a:%s/b", "dgram:%s/b:%s/a" },
+	{ "dgram:127.0.0.1:%u:127.0.0.2:%u", "dgram:127.0.0.2:%u:127.0.0.1:%u" },
+	{ "udp:127.0.0.1:%u:127.0.0.2:%u", "udp:127.0.0.2:%u:127.0.0.1:%u" },
+};
+
+static void expand(char *out, const char *text)
+{
+	unsigned int port = 20000 + (unsigned int)getpid() % 20000;
+	size_t len = 0;
+
+	for (; *text; text++) {
+		if (*text != '%') {
+			out[len++] = *text;
+			continue;
+		}
+		len += (size_t)(*++text == 's' ? sprintf(out + len, "%s", dir) :
+				sprintf(out + len, "%u", port));
+	}
+	out[len] = '\0';
+}
+
+/* Sockets of this host take a moment. */
+static void turn(struct world *w)
+{
+	for (int i = 0; i < 20; i++) {
+		settle(w);
+		usleep(50);
+	}
+	settle(w);
+}
+
+static struct world *world_on(const struct pair *pair)
+{
+	static char a[300], b[300];
+	struct world *w;
+
+	expand(a, pair->a);
+	expand(b, pair->b);
+	w = world_create_on(false, a, b);
+	turn(w);
+	return w;
+}
+
+static void set_mtu(struct world *w, struct node *n, uint32_t mtu)
+{
+	struct skua_cmd port = port_cmd(SKUA_PORT_SET_MTU, 0);
+
+	port.set_port.mtu = htole32(mtu);
+	must(w, n, port);
+}
+
+static void connect_mtu(struct world *w, struct node *n, const struct node *peer, uint8_t path_mtu)
+{
+	struct skua_cmd rtr = rtr_cmd(n->qpn, peer, peer->qpn), init = init_cmd(n->qpn);
+
+	must(w, n, state_cmd(n->qpn, SKUA_QPS_RESET));
+	host_store32(at(n, n->sq_dbr), 0);
+	host_store32(at(n, n->rq_dbr), 0);
+	n->sq_pi = 0;
+	n->rq_pi = 0;
+	init.modify_qp.attr.access = htole32(le32toh(init.modify_qp.attr.access) |
+					     SKUA_ACCESS_REMOTE_ATOMIC);
+	must(w, n, init);
+	rtr.modify_qp.attr.path_mtu = path_mtu;
+	must(w, n, rtr);
+	must(w, n, rts_cmd(n->qpn));
+}
+
+/* The next CQE of the node, while its peer's host sleeps as well as ours. */
+static void done(struct world *w, struct node *n, uint8_t opcode)
+{
+	struct skua_cqe *cqe = NULL;
+
+	for (int i = 0; i < 2000 && !cqe; i++) {
+		settle(w);
+		cqe = poll_cq(n);
+		if (!cqe)
+			usleep(100);
+	}
+	assert_non_null(cqe);
+	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+	assert_int_equal(cqe->opcode, opcode);
+}
+
+static void messages_of_all_kinds(struct world *w)
+{
+	static const uint32_t sizes[] = { 1, 4, 255, 256, 257, 4095, 4097, 65536, 300001 };
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		uint32_t len = sizes[i];
+
+		fill(a, len, len);
+		memset(at(b, b->buf), 0, len + 8);
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, len, b->buf + 3, b->key, 0);
+		done(w, a, SKUA_CQE_WRITE);
+		assert_memory_equal(at(b, b->buf + 3), at(a, a->buf), len);
+		memset(at(a, a->buf), 0, len);
+		post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, len, b->buf + 3, b->key, 0);
+		done(w, a, SKUA_CQE_READ);
+		assert_memory_equal(at(b, b->buf + 3), at(a, a->buf), len);
+		fill(b, len, 3);
+		post_recv(a, a->buf, 2u << 20);
+		post(b, SKUA_WQE_SEND_IMM, SKUA_WQE_SIGNALED, b->buf, len, 0, 0, 7);
+		done(w, a, SKUA_CQE_RECV);
+		done(w, b, SKUA_CQE_SEND);
+		assert_memory_equal(at(b, b->buf), at(a, a->buf), len);
+	}
+}
+
+static void data_arrive_over_every_link_at_every_pmtu(void **state)
+{
+	(void)state;
+	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++) {
+		struct world *w = world_on(&pairs[p]);
+		struct node *a = &w->n[0], *b = &w->n[1];
+
+		for (uint8_t mtu = 1; mtu <= 5; mtu++) {
+			set_mtu(w, a, 4200);
+			set_mtu(w, b, 4200);
+			connect_mtu(w, a, b, mtu);
+			connect_mtu(w, b, a, mtu);
+			messages_of_all_kinds(w);
+		}
+		assert_int_equal(STAT(w, a, rdma_rx_bad_packet), 0);
+		assert_int_equal(STAT(w, a, rdma_rx_bad_icrc), 0);
+		assert_int_equal(STAT(w, b, rdma_rx_bad_qp), 0);
+		assert_int_equal(STAT(w, b, rdma_rx_bad_addr), 0);
+		assert_int_equal(STAT(w, b, retransmits), 0);
+		assert_int_equal(STAT(w, a, rdma_rx_packets), STAT(w, b, rdma_tx_packets));
+		assert_int_equal(STAT(w, a, rdma_rx_bytes), STAT(w, b, rdma_tx_bytes));
+		world_destroy(w);
+	}
+}
+
+/* A frame of @n's netdev: to @dmac, of another protocol. */
+static void send_frame(struct node *n, const uint8_t *dmac, uint32_t len)
+{
+	uint8_t *p = at(n, n->buf);
+
+	fill(n, len, len);
+	memcpy(p, dmac, 6);
+	memcpy(p + 6, n->mac, 6);
+	memcpy(p + 12, (uint8_t[]){ 0x88, 0xb5 }, 2);
+	post(n, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, n->buf, len, 0, 0, 0);
+}
+
+static void frames_arrive_over_every_link(void **state)
+{
+	(void)state;
+	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++) {
+		struct world *w = world_on(&pairs[p]);
+		struct node *a = &w->n[0], *b = &w->n[1];
+
+		set_mtu(w, a, 9000);
+		set_mtu(w, b, 9000);
+		eth_queues(w, a);
+		eth_queues(w, b);
+		for (uint32_t len = 60; len <= 9014; len += 597) {
+			post_recv(b, b->buf, 16384);
+			send_frame(a, b->mac, len);
+			done(w, a, SKUA_CQE_SEND);
+			done(w, b, SKUA_CQE_RECV);
+			assert_memory_equal(at(a, a->buf), at(b, b->buf), len);
+		}
+		assert_int_equal(STAT(w, b, rx_frames), STAT(w, a, tx_frames));
+		world_destroy(w);
+	}
+}
+
+/* The end that connects may be there first. */
+static void a_stream_waits_for_its_listener(void **state)
+{
+	static const struct pair late = { "stream:%s/late", "stream:listen:%s/late" };
+	struct world *w = world_on(&late);
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	(void)state;
+	fill(a, 5000, 1);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 5000, b->buf, b->key, 0);
+	settle(w);
+	assert_null(poll_cq(a));
+	for (int i = 0; i < 15; i++)	/* ACK timeout: 67 ms */
+		pass(w, 70 * MS);
+	done(w, a, SKUA_CQE_WRITE);
+	assert_memory_equal(at(b, b->buf), at(a, a->buf), 5000);
+	world_destroy(w);
+}
+
+/* This test as a peer. */
+struct peer {
+	struct world *w;
+	int fd;
+	struct sockaddr_un skuad;
+	uint8_t buf[65536];
+};
+
+static int stream_to(const char *name)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, name);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+static void what_is_not_frames_ends_a_stream(void **state)
+{
+	static const struct pair pair = { "stream:listen:%s/x", "stream:%s/x" };
+	static const uint8_t garbage[] = { 0xff, 0xff, 0xff, 0xff, 1, 2, 3 };
+	struct world *w = world_on(&pair);
+	struct node *a = &w->n[0], *b = &w->n[1];
+	char byte;
+	int fd;
+
+	(void)state;
+	/* It has a peer: a second one waits. */
+	fd = stream_to("x");
+	assert_int_equal(write(fd, garbage, sizeof(garbage)), sizeof(garbage));
+	turn(w);
+	assert_int_equal(read(fd, &byte, 1), -1);
+	assert_int_equal(errno, EAGAIN);
+	messages_of_all_kinds(w);
+	/* The first one goes, the second is served, and cut off; the first finds back. */
+	skua_dev_destroy(b->dev);
+	turn(w);
+	assert_int_equal(read(fd, &byte, 1), 0);
+	close(fd);
+	/* A frame in pieces of one byte is a frame; one of no length does no harm. */
+	fd = stream_to("x");
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(write(fd, "", 1), 1);
+	for (int i = 0; i < 64; i++) {
+		static const uint8_t frame[64] = { 0, 0, 0, 60, 255, 255, 255, 255, 255, 255,
+						   2, 0, 0, 0, 0, 9, 0x88, 0xb5 };
+
+		assert_int_equal(write(fd, frame + i, 1), 1);
+		settle(w);
+	}
+	turn(w);
+	assert_int_equal(STAT(w, a, rx_no_buffer) + STAT(w, a, rx_dropped), 1);
+	close(fd);
+	turn(w);
+	/* world_destroy() wants two devices. */
+	w->n[1].dev = skua_dev_create(w->engines[0], &(struct skua_dev_config){
+		.name = "b", .link = "wire:other", .mac = { 2 } }, NULL, NULL);
+	assert_non_null(w->n[1].dev);
+	world_destroy(w);
+}
+
+/* Both devices on one link, and the test is behind it: a switch with three ports. */
+static struct peer *peer_create(void)
+{
+	static const struct pair pair = { "dgram:%s/skuad:%s/peer", "dgram:%s/skuad:%s/peer" };
+	struct peer *p = calloc(1, sizeof(*p));
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/peer", dir);
+	unlink(addr.sun_path);
+	p->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(p->fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	p->w = world_on(&pair);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/skuad", dir);
+	p->skuad = addr;
+	return p;
+}
+
+static int setup_peer(void **state)
+{
+	*state = peer_create();
+	return 0;
+}
+
+static int teardown_peer(void **state)
+{
+	struct peer *p = *state;
+
+	world_destroy(p->w);
+	close(p->fd);
+	free(p);
+	return 0;
+}
+
+/* Bytes of the next frame that the peer sees; 0: none. */
+static size_t hear(struct peer *p)
+{
+	ssize_t n;
+
+	settle(p->w);
+	n = recv(p->fd, p->buf, sizeof(p->buf), 0);
+	return n < 0 ? 0 : (size_t)n;
+}
+
+static void say(struct peer *p, const void *frame, size_t len)
+{
+	assert_int_equal(sendto(p->fd, frame, len, 0, (struct sockaddr *)&p->skuad, sizeof(p->skuad)),
+			 len);
+	settle(p->w);
+}
+
+static const uint8_t broadcast[6] = { 255, 255, 255, 255, 255, 255 };
+static const uint8_t stranger[6] = { 2, 9, 9, 9, 9, 9 };
+
+static void a_switch_learns_and_floods(void **state)
+{
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint8_t frame[60] = { 0 };
+
+	eth_queues(w, a);
+	eth_queues(w, b);
+	for (int i = 0; i < 8; i++)
+		post_recv(b, b->buf + 65536, 2048);
+	/* Known: to one port only. Groups: to all others. */
+	send_frame(a, b->mac, 60);
+	done(w, b, SKUA_CQE_RECV);
+	assert_int_equal(hear(p), 0);
+	send_frame(a, broadcast, 60);
+	done(w, b, SKUA_CQE_RECV);
+	assert_int_equal(hear(p), 60);
+	/* An address that is not known: everywhere; b does not want it. Then it is heard of. */
+	send_frame(a, stranger, 60);
+	expect_none(w, b);
+	assert_int_equal(hear(p), 60);
+	memcpy(frame, b->mac, 6);
+	memcpy(frame + 6, stranger, 6);
+	say(p, frame, sizeof(frame));
+	done(w, b, SKUA_CQE_RECV);
+	assert_int_equal(STAT(w, a, rx_no_buffer) + STAT(w, a, rx_dropped), 0);
+	send_frame(b, stranger, 60);
+	done(w, b, SKUA_CQE_SEND);
+	assert_int_equal(hear(p), 60);
+	/* From outside to who is outside: not in here. */
+	memcpy(frame, stranger, 6);
+	memcpy(frame + 6, (uint8_t[]){ 2, 9, 9, 9, 9, 8 }, 6);
+	say(p, frame, sizeof(frame));
+	expect_none(w, b);
+	/* Nobody takes a device's address away from it. */
+	memcpy(frame, broadcast, 6);
+	memcpy(frame + 6, b->mac, 6);
+	say(p, frame, sizeof(frame));
+	done(w, b, SKUA_CQE_RECV);
+	send_frame(a, b->mac, 60);
+	done(w, b, SKUA_CQE_RECV);
+	assert_int_equal(hear(p), 0);
+}
+
+/* A WRITE of @len bytes to b that seems to come from a, as bytes. */
+static size_t packet(struct peer *p, uint8_t *buf, uint32_t len, uint32_t psn)
+{
+	struct node *a = &p->w->n[0], *b = &p->w->n[1];
+	struct train t = train_from(b, TRAIN_WRITE, psn);
+	struct roce_path path = { .vlan = SKUA_VLAN_NONE, .hop_limit = 64, .sport = 0xc000 };
+	static uint8_t data[4096];
+	struct seglist payload = { 1, len, { { data, len } } };
+
+	memset(data, 0x77, sizeof(data));
+	memcpy(path.sgid, a->gid, 16);
+	memcpy(path.dgid, b->gid, 16);
+	memcpy(path.smac, stranger, 6);
+	memcpy(path.dmac, b->mac, 6);
+	t.path = &path;
+	t.msg_len = len;
+	t.payload = len ? &payload : NULL;
+	return roce_packet_build(buf, &t, 0);
+}
+
+static void a_packet_from_outside_is_carried_out(void **state)
+{
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *b = &w->n[1];
+	uint8_t buf[ROCE_MAX_PACKET];
+	struct roce_packet pkt;
+	size_t len;
+
+	memset(at(b, b->buf), 0, 200);
+	say(p, buf, packet(p, buf, 100, FIRST_PSN));
+	assert_int_equal(*(uint8_t *)at(b, b->buf + 99), 0x77);
+	assert_int_equal(*(uint8_t *)at(b, b->buf + 100), 0);
+	assert_int_equal(STAT(w, b, rdma_rx_packets), 1);
+	assert_int_equal(STAT(w, b, rdma_rx_write), 1);
+	/* The answer goes to a's MAC, which the AV of b's QP has. */
+	len = packet(p, buf, 0, FIRST_PSN + 1);
+	memcpy(buf + 6, stranger, 6);
+	say(p, buf, len);
+	assert_int_equal(STAT(w, b, rdma_rx_write), 2);
+	assert_false(roce_packet_open(&pkt, p->buf, hear(p)));
+}
+
+static void seal(uint8_t *buf, size_t len)
+{
+	uint32_t icrc = htole32(roce_icrc(buf + 14, len - 18));
+
+	memcpy(buf + len - 4, &icrc, 4);
+}
+
+/* A packet with a fault of each kind: counted as that, and nothing else changes. */
+static void faulty_packets_change_only_their_counter(void **state)
+{
+	static const char *const causes[] = { "icrc", "opcode", "pkey", "packet", "qp", "addr" };
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *b = &w->n[1];
+	uint8_t buf[ROCE_MAX_PACKET], *bth = buf + 14 + 20 + 8;
+
+	memset(at(b, b->buf), 0, 4096);
+	for (size_t c = 0; c < ARRAY_SIZE(causes); c++) {
+		struct skua_stats before, now;
+		size_t len = packet(p, buf, 64, FIRST_PSN);
+
+		before = *(struct skua_stats *)query(w, b, (struct skua_cmd)CMD(SKUA_CMD_QUERY_STATS),
+						     sizeof(before));
+		before.rdma_rx_packets = htole64(le64toh(before.rdma_rx_packets) + 1);
+		before.rdma_rx_bytes = htole64(le64toh(before.rdma_rx_bytes) + len);
+		before.commands = htole64(le64toh(before.commands) + 1);
+		switch (c) {
+		case 0:
+			buf[len - 5] ^= 4;
+			before.rdma_rx_bad_icrc = htole64(le64toh(before.rdma_rx_bad_icrc) + 1);
+			break;
+		case 1:
+			bth[0] = 0x64;
+			seal(buf, len);
+			before.rdma_rx_bad_opcode = htole64(le64toh(before.rdma_rx_bad_opcode) + 1);
+			break;
+		case 2:
+			bth[3] = 0xfe;
+			seal(buf, len);
+			before.rdma_rx_bad_pkey = htole64(le64toh(before.rdma_rx_bad_pkey) + 1);
+			break;
+		case 3:
+			bth[1] |= 3;
+			seal(buf, len);
+			before.rdma_rx_bad_packet = htole64(le64toh(before.rdma_rx_bad_packet) + 1);
+			break;
+		case 4:
+			bth[6] ^= 1;
+			seal(buf, len);
+			before.rdma_rx_bad_qp = htole64(le64toh(before.rdma_rx_bad_qp) + 1);
+			break;
+		case 5:
+			buf[14 + 15] ^= 8;		/* source, and the checksum with it */
+			buf[14 + 11] ^= 8;
+			for (int i = 0; i < 0xffff; i++) {
+				uint32_t sum = 0;
+
+				buf[14 + 10] = (uint8_t)(i >> 8);
+				buf[14 + 11] = (uint8_t)i;
+				for (int j = 0; j < 20; j += 2)
+					sum += (uint32_t)(buf[14 + j] << 8 | buf[15 + j]);
+				sum = (sum & 0xffff) + (sum >> 16);
+				if ((sum & 0xffff) + (sum >> 16) == 0xffff)
+					break;
+			}
+			seal(buf, len);
+			before.rdma_rx_bad_addr = htole64(le64toh(before.rdma_rx_bad_addr) + 1);
+			break;
+		}
+		say(p, buf, len);
+		now = *(struct skua_stats *)query(w, b, (struct skua_cmd)CMD(SKUA_CMD_QUERY_STATS),
+						  sizeof(now));
+		if (memcmp(&before, &now, sizeof(now)))
+			fail_msg("%s: other counters changed", causes[c]);
+		assert_int_equal(hear(p), 0);
+	}
+	assert_int_equal(*(uint8_t *)at(b, b->buf), 0);
+	/* The QP is as it was: the packet without fault is the next expected. */
+	say(p, buf, packet(p, buf, 64, FIRST_PSN));
+	assert_int_equal(*(uint8_t *)at(b, b->buf), 0x77);
+	assert_int_equal(STAT(w, b, rdma_rx_write), 1);
+}
+
+/* What port 4791 gets for an address that is not a GID is the host's (ETH-9). */
+static void packets_of_others_are_frames(void **state)
+{
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *b = &w->n[1];
+	uint8_t buf[ROCE_MAX_PACKET];
+	size_t len = packet(p, buf, 64, FIRST_PSN);
+
+	eth_queues(w, b);
+	post_recv(b, b->buf + 8192, 2048);
+	buf[14 + 19] ^= 0x40;
+	say(p, buf, len);
+	done(w, b, SKUA_CQE_RECV);
+	assert_int_equal(STAT(w, b, rdma_rx_packets), 0);
+	assert_memory_equal(at(b, b->buf + 8192), buf, len);
+}
+
+/* The peer takes nothing: its sender waits, and nothing is lost. */
+static void a_full_socket_is_waited_for(void **state)
+{
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *a = &w->n[0];
+	uint8_t frame[60] = { 0 };
+	unsigned int frames = 0;
+
+	/* It has been heard of: what is flooded does not wait. */
+	memcpy(frame, a->mac, 6);
+	memcpy(frame + 6, stranger, 6);
+	say(p, frame, sizeof(frame));
+	set_mtu(w, a, 9000);
+	eth_queues(w, a);
+	for (int i = 0; i < 240; i++)
+		send_frame(a, stranger, 9014);
+	for (int i = 0; i < 100; i++)
+		engine_step(w->engines[0]);
+	assert_in_range(STAT(w, a, tx_frames), 20, 239);
+	for (int i = 0; i < 1000 && frames < 240; i++)
+		while (hear(p))
+			frames++;
+	assert_int_equal(frames, 240);
+	assert_int_equal(STAT(w, a, tx_frames), 240);
+}
+
+static void without_a_peer_frames_are_lost_and_later_ones_are_not(void **state)
+{
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *a = &w->n[0];
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	eth_queues(w, a);
+	send_frame(a, stranger, 60);
+	done(w, a, SKUA_CQE_SEND);
+	assert_int_equal(hear(p), 60);
+	close(p->fd);
+	send_frame(a, stranger, 61);
+	done(w, a, SKUA_CQE_SEND);
+	settle(w);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/peer", dir);
+	unlink(addr.sun_path);
+	p->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(p->fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	send_frame(a, stranger, 62);
+	done(w, a, SKUA_CQE_SEND);
+	assert_int_equal(hear(p), 62);
+	assert_int_equal(hear(p), 0);
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/skuad-links-XXXXXX");
+	return !mkdtemp(dir);
+}
+
+static int remove_dir(void **state)
+{
+	static const char *const left[] = { "peer", "a", "b", "s", "x", "late", "skuad" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(left); i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/%s", dir, left[i]);
+		unlink(path);
+	}
+	return rmdir(dir);
+}
+
+#define PEER(f, rules)	{ rules ": " #f, f, setup_peer, teardown_peer, NULL }
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "ROC-1 ROC-6: data_arrive_over_every_link_at_every_pmtu",
+		  data_arrive_over_every_link_at_every_pmtu, NULL, NULL, NULL },
+		cmocka_unit_test(frames_arrive_over_every_link),
+		cmocka_unit_test(a_stream_waits_for_its_listener),
+		cmocka_unit_test(what_is_not_frames_ends_a_stream),
+		PEER(a_switch_learns_and_floods, "ETH-6"),
+		PEER(a_packet_from_outside_is_carried_out, "ROC-1 ROC-2 ROC-5"),
+		PEER(faulty_packets_change_only_their_counter, "ERR-3 ROC-5 SEC-5"),
+		PEER(packets_of_others_are_frames, "ETH-9"),
+		PEER(a_full_socket_is_waited_for, "ETH-2"),
+		PEER(without_a_peer_frames_are_lost_and_later_ones_are_not, "ETH-2"),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

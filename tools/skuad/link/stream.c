@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * stream: frames behind their lengths, 32 bits big endian, over a stream socket, as QEMU's
+ * -netdev stream has it.
+ *
+ * One end listens, the other connects, and tries again when it was refused or cut off. There is
+ * one peer at a time; others wait in the listener's backlog until it has gone. A peer that
+ * sends what cannot be a length is cut off.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/engine_priv.h"
+#include "core/log.h"
+#include "link/uplink.h"
+
+#define RETRY_NS	100000000	/* between two attempts to connect */
+#define LEN_MAX		(68u << 10)	/* more than QEMU ever sends */
+#define READ_BYTES	(64u << 10)	/* at once */
+#define RX_BYTES	(LEN_MAX + 2 * READ_BYTES)
+#define READS		4		/* before others have their turn */
+
+struct stream {
+	struct uplink up;
+	struct engine_fd conn;		/* fd -1: none */
+	struct engine_fd listener;	/* fd -1: we connect */
+	struct timer retry;
+	struct link_addr addr;
+	bool connecting;
+	bool told;			/* that there is nobody */
+	uint32_t skip;			/* bytes at tx_head that are out already */
+	uint32_t start, end;		/* of what was received */
+	uint8_t rx[RX_BYTES];
+};
+
+#define stream_of(p, member) \
+	((struct stream *)(void *)((char *)(p) - offsetof(struct stream, member)))
+
+static void retry_later(struct stream *s)
+{
+	if (s->listener.fd < 0)
+		timer_set(&s->up.engine->timers, &s->retry, engine_now(s->up.engine) + RETRY_NS);
+}
+
+/* @why: NULL or what the log is told. */
+static void disconnect(struct stream *s, const char *why)
+{
+	if (why)
+		log_info(NULL, "link %s: %s", s->up.name, why);
+	engine_fd_del(s->up.engine, &s->conn);
+	close(s->conn.fd);
+	s->conn.fd = -1;
+	s->connecting = false;
+	s->up.carrier = false;
+	s->up.blocked = false;
+	s->skip = 0;
+	s->start = s->end = 0;
+	uplink_drop_tx(&s->up);
+	if (s->listener.fd >= 0)
+		engine_fd_add(s->up.engine, &s->listener);
+	else
+		retry_later(s);
+}
+
+static void connected(struct stream *s)
+{
+	int one = 1;
+
+	if (s->addr.sa.sa_family != AF_UNIX)
+		setsockopt(s->conn.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	s->connecting = false;
+	s->told = false;
+	s->up.carrier = true;
+	log_info(NULL, "link %s: the peer is here", s->up.name);
+}
+
+static void set_blocked(struct stream *s, bool blocked)
+{
+	if (s->up.blocked != blocked)
+		engine_fd_write(s->up.engine, &s->conn, blocked);
+	s->up.blocked = blocked;
+}
+
+static void stream_flush(struct uplink *up)
+{
+	struct stream *s = stream_of(up, up);
+	uint32_t len;
+	ssize_t n;
+
+	if (!up->carrier)
+		return;
+	n = send(s->conn.fd, up->tx + up->tx_head + s->skip, up->tx_tail - up->tx_head - s->skip,
+		 MSG_NOSIGNAL | MSG_DONTWAIT);
+	/* Why it failed otherwise, receiving will say. */
+	if (n > 0)
+		s->skip += (uint32_t)n;
+	while (uplink_peek(up, 0, &len) && s->skip >= UPLINK_LEN + len) {
+		s->skip -= UPLINK_LEN + len;
+		uplink_sent(up, UPLINK_LEN + len);
+	}
+	set_blocked(s, up->tx_head != up->tx_tail);
+}
+
+/* Deliver what is whole. False: what came is no frame. */
+static bool deliver(struct stream *s)
+{
+	uint32_t len;
+
+	while (s->end - s->start >= UPLINK_LEN) {
+		memcpy(&len, s->rx + s->start, UPLINK_LEN);
+		len = be32toh(len);
+		if (len > LEN_MAX - UPLINK_LEN)
+			return false;
+		if (s->end - s->start - UPLINK_LEN < len)
+			break;
+		uplink_received(&s->up, s->rx + s->start + UPLINK_LEN, len);
+		s->start += UPLINK_LEN + len;
+	}
+	if (s->start == s->end) {
+		s->start = s->end = 0;
+	} else if (s->end > RX_BYTES - READ_BYTES) {
+		/* A frame that is cut is no longer than LEN_MAX. */
+		memmove(s->rx, s->rx + s->start, s->end - s->start);
+		s->end -= s->start;
+		s->start = 0;
+	}
+	return true;
+}
+
+static void receive(struct stream *s)
+{
+	for (int i = 0; i < READS; i++) {
+		ssize_t n = recv(s->conn.fd, s->rx + s->end, READ_BYTES, MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			disconnect(s, n ? strerror(errno) : "the peer has gone");
+			return;
+		}
+		s->end += (uint32_t)n;
+		if (!deliver(s)) {
+			disconnect(s, "the peer sends what is not frames");
+			return;
+		}
+		if (n < (ssize_t)READ_BYTES)
+			return;
+	}
+}
+
+/* It failed; the log is told once. */
+static void refused(struct stream *s, int err)
+{
+	if (!s->told)
+		log_info(NULL, "link %s: nobody there yet: %s", s->up.name, strerror(err));
+	s->told = true;
+	if (s->conn.fd >= 0)
+		disconnect(s, NULL);
+	else
+		retry_later(s);
+}
+
+static void conn_ready(struct engine_fd *efd)
+{
+	struct stream *s = stream_of(efd, conn);
+	socklen_t len = sizeof(int);
+	int err;
+
+	if (s->connecting) {
+		if (getsockopt(efd->fd, SOL_SOCKET, SO_ERROR, &err, &len))
+			err = errno;
+		if (err) {
+			refused(s, err);
+			return;
+		}
+		engine_fd_write(s->up.engine, &s->conn, false);
+		connected(s);
+		return;
+	}
+	if (s->up.blocked)
+		stream_flush(&s->up);
+	receive(s);
+}
+
+static void listener_ready(struct engine_fd *efd)
+{
+	struct stream *s = stream_of(efd, listener);
+	int fd = accept4(efd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	s->conn.fd = fd;
+	if (engine_fd_add(s->up.engine, &s->conn)) {
+		close(fd);
+		s->conn.fd = -1;
+		return;
+	}
+	engine_fd_del(s->up.engine, &s->listener);
+	connected(s);
+}
+
+static void try_connect(struct timer *timer)
+{
+	struct stream *s = stream_of(timer, retry);
+	int err = 0;
+
+	s->conn.fd = socket(s->addr.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->conn.fd < 0 || engine_fd_add(s->up.engine, &s->conn)) {
+		if (s->conn.fd >= 0)
+			close(s->conn.fd);
+		s->conn.fd = -1;
+		refused(s, ENOMEM);
+		return;
+	}
+	if (connect(s->conn.fd, &s->addr.sa, s->addr.len))
+		err = errno;
+	if (!err) {
+		connected(s);
+	} else if (err == EINPROGRESS) {
+		s->connecting = true;
+		engine_fd_write(s->up.engine, &s->conn, true);
+	} else {
+		refused(s, err);
+	}
+}
+
+static void stream_close(struct uplink *up)
+{
+	struct stream *s = stream_of(up, up);
+
+	timer_cancel(&up->engine->timers, &s->retry);
+	if (s->conn.fd >= 0) {
+		engine_fd_del(up->engine, &s->conn);
+		close(s->conn.fd);
+	}
+	if (s->listener.fd >= 0) {
+		if (s->conn.fd < 0)
+			engine_fd_del(up->engine, &s->listener);
+		close(s->listener.fd);
+		if (s->addr.sa.sa_family == AF_UNIX)
+			unlink(s->addr.un.sun_path);
+	}
+	uplink_free(up);
+}
+
+static const struct uplink_ops stream_ops = { stream_flush, stream_close };
+
+/* 0 or -errno. */
+static int start_listening(struct stream *s)
+{
+	int fd = socket(s->addr.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int one = 1, err;
+
+	if (fd < 0)
+		return -errno;
+	if (s->addr.sa.sa_family != AF_UNIX)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	err = uplink_bind(fd, &s->addr);
+	if (!err && listen(fd, 8))
+		err = -errno;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	s->listener.fd = fd;
+	return engine_fd_add(s->up.engine, &s->listener);
+}
+
+struct uplink *stream_open(struct engine *engine, const struct link_spec *spec, const char *name)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s || !uplink_init(&s->up, &stream_ops, engine)) {
+		free(s);
+		errno = ENOMEM;
+		return NULL;
+	}
+	s->up.name = name;
+	s->conn = (struct engine_fd){ .fd = -1, .ready = conn_ready };
+	s->listener = (struct engine_fd){ .fd = -1, .ready = listener_ready };
+	s->retry.fire = try_connect;
+	s->addr = spec->listen ? spec->local : spec->remote;
+	if (spec->listen) {
+		err = start_listening(s);
+		if (err) {
+			stream_close(&s->up);
+			errno = -err;
+			return NULL;
+		}
+	} else {
+		try_connect(&s->retry);
+	}
+	return &s->up;
+}
