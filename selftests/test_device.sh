@@ -18,6 +18,21 @@ again() {
 	nics split && works
 }
 reload() { rmmod skua_ib && gone && rmmod skua && [ ! -e /sys/class/net/skua0 ] && again; }
+# Frames go both ways on both channels when the driver goes.
+reload_under_frames() {
+	local frames=()
+	right iperf3 -s -1 -D
+	within 5 right sh -c 'ss -ltnH | grep -q :5201'
+	left iperf3 -c 192.0.2.2 -P 4 -t 30 >/dev/null 2>&1 &
+	frames+=($!)
+	left ping -q -f -w 30 192.0.2.2 >/dev/null 2>&1 &
+	frames+=($!)
+	sleep 1
+	rmmod skua_ib && rmmod skua || return
+	kill "${frames[@]}"
+	pkill -x iperf3
+	again
+}
 reload_ib() {
 	rmmod skua_ib && gone && left ping -q -c 1 192.0.2.2 && modprobe skua_ib && within 5 works
 }
@@ -40,6 +55,7 @@ t 'traffic' works
 for _ in 1 2 3 4 5; do
 	t 'unload and load' reload
 done
+t 'unload and load with frames on their way' reload_under_frames
 t 'unload and load skua_ib alone' reload_ib
 t 'unbind and bind' rebind
 t 'the log has no errors' no_errors_in_log

@@ -15,24 +15,182 @@ has_gid() { gids | grep -q "$1"; }
 no_gid() { ! has_gid "$1"; }
 port_is() { grep -q "$1" /sys/class/infiniband/skua_0/ports/1/state; }
 
+# both COMMAND...: for either NIC, in its namespace, DEV standing for its name.
+both() {
+	left "${@//DEV/skua0}" && right "${@//DEV/skua1}"
+}
+frames() {
+	local space=$1
+	shift
+	"$space" python3 ./frames.py "$@"
+}
+
+# A counter of `ethtool -S`, and of the network stack.
+counter() { left ethtool -S skua0 | awk -v name="$1:" '$1 == name { print $2 }'; }
+stack() { left cat "/sys/class/net/skua0/statistics/$1"; }
+# of_udp NAME: what the right side's stack counted.
+of_udp() {
+	right awk -v name="$1" '$1 != "Udp:" { next }
+		!n { for (i = 2; i <= NF; i++) if ($i == name) n = i; next }
+		{ print $n }' /proc/net/snmp
+}
+
 ping4() { left ping -q -c 3 -i 0.2 -W 2 192.0.2.2; }
 ping6() { left ping -q -c 3 -i 0.2 -W 2 2001:db8::2; }
-ping_mtu() { left ping -q -c 3 -i 0.2 -W 2 -M 'do' -s 1472 192.0.2.2; }
-tcp() {
-	right timeout 20 nc -l -N 192.0.2.2 5001 >/tmp/tcp.in &
-	head -c 4000000 /dev/urandom >/tmp/tcp.out
-	within 5 sh -c 'right ss -ltnH | grep -q :5001'
-	left timeout 20 nc -N 192.0.2.2 5001 </tmp/tcp.out && wait $! && cmp /tmp/tcp.in /tmp/tcp.out
+ping_size() { left ping -q -c 1 -W 2 -M "do" -s "$1" 192.0.2.2; }
+sizes() {
+	local size
+	for size; do
+		ping_size "$size" || return
+	done
 }
+too_long() { ! ping_size "$1"; }
+fragments() { left ping -q -c 3 -i 0.2 -W 2 -s 60000 192.0.2.2; }
+
+# send_file FROM TO ADDRESS: the file goes by TCP from one namespace to another.
+send_file() {
+	"$2" timeout 30 nc -l -N "$3" 5001 >/tmp/tcp.in &
+	within 5 "$2" sh -c 'ss -ltnH | grep -q :5001'
+	"$1" timeout 30 nc -N "$3" 5001 </tmp/tcp.out && wait $! && cmp /tmp/tcp.in /tmp/tcp.out
+}
+tcp() { send_file left right 192.0.2.2 && send_file right left 192.0.2.1; }
+udp() { frames left udp 192.0.2.2 "${1:-100}" "${2:-1472}"; }
+offloads() {
+	both ethtool -K DEV tx "$1" rx "$2" sg "$3" && tcp && udp 60 60000
+}
+offered() {
+	local feature
+	left ethtool -k skua0 >/tmp/features
+	for feature in tx-checksum-ip-generic rx-checksumming scatter-gather receive-hashing; do
+		grep -x "[[:space:]]*$feature: on" /tmp/features || return
+	done
+}
+no_csum_errors() {
+	! both nstat -az | awk '/InCsumErrors/ && $2 > 0' | grep .
+}
+wrong_checksums() {
+	local ports errors
+	ports=$(of_udp NoPorts) errors=$(of_udp InCsumErrors)
+	frames left csum skua0 "$mac" 192.0.2.1 192.0.2.2 good 30 &&
+		frames left csum skua0 "$mac" 192.0.2.1 192.0.2.2 bad 20 || return
+	sleep 1
+	echo "$(of_udp NoPorts) of $((ports + 30)), $(of_udp InCsumErrors) of $((errors + 20))"
+	[ "$(of_udp NoPorts)" = $((ports + 30)) ] && [ "$(of_udp InCsumErrors)" = $((errors + 20)) ]
+}
+at_least() { [ "$(counter "$1")" -ge "$2" ] || { counter "$1"; return 1; }; }
+# On a slow machine the queueing discipline drops some of them.
+garbage() {
+	local before
+	before=$(counter tx_frames)
+	frames left garbage skua0 "$mac" 3000 && within 10 at_least tx_frames $((before + 2000)) && ping4
+}
+
 driver_name() { left ethtool -i skua0 | grep -qx 'driver: skua'; }
 counts_frames() {
 	local before after
-	before=$(cat_left /sys/class/net/skua0/statistics/tx_packets)
+	before=$(stack tx_packets)
 	ping4 >/dev/null
-	after=$(cat_left /sys/class/net/skua0/statistics/tx_packets)
+	after=$(stack tx_packets)
 	[ "$after" -ge $((before + 3)) ]
 }
-cat_left() { left cat "$1"; }
+# The device's count, the driver's by channel, and the stack's.
+counts_agree() {
+	local direction of
+	both sysctl -q -w net.ipv6.conf.DEV.disable_ipv6=1
+	sleep 0.3
+	for direction in rx tx; do
+		for of in frames bytes; do
+			echo "$direction $of: $(counter ${direction}_$of)," \
+			     "$(counter ${direction}0_$of) + $(counter ${direction}1_$of)," \
+			     "$(stack "${direction}_${of/frames/packets}")"
+			[ "$(stack "${direction}_${of/frames/packets}")" = \
+			  $(($(counter ${direction}0_$of) + $(counter ${direction}1_$of))) ] || return
+		done
+		# A frame that is sent without a link is not the device's, but the driver's.
+		[ "$(stack ${direction}_packets)" -ge "$(counter ${direction}_frames)" ] || return
+	done
+	[ "$(stack rx_bytes)" = "$(counter rx_bytes)" ]
+	of=$?
+	both sysctl -q -w net.ipv6.conf.DEV.disable_ipv6=0
+	left ip address replace 2001:db8::1/64 dev skua0 nodad
+	right ip address replace 2001:db8::2/64 dev skua1 nodad
+	return $of
+}
+
+channels_are() { left ethtool -l skua0 | awk '/Combined/ { print $2 }' | xargs | grep -x "2 $1"; }
+# growth_of COMMAND...: what each of the four rings carried meanwhile.
+growth_of() {
+	local name before=()
+	for name in rx0 rx1 tx0 tx1; do
+		before+=("$(counter ${name}_frames)")
+	done
+	"$@" || return
+	growth=()
+	for name in rx0 rx1 tx0 tx1; do
+		growth+=($(($(counter ${name}_frames) - before[${#growth[@]}])))
+	done
+	echo "${growth[@]}"
+}
+spread() {
+	channels_are 2 && growth_of frames left flows 192.0.2.2 24 && [ "${growth[0]}" -ge 100 ] &&
+		[ "${growth[1]}" -ge 100 ] && [ $((growth[2] + growth[3])) -ge 480 ]
+}
+# A table that the user made stays, where the number of channels lets it.
+steered() {
+	left ethtool -X skua0 equal 1 && left ethtool -L skua0 combined 1 &&
+		left ethtool -L skua0 combined 2 && growth_of frames left flows 192.0.2.2 24 &&
+		[ "${growth[0]}" -ge 480 ] && [ "${growth[1]}" -lt 20 ] &&
+		left ethtool -X skua0 start 1 equal 1 && growth_of frames left flows 192.0.2.2 24 &&
+		[ "${growth[1]}" -ge 480 ] && ! left ethtool -L skua0 combined 1 &&
+		left ethtool -X skua0 default && spread
+}
+channels() {
+	left ethtool -L skua0 combined 1 && channels_are 1 && ping4 && udp && tcp &&
+		! left ethtool -L skua0 combined 3 && ! left ethtool -L skua0 combined 0 &&
+		left ethtool -L skua0 combined 2 && spread
+}
+rings_are() { left ethtool -g skua0 | awk '/^RX:|^TX:/ { print $2 }' | xargs | grep -x "4096 16384 $1"; }
+rings() {
+	rings_are '512 2048' && left ethtool -G skua0 rx 16 tx 100 && rings_are '16 128' && tcp && udp &&
+		! left ethtool -G skua0 rx 8 && ! left ethtool -G skua0 tx 32 &&
+		! left ethtool -G skua0 rx 5000 && left ethtool -G skua0 rx 4096 tx 16384 &&
+		rings_are '4096 16384' && tcp && left ethtool -G skua0 rx 512 tx 2048
+}
+set_mtu() { both ip link set DEV mtu "$1"; }
+jumbo() {
+	set_mtu 9000 && sizes 1473 4096 8971 8972 && too_long 8973 && fragments && tcp &&
+		udp 100 8972 && udp 30 60000
+}
+bad_mtus() { ! left ip link set skua0 mtu 9001 && ! left ip link set skua0 mtu 67; }
+
+# Everything is changed while frames are on their way; a transfer goes on and loses nothing.
+changes_under_traffic() {
+	local i
+	while [ -e /tmp/changing ]; do
+		tcp && udp 20 60000 || exit 1
+	done &
+	for i in 1 2 3 4 5 6; do
+		left ethtool -G skua0 rx $((64 << i % 3)) tx $((128 << i % 2)) &&
+			left ip link set skua0 mtu $((i % 2 ? 1500 : 9000)) &&
+			left ethtool -L skua0 combined $((1 + i % 2)) &&
+			left ethtool -K skua0 tx "$([ $((i % 2)) = 0 ] && echo on || echo off)" || break
+		sleep 0.2
+	done
+	rm /tmp/changing
+	wait $! && [ "$i" = 6 ] && left ethtool -G skua0 rx 512 tx 2048 && set_mtu 1500
+}
+down_under_traffic() {
+	local i
+	left ping -q -f -w 4 192.0.2.2 >/dev/null &
+	for i in 1 2 3 4 5; do
+		left ip link set skua0 down && left ip link set skua0 up || break
+		sleep 0.2
+	done
+	wait $!
+	left ip address replace 2001:db8::1/64 dev skua0 nodad
+	[ "$i" = 5 ] && within 5 ping4
+}
+
 ipv4_gid() {
 	no_gid ffff:c633:6401 &&
 		left ip address add 198.51.100.1/24 dev skua0 && within 5 has_gid ffff:c633:6401 &&
@@ -50,13 +208,44 @@ port_follows() {
 		left ip address replace 2001:db8::1/64 dev skua0 nodad && within 5 ping4
 }
 
+cd "$(dirname "$0")" || exit 1
+mac=$(right cat /sys/class/net/skua1/address)
+head -c 1000000 /dev/urandom >/tmp/tcp.out
+touch /tmp/changing
+right python3 ./frames.py echo 192.0.2.2 >/dev/null &
+echo_server=$!
+
 t 'ping over IPv4' ping4
 t 'ping over IPv6' ping6
-t 'a frame of the whole MTU' ping_mtu
-t 'TCP, 4 MB compared' tcp
+t 'frames of all kinds of sizes' sizes 0 1 17 18 19 100 1471 1472
+t 'a packet longer than the MTU' too_long 1473
+t 'fragments' fragments
+t 'TCP both ways, compared' tcp
+t 'UDP echoed, compared' udp
 t 'ethtool knows the driver' driver_name
+t 'checksums, scatter-gather and hashes are offered' offered
+for tx in on off; do
+	for rx in on off; do
+		t "TCP and UDP with tx $tx, rx $rx, sg off" offloads $tx $rx off
+	done
+done
+t 'TCP and UDP with all of them' offloads on on on
+t 'no checksum was wrong' no_csum_errors
+t 'wrong checksums are found' wrong_checksums
+t 'garbage does no harm' garbage
 t 'statistics count frames' counts_frames
+t 'statistics agree' counts_agree
+t 'flows are spread over channels' spread
+t 'the indirection table' steered
+t 'one channel, and two' channels
+t 'sizes of rings' rings
+t 'MTU 9000' jumbo
+t 'MTUs that are refused' bad_mtus
+t 'MTU, rings, channels and offloads change under traffic' changes_under_traffic
+t 'down and up under traffic' down_under_traffic
+t 'frames flow as at first' offloads on on on
 t 'GIDs follow IPv4 addresses' ipv4_gid
 t 'GIDs follow IPv6 addresses' ipv6_gid
 t 'the port follows the network device' port_follows
+kill $echo_server
 end

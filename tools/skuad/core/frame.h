@@ -23,6 +23,7 @@ struct frame_info {
 	uint16_t l4_len;		/* its bytes with those behind it, as IP says */
 };
 
+/* @len is FRAME_HEADER at least. */
 struct frame_info frame_parse(const uint8_t *frame, size_t len);
 
 /* The checksum of TCP or UDP is there and right. */

@@ -182,8 +182,6 @@ extern const struct ethtool_ops skua_ethtool_ops;
 int skua_eth_reconfigure(struct skua_eth *eth, const struct skua_eth_config *config);
 /* Tell the device of rss_key and rss_table. */
 int skua_eth_set_rss(struct skua_eth *eth);
-/* The table's entries in turn for each channel. */
-void skua_eth_spread_evenly(struct skua_eth *eth, u32 channels);
 
 /* channel.c: under RTNL. A new set is ready to send and receive, but gets no frames yet. */
 struct skua_channels *skua_channels_create(struct skua_eth *eth,

@@ -8,6 +8,7 @@
 
 #include <linux/skua/command.h>
 
+#include "compat.h"
 #include "eth.h"
 
 static const char * const skua_stat_names[] = {
@@ -96,14 +97,11 @@ static int skua_set_channels(struct net_device *netdev, struct ethtool_channels 
 
 /* Spreading */
 
-static int skua_get_rxnfc(struct net_device *netdev, struct ethtool_rxnfc *info, u32 *rules)
+u32 skua_get_rx_ring_count(struct net_device *netdev)
 {
 	struct skua_eth *eth = netdev_priv(netdev);
 
-	if (info->cmd != ETHTOOL_GRXRINGS)
-		return -EOPNOTSUPP;
-	info->data = eth->config.channels;
-	return 0;
+	return eth->config.channels;
 }
 
 static bool skua_has_rss(struct net_device *netdev)
@@ -204,7 +202,7 @@ const struct ethtool_ops skua_ethtool_ops = {
 	.set_ringparam = skua_set_ringparam,
 	.get_channels = skua_get_channels,
 	.set_channels = skua_set_channels,
-	.get_rxnfc = skua_get_rxnfc,
+	SKUA_RX_RING_COUNT_OP,
 	.get_rxfh_key_size = skua_get_rxfh_key_size,
 	.get_rxfh_indir_size = skua_get_rxfh_indir_size,
 	.get_rxfh = skua_get_rxfh,

@@ -39,12 +39,25 @@ int skua_eth_set_rss(struct skua_eth *eth)
 	return skua_cmd_set_rss(eth->nic, &rss);
 }
 
-void skua_eth_spread_evenly(struct skua_eth *eth, u32 channels)
+/* Its entries in turn for each channel. */
+static void skua_eth_spread_evenly(struct skua_eth *eth, u32 channels)
 {
 	unsigned int i;
 
 	for (i = 0; i < SKUA_RSS_TABLE_LEN; i++)
 		eth->rss_table[i] = ethtool_rxfh_indir_default(i, channels);
+}
+
+/* The table for another number of channels; the user's own stays if it can. */
+static void skua_eth_adapt_table(struct skua_eth *eth, u32 channels)
+{
+	bool keep = netif_is_rxfh_configured(eth->netdev);
+	unsigned int i;
+
+	for (i = 0; i < SKUA_RSS_TABLE_LEN; i++)
+		keep = keep && eth->rss_table[i] < channels;
+	if (!keep)
+		skua_eth_spread_evenly(eth, channels);
 }
 
 /* Each channel sends what comes from the CPU that its interrupts go to. */
@@ -120,7 +133,6 @@ static void skua_eth_stop(struct skua_eth *eth)
 
 int skua_eth_reconfigure(struct skua_eth *eth, const struct skua_eth_config *config)
 {
-	bool respread = eth->config.channels != config->channels;
 	struct net_device *netdev = eth->netdev;
 	struct skua_channels *channels = NULL;
 	int err;
@@ -142,9 +154,9 @@ int skua_eth_reconfigure(struct skua_eth *eth, const struct skua_eth_config *con
 
 	if (channels)
 		skua_eth_stop(eth);
+	if (eth->config.channels != config->channels)
+		skua_eth_adapt_table(eth, config->channels);
 	eth->config = *config;
-	if (respread)
-		skua_eth_spread_evenly(eth, config->channels);
 	if (!channels)
 		return 0;
 	err = skua_eth_start(eth, channels);

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""Traffic for test_netdev.sh that no tool of the guest makes.
+
+usage: frames.py echo ADDRESS             answer UDP datagrams on port 5002, until killed
+       frames.py udp ADDRESS COUNT MAX    COUNT datagrams of up to MAX bytes, echoed, compared
+       frames.py flows ADDRESS COUNT      the same from COUNT ports, 20 of 100 bytes from each
+       frames.py csum NETDEV MAC SOURCE DESTINATION good|bad COUNT
+                                          UDP frames to port 9 with a right or a wrong checksum
+       frames.py garbage NETDEV MAC COUNT random frames, most of them like IP packets
+"""
+import os
+import random
+import select
+import socket
+import struct
+import sys
+
+PORT = 5002
+
+
+def echo(address):
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    server.bind((address, PORT))
+    while True:
+        data, peer = server.recvfrom(65536)
+        server.sendto(data, peer)
+
+
+def ask(client, data):
+    """Did it come back as it was? A wire may lose it, twice in a row is a fault."""
+    for _ in range(3):
+        client.send(data)
+        while select.select([client], [], [], 1)[0]:
+            got = client.recv(65536)
+            if got[:8] != data[:8]:
+                continue                    # an answer that came late
+            if got != data:
+                sys.exit('%d bytes came back changed' % len(data))
+            return
+    sys.exit('no answer to %d bytes' % len(data))
+
+
+def connected(address):
+    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    client.connect((address, PORT))
+    return client
+
+
+def udp(address, count, most):
+    client = connected(address)
+    for number in range(int(count)):
+        size = random.choice((random.randint(8, int(most)), int(most), random.randint(8, 100)))
+        ask(client, struct.pack('>Q', number) + os.urandom(size - 8))
+
+
+def flows(address, count):
+    clients = [connected(address) for _ in range(int(count))]
+    for number in range(20):
+        for client in clients:
+            ask(client, struct.pack('>Q', number) + os.urandom(92))
+
+
+def checksum(data):
+    total = sum(struct.unpack('>%dH' % (len(data) // 2), data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+def ether(netdev, mac, kind):
+    """A socket for whole frames, and the header of frames to a MAC."""
+    sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    sender.bind((netdev, 0))
+    return sender, bytes.fromhex(mac.replace(':', '')) + sender.getsockname()[4] + struct.pack('>H', kind)
+
+
+def csum(netdev, mac, source, destination, how, count):
+    sender, header = ether(netdev, mac, 0x0800)
+    addresses = socket.inet_aton(source) + socket.inet_aton(destination)
+    for number in range(int(count)):
+        data = os.urandom(2 * number + 100)
+        length = len(data) + 8
+        head = struct.pack('>HHHH', 1000 + number, 9, length, 0)
+        value = checksum(addresses + struct.pack('>HH', 17, length) + head + data) or 0xffff
+        if how == 'bad':
+            value ^= 0x0100
+        ip = struct.pack('>BBHHHBBH', 0x45, 0, 20 + length, number, 0, 64, 17, 0) + addresses
+        ip = ip[:10] + struct.pack('>H', checksum(ip)) + ip[12:]
+        sender.send(header + ip + head[:6] + struct.pack('>H', value) + data)
+
+
+def garbage(netdev, mac, count):
+    random.seed(7)
+    sender, header = ether(netdev, mac, 0)
+    heads = (b'\x08\x00\x45', b'\x08\x00\x4f', b'\x86\xdd\x60', b'\x81\x00\x00\x05\x08\x00\x45',
+             b'\x81\x00\x00\x05\x86\xdd\x60', b'\x08\x06\x00', b'\x88\xb5\x00')
+    for _ in range(int(count)):
+        to = random.choice((header[:6], header[:6], b'\xff' * 6, b'\x01\x00\x5e' + os.urandom(3)))
+        frame = to + header[6:12] + random.choice(heads)
+        frame += random.randbytes(random.choice((0, 1, 10, 25, 40, 60, random.randint(0, 1490))))
+        # Some IP headers are whole, with lengths and protocols that mean something.
+        if random.random() < 0.5 and len(frame) > 40:
+            frame = frame[:16] + struct.pack('>H', len(frame) - 14) + frame[18:23] + \
+                random.choice((b'\x06', b'\x11')) + frame[24:]
+        # Neither commands to the stack nor its business: only ports and groups nobody listens to.
+        sender.send(frame)
+
+
+if __name__ == '__main__':
+    globals()[sys.argv[1]](*sys.argv[2:])
