@@ -8,8 +8,7 @@
 #include "skua.h"
 #include "skua-abi.h"
 
-static int skua_cq_alloc_ring(struct skua_context *ctx, struct skua_pd *pd, struct skua_cq *cq,
-			      uint32_t cqe)
+static int skua_cq_alloc_ring(struct skua_context *ctx, struct skua_cq *cq, uint32_t cqe)
 {
 	struct skua_cq_ring *ring = &cq->ring;
 	size_t cqes_size;
@@ -17,7 +16,7 @@ static int skua_cq_alloc_ring(struct skua_context *ctx, struct skua_pd *pd, stru
 
 	ring->size = roundup_pow_of_two(cqe);
 	cqes_size = skua_page_align(ctx, (size_t)ring->size * sizeof(*ring->cqes));
-	err = skua_buf_alloc(ctx, pd, &cq->buf, cqes_size + sizeof(*ring->dbr));
+	err = skua_buf_alloc(ctx, NULL, &cq->buf, cqes_size + sizeof(*ring->dbr));
 	if (err)
 		return err;
 
@@ -46,10 +45,9 @@ static int skua_cq_cmd_create(struct ibv_context *ibv_ctx, struct skua_cq *cq,
 	return 0;
 }
 
-/* @pd: a parent domain, or NULL. */
 static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
 				      struct ibv_comp_channel *channel, int comp_vector,
-				      struct skua_pd *pd, bool needs_lock)
+				      bool needs_lock)
 {
 	struct skua_context *ctx = to_skua_context(ibv_ctx);
 	struct skua_cq *cq;
@@ -70,16 +68,12 @@ static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
 	err = skua_lock_init(&cq->arm_lock, true);
 	if (err)
 		goto err_lock;
-	err = skua_cq_alloc_ring(ctx, pd, cq, cqe);
+	err = skua_cq_alloc_ring(ctx, cq, cqe);
 	if (err)
 		goto err_arm_lock;
 	err = skua_cq_cmd_create(ibv_ctx, cq, channel, comp_vector);
 	if (err)
 		goto err_buf;
-
-	cq->pd = pd;
-	if (pd)
-		skua_pd_hold(pd);
 	return cq;
 
 err_buf:
@@ -103,7 +97,7 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 		errno = EINVAL;
 		return NULL;
 	}
-	cq = skua_cq_create(ibv_ctx, cqe, channel, comp_vector, NULL, true);
+	cq = skua_cq_create(ibv_ctx, cqe, channel, comp_vector, true);
 	return cq ? &cq->vcq.cq : NULL;
 }
 
@@ -112,7 +106,6 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 				    struct ibv_cq_init_attr_ex *attr)
 {
-	struct skua_pd *pd = NULL;
 	bool single = false;
 	struct skua_cq *cq;
 
@@ -129,7 +122,9 @@ struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 		single = attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	}
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
-		pd = to_skua_pd(attr->parent_domain);
+		/* It says who uses the CQ, no more: the CQ has its memory from us. */
+		struct skua_pd *pd = to_skua_pd(attr->parent_domain);
+
 		if (!pd->contained) {
 			errno = EINVAL;
 			return NULL;
@@ -137,7 +132,7 @@ struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 		single |= pd->td != NULL;
 	}
 
-	cq = skua_cq_create(ibv_ctx, attr->cqe, attr->channel, attr->comp_vector, pd, !single);
+	cq = skua_cq_create(ibv_ctx, attr->cqe, attr->channel, attr->comp_vector, !single);
 	if (!cq)
 		return NULL;
 
@@ -157,8 +152,6 @@ int skua_destroy_cq(struct ibv_cq *ibv_cq)
 	skua_buf_free(&cq->buf);
 	skua_lock_destroy(&cq->arm_lock);
 	skua_lock_destroy(&cq->lock);
-	if (cq->pd)
-		skua_pd_put(cq->pd);
 	free(cq);
 	return 0;
 }

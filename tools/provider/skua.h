@@ -74,7 +74,6 @@ struct skua_cq {
 	struct skua_lock arm_lock;
 	struct skua_cqe *current;	/* of ibv_start_poll() to ibv_end_poll() */
 	pthread_t poller;		/* who is between them; 0: nobody */
-	struct skua_pd *pd;		/* its parent domain, or NULL */
 	const struct skua_info_page *info;
 	struct skua_buf buf;
 	uint32_t cqn;
