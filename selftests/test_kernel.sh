@@ -47,6 +47,9 @@ unbind_under_traffic() {
 	hold && echo "$device" >/sys/bus/pci/drivers/skua/unbind && released &&
 		echo "$device" >/sys/bus/pci/drivers/skua/bind && again
 }
+reset_under_traffic() {
+	hold && echo 1 >"/sys/bus/pci/devices/$(pci "$1")/reset" && released && again
+}
 again_and_again() {
 	for _ in {1..20}; do
 		hold || return
@@ -62,6 +65,8 @@ t 'unload under traffic' rmmod_under_traffic
 t 'unload skua_ib under traffic' rmmod_ib_under_traffic
 t 'unbind the sender under traffic' unbind_under_traffic skua_0
 t 'unbind the receiver under traffic' unbind_under_traffic skua_1
+t 'reset the sender under traffic' reset_under_traffic skua_0
+t 'reset the receiver under traffic' reset_under_traffic skua_1
 t 'twenty times' again_and_again
 run_inside || t 'results' false
 t 'unload' rmmod skua_selftest
