@@ -243,7 +243,8 @@ enum skua_qp_state {
 #define SKUA_QP_ATTR_MIN_RNR_TIMER	0x01000
 #define SKUA_QP_ATTR_DEST_QPN		0x02000
 #define SKUA_QP_ATTR_PKEY_INDEX		0x04000
-#define SKUA_QP_ATTR_MASK		0x07fff
+#define SKUA_QP_ATTR_SQD_EVENT		0x08000	/* RTS to SQD: raise SQ_DRAINED; no field */
+#define SKUA_QP_ATTR_MASK		0x0ffff
 
 struct skua_qp_attr {
 	__u8 state;		/* enum skua_qp_state */
@@ -253,7 +254,7 @@ struct skua_qp_attr {
 	__u8 retry_cnt;		/* 0 to 7 */
 	__u8 rnr_retry;		/* 0 to 7; 7: for ever */
 	__u8 min_rnr_timer;	/* IBTA's code, 0 to 31 */
-	__u8 sq_draining;	/* query only */
+	__u8 sq_draining;	/* query only: in SQD, and not drained yet */
 	__le32 access;		/* SKUA_ACCESS_REMOTE_* */
 	__le32 dest_qpn;
 	__le32 rq_psn;
@@ -341,7 +342,7 @@ SKUA_ASSERT_OFFSET(struct skua_cmd_cpl, flags, 63);
 struct skua_device_caps {
 	__u8 guid[8];			/* EUI-64, network order */
 	__le64 max_mr_size;		/* bytes, at pages of 4 KiB */
-	__le64 max_pages;		/* quota: page-list entries of all MRs and queues */
+	__le64 max_pages;		/* quota: page-list entries, and blocks of SQs */
 	__le32 clock_khz;		/* CLOCK and timestamps */
 	__le32 fw_version;		/* major << 16 | minor */
 	__le32 max_eq;

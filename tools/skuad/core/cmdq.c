@@ -156,25 +156,30 @@ void pages_release(struct skua_dev *dev, struct pages *pages)
 	pages_free(pages);
 }
 
+int ring_check(const struct skua_pagelist *list, uint64_t size, uint32_t entry)
+{
+	return le64toh(list->offset) % entry ? SKUA_CMD_BAD_PARAM : pages_check(list, size);
+}
+
+int pages_reserve(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list)
+{
+	if (!pages_charge(dev, le32toh(list->npages)))
+		return SKUA_CMD_NO_RESOURCE;
+	*pages = (struct pages){ .n = le32toh(list->npages) };
+	return SKUA_CMD_OK;
+}
+
 int ring_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list,
-	      uint64_t size, uint32_t entry)
+	      uint64_t size)
 {
 	struct pages_load *load = &dev->cmdq.load;
-	uint32_t npages = le32toh(list->npages);
-	int status;
+	int status = pages_load_start(load, pages, list, size, true);
 
-	if (le64toh(list->offset) % entry)
-		return SKUA_CMD_BAD_PARAM;
-	if (!pages_charge(dev, npages))
-		return SKUA_CMD_NO_RESOURCE;
-	status = pages_load_start(load, pages, list, size, true);
-	if (!status) {
-		do
-			status = pages_load_step(load, pages, &dev->mem);
-		while (status < 0);
-	}
 	if (status)
-		dev->pages_used -= npages;
+		return status;
+	do
+		status = pages_load_step(load, pages, &dev->mem);
+	while (status < 0);
 	return status;
 }
 

@@ -17,9 +17,10 @@ int cmd_create_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (!eq)
 		return SKUA_CMD_BAD_OBJECT;
 	if (eq->type != SKUA_EQ_COMP || in->log_size > LIMIT_LOG_CQE || le32toh(in->db_page) >= LIMIT_DB_PAGES ||
-	    le64toh(in->dbr_addr) % 64)
+	    le64toh(in->dbr_addr) % 64 ||
+	    ring_check(&in->ring, sizeof(struct skua_cqe) << in->log_size, sizeof(struct skua_cqe)))
 		return SKUA_CMD_BAD_PARAM;
-	if (eq->ncq == eq->size)
+	if (eq->ncq == eq->size || numtab_full(&dev->cqs))
 		return SKUA_CMD_NO_RESOURCE;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
@@ -29,14 +30,15 @@ int cmd_create_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	cq->db_page = le32toh(in->db_page);
 	cq->handle = le64toh(in->cq_handle);
 	cq->dbr.iova = le64toh(in->dbr_addr);
-	status = SKUA_CMD_BAD_ADDRESS;
-	if (!mem_ref_at(&dev->mem, &cq->dbr, sizeof(struct skua_cq_dbr), false))
-		goto free_cq;
-	status = ring_load(dev, &cq->ring, &in->ring,
-			   (uint64_t)cq->size * sizeof(struct skua_cqe),
-			   sizeof(struct skua_cqe));
+	status = pages_reserve(dev, &cq->ring, &in->ring);
 	if (status)
 		goto free_cq;
+	status = SKUA_CMD_BAD_ADDRESS;
+	if (!mem_ref_at(&dev->mem, &cq->dbr, sizeof(struct skua_cq_dbr), false))
+		goto free_ring;
+	status = ring_load(dev, &cq->ring, &in->ring, (uint64_t)cq->size * sizeof(struct skua_cqe));
+	if (status)
+		goto free_ring;
 	status = SKUA_CMD_NO_RESOURCE;
 	cq->number = numtab_add(&dev->cqs, cq);
 	if (!cq->number)

@@ -236,11 +236,14 @@ int cmd_drain(struct skua_dev *dev);
 int cmd_output(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const void *out, uint32_t len);
 
 /*
- * Read the page list of a ring of @size bytes whose entries are @entry bytes long; rings are
- * short enough to be read at once. The pages are charged to the quota.
+ * The page list of a ring of @size bytes whose entries are @entry bytes long: its header, its place
+ * in the quota, its entries, in the order in which commands are checked (manual: CMD-11). Rings are
+ * short enough to be read at once. After pages_reserve(), pages_release() takes all back.
  */
+int ring_check(const struct skua_pagelist *list, uint64_t size, uint32_t entry);
+int pages_reserve(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list);
 int ring_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list,
-	      uint64_t size, uint32_t entry);
+	      uint64_t size);
 void pages_release(struct skua_dev *dev, struct pages *pages);	/* free, and give back quota */
 bool pages_charge(struct skua_dev *dev, uint32_t npages);
 

@@ -22,13 +22,16 @@ static uint32_t eqe_size(const struct eq *eq)
 int cmd_create_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
 	const struct skua_cmd_create_eq *in = &dev->cmdq.cmd.create_eq;
+	uint32_t entry = in->type == SKUA_EQ_ASYNC ? ASYNC_EQE_SIZE : COMP_EQE_SIZE;
+	uint64_t ring_size = (uint64_t)entry << (in->log_size & 63);
 	struct eq *eq;
 	int status;
 
 	if (in->type > SKUA_EQ_ASYNC || in->log_size > LIMIT_LOG_EQE ||
-	    le16toh(in->vector) >= SKUA_NUM_VECTORS || le64toh(in->dbr_addr) % 64)
+	    le16toh(in->vector) >= SKUA_NUM_VECTORS || le64toh(in->dbr_addr) % 64 ||
+	    ring_check(&in->ring, ring_size, entry))
 		return SKUA_CMD_BAD_PARAM;
-	if (in->type == SKUA_EQ_ASYNC && dev->async_eq)
+	if ((in->type == SKUA_EQ_ASYNC && dev->async_eq) || numtab_full(&dev->eqs))
 		return SKUA_CMD_NO_RESOURCE;
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
@@ -37,13 +40,15 @@ int cmd_create_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	eq->vector = le16toh(in->vector);
 	eq->size = 1u << in->log_size;
 	eq->dbr.iova = le64toh(in->dbr_addr);
-	status = SKUA_CMD_BAD_ADDRESS;
-	if (!mem_ref_at(&dev->mem, &eq->dbr, sizeof(struct skua_eq_dbr), false))
-		goto free_eq;
-	status = ring_load(dev, &eq->ring, &in->ring, (uint64_t)eq->size * eqe_size(eq),
-			   eqe_size(eq));
+	status = pages_reserve(dev, &eq->ring, &in->ring);
 	if (status)
 		goto free_eq;
+	status = SKUA_CMD_BAD_ADDRESS;
+	if (!mem_ref_at(&dev->mem, &eq->dbr, sizeof(struct skua_eq_dbr), false))
+		goto free_ring;
+	status = ring_load(dev, &eq->ring, &in->ring, ring_size);
+	if (status)
+		goto free_ring;
 	status = SKUA_CMD_NO_RESOURCE;
 	eq->number = numtab_add(&dev->eqs, eq);
 	if (!eq->number)

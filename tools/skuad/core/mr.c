@@ -95,16 +95,6 @@ static int mr_add(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return SKUA_CMD_OK;
 }
 
-static bool pagelist_empty(const struct skua_pagelist *list)
-{
-	if (list->npages || list->level || list->log_page || list->rsvd || list->offset)
-		return false;
-	for (unsigned int i = 0; i < SKUA_PL_INLINE; i++)
-		if (list->addr[i])
-			return false;
-	return true;
-}
-
 static int create_mr_start(struct skua_dev *dev)
 {
 	const struct skua_cmd_create_mr *in = &dev->cmdq.cmd.create_mr;
@@ -127,12 +117,18 @@ static int create_mr_start(struct skua_dev *dev)
 									   SKUA_CMD_OK;
 	if (!length || length > LIMIT_MR_SIZE || le64toh(in->iova) + length - 1 < length - 1)
 		return SKUA_CMD_BAD_PARAM;
-	if (!pages_charge(dev, le32toh(in->pages.npages)))
+	status = pages_check(&in->pages, length);
+	if (status)
+		return status;
+	if (numtab_full(&dev->mrs))
 		return SKUA_CMD_NO_RESOURCE;
+	status = pages_reserve(dev, &q->pages, &in->pages);
+	if (status)
+		return status;
 	status = pages_load_start(&q->load, &q->pages, &in->pages, length,
 				  access & SKUA_ACCESS_LOCAL_WRITE);
 	if (status) {
-		dev->pages_used -= le32toh(in->pages.npages);
+		pages_release(dev, &q->pages);
 		return status;
 	}
 	q->loading = true;
@@ -152,11 +148,8 @@ int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (status < 0)
 		return status;
 	q->loading = false;
-	if (status) {
-		dev->pages_used -= le32toh(q->cmd.create_mr.pages.npages);
-		return status;
-	}
-	status = mr_add(dev, cpl);
+	if (!status)
+		status = mr_add(dev, cpl);
 	if (status)
 		pages_release(dev, &q->pages);
 	return status;

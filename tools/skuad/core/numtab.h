@@ -36,6 +36,11 @@ struct numtab {
 int numtab_init(struct numtab *t, uint32_t max, bool opaque);
 void numtab_free(struct numtab *t);
 
+static inline bool numtab_full(const struct numtab *t)
+{
+	return t->count >= t->max;
+}
+
 /* A number for @object, which is not NULL; above 1. 0 if there is no room. */
 uint32_t numtab_add(struct numtab *t, void *object);
 void numtab_del(struct numtab *t, uint32_t number);

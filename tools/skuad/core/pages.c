@@ -17,8 +17,17 @@ static uint64_t entry_pages(unsigned int depth)
 	return 1ull << (9 * depth);
 }
 
-int pages_load_start(struct pages_load *load, struct pages *pages,
-		     const struct skua_pagelist *list, uint64_t length, bool write)
+bool pagelist_empty(const struct skua_pagelist *list)
+{
+	if (list->npages || list->level || list->log_page || list->rsvd || list->offset)
+		return false;
+	for (unsigned int i = 0; i < SKUA_PL_INLINE; i++)
+		if (list->addr[i])
+			return false;
+	return true;
+}
+
+int pages_check(const struct skua_pagelist *list, uint64_t length)
 {
 	uint64_t page_size, need;
 	uint64_t offset = le64toh(list->offset);
@@ -40,8 +49,17 @@ int pages_load_start(struct pages_load *load, struct pages *pages,
 	for (unsigned int i = inline_used; i < SKUA_PL_INLINE; i++)
 		if (list->addr[i])
 			return SKUA_CMD_BAD_PARAM;
+	return SKUA_CMD_OK;
+}
 
-	*pages = (struct pages){ .offset = offset, .n = npages, .log = list->log_page };
+int pages_load_start(struct pages_load *load, struct pages *pages,
+		     const struct skua_pagelist *list, uint64_t length, bool write)
+{
+	uint32_t npages = le32toh(list->npages);
+
+	*pages = (struct pages){
+		.offset = le64toh(list->offset), .n = npages, .log = list->log_page,
+	};
 	pages->addr = malloc(npages * sizeof(*pages->addr));
 	if (!pages->addr)
 		return SKUA_CMD_NO_RESOURCE;
@@ -138,10 +156,8 @@ int pages_load_step(struct pages_load *load, struct pages *pages, const struct h
 		if (load->done == pages->n)
 			return SKUA_CMD_OK;
 		status = load_entry(load, pages, m);
-		if (status) {
-			pages_free(pages);
+		if (status)
 			return status;
-		}
 		load->done++;
 	}
 	return -1;

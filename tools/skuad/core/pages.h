@@ -31,15 +31,18 @@ struct pages_load {
 	uint64_t table[SKUA_PL_MAX_LEVELS][SKUA_PL_PER_PAGE];
 };
 
-/*
- * Begin to read @list, of a buffer of @length bytes, into @pages. Returns an enum
- * skua_cmd_status.
- */
+/* Is the header of @list, of a buffer of @length bytes, in order? Returns an enum
+ * skua_cmd_status, as the next do. */
+int pages_check(const struct skua_pagelist *list, uint64_t length);
+
+/* Where there is no buffer, nothing of the list is set. */
+bool pagelist_empty(const struct skua_pagelist *list);
+
+/* Begin to read @list, which was checked, into @pages. */
 int pages_load_start(struct pages_load *load, struct pages *pages,
 		     const struct skua_pagelist *list, uint64_t length, bool write);
 
-/* Go on for some microseconds: SKUA_CMD_OK when all is read, -1 when there is more. On an
- * error @pages is freed. */
+/* Go on for some microseconds: SKUA_CMD_OK when all is read, -1 when there is more. */
 int pages_load_step(struct pages_load *load, struct pages *pages, const struct hostmem *m);
 
 void pages_free(struct pages *pages);

@@ -13,6 +13,7 @@
 
 #define ERR_LOOK_NS	10000000
 #define WINDOW		256		/* WQEs without completion, at most */
+#define SHADOW_MAX	(WINDOW * SKUA_WQE_MAX_BLOCKS)	/* blocks that a full window can hold */
 #define WQE_TAIL	(SKUA_WQE_MAX_BLOCKS * SKUA_WQE_BLOCK)
 
 void qp_activate(struct skua_qp *qp)
@@ -58,6 +59,7 @@ void qp_to_err(struct skua_qp *qp)
 	if (qp->state == SKUA_QPS_ERR || qp->state == SKUA_QPS_RESET)
 		return;
 	qp->state = SKUA_QPS_ERR;
+	qp->draining = false;
 	qp->in_err = true;
 	TAILQ_INSERT_TAIL(&dev->err_qps, qp, err_entry);
 	dev->err_timer.fire = err_look;
@@ -69,6 +71,8 @@ void qp_to_err(struct skua_qp *qp)
 
 void qp_error(struct skua_qp *qp, uint8_t event)
 {
+	if (qp->state == SKUA_QPS_RESET)
+		return;
 	if (!qp->error_raised) {
 		qp->error_raised = true;
 		async_event(qp->dev, &qp->error_event, event, qp->number, qp->handle);
@@ -107,7 +111,8 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 		}
 		if (qp->req.una == qp->req.tail)
 			any |= sq_flush(qp);
-		any |= rq_flush(qp);
+		if (qp->type != SKUA_QPT_RC || !roce_resp_holds(qp))
+			any |= rq_flush(qp);
 	}
 	if (any || (qp->type == SKUA_QPT_RC && (roce_resp_pending(qp) || roce_req_pending(qp)))) {
 		qp->idle_since = 0;
@@ -131,12 +136,15 @@ static void qp_reset(struct skua_qp *qp)
 	timer_cancel(&qp->dev->engine->timers, &qp->timer);
 	async_event_forget(qp->dev, &qp->error_event);
 	async_event_forget(qp->dev, &qp->established_event);
+	async_event_forget(qp->dev, &qp->drained_event);
 	qp->state = SKUA_QPS_RESET;
 	qp->error_raised = false;
+	qp->draining = false;
 	qp->dead_sq = false;
 	qp->dead_rq = false;
 	qp->sq_ci = 0;
 	qp->sq_done = 0;
+	qp->shadow_at = 0;
 	qp->rq_ci = 0;
 	qp->access = 0;
 	memset(&qp->attr, 0, sizeof(qp->attr));
@@ -153,12 +161,14 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	timer_cancel(&dev->engine->timers, &qp->timer);
 	async_event_forget(dev, &qp->error_event);
 	async_event_forget(dev, &qp->established_event);
+	async_event_forget(dev, &qp->drained_event);
 	if (qp->number) {
 		port_forget_qp(dev, qp->number);
 		numtab_del(&dev->qps, qp->number);
 	}
 	pages_release(dev, &qp->sq);
 	pages_release(dev, &qp->rq);
+	dev->pages_used -= qp->shadow_size;
 	roce_resp_free(qp);
 	free(qp->shadow);
 	free(qp->wqes);
@@ -182,45 +192,62 @@ void qp_free_all(struct skua_dev *dev)
 	}
 }
 
-static int create_sq(struct skua_dev *dev, struct skua_qp *qp,
-		     const struct skua_cmd_create_qp *in)
+/* Fields of the queues that are out of range, or set where there is no queue. */
+static bool bad_queues(const struct skua_cmd_create_qp *in)
 {
-	uint32_t window;
-
-	if (!in->sq.npages)
-		return in->log_sq_blocks || in->sq_dbr_addr ? SKUA_CMD_BAD_PARAM : SKUA_CMD_OK;
-	if (in->log_sq_blocks > LIMIT_LOG_SQ_BLOCKS || le64toh(in->sq_dbr_addr) % 64)
-		return SKUA_CMD_BAD_PARAM;
-	qp->sq_size = 1u << in->log_sq_blocks;
-	window = qp->sq_size < WINDOW ? qp->sq_size : WINDOW;
-	qp->wqe_mask = window - 1;
-	qp->wqes = calloc(window, sizeof(*qp->wqes));
-	qp->shadow = malloc((size_t)qp->sq_size * SKUA_WQE_BLOCK + WQE_TAIL);
-	if (!qp->wqes || !qp->shadow)
-		return SKUA_CMD_NO_RESOURCE;
-	qp->sq_dbr.iova = le64toh(in->sq_dbr_addr);
-	if (!mem_ref_at(&dev->mem, &qp->sq_dbr, sizeof(struct skua_dbr), true))
-		return SKUA_CMD_BAD_ADDRESS;
-	return ring_load(dev, &qp->sq, &in->sq, (uint64_t)qp->sq_size * SKUA_WQE_BLOCK,
-			 SKUA_WQE_BLOCK);
+	if (!in->sq.npages ? in->log_sq_blocks || in->sq_dbr_addr || !pagelist_empty(&in->sq) :
+	    in->log_sq_blocks > LIMIT_LOG_SQ_BLOCKS || le64toh(in->sq_dbr_addr) % 64 ||
+	    ring_check(&in->sq, (uint64_t)SKUA_WQE_BLOCK << in->log_sq_blocks, SKUA_WQE_BLOCK))
+		return true;
+	return !in->rq.npages ? in->log_rq_size || in->log_rq_stride || in->rq_dbr_addr ||
+				!pagelist_empty(&in->rq) :
+	       in->log_rq_size > LIMIT_LOG_RQ || in->log_rq_stride < SKUA_RQE_MIN_LOG_STRIDE ||
+	       in->log_rq_stride > SKUA_RQE_MAX_LOG_STRIDE || le64toh(in->rq_dbr_addr) % 64 ||
+	       ring_check(&in->rq, 1ull << (in->log_rq_size + in->log_rq_stride),
+			  1u << in->log_rq_stride);
 }
 
-static int create_rq(struct skua_dev *dev, struct skua_qp *qp,
-		     const struct skua_cmd_create_qp *in)
+/* Our own memory for a queue is bounded by the quota, as page lists are. */
+static int reserve_queues(struct skua_dev *dev, struct skua_qp *qp,
+			  const struct skua_cmd_create_qp *in)
 {
-	if (!in->rq.npages)
-		return in->log_rq_size || in->log_rq_stride || in->rq_dbr_addr ?
-		       SKUA_CMD_BAD_PARAM : SKUA_CMD_OK;
-	if (in->log_rq_size > LIMIT_LOG_RQ || in->log_rq_stride < SKUA_RQE_MIN_LOG_STRIDE ||
-	    in->log_rq_stride > SKUA_RQE_MAX_LOG_STRIDE || le64toh(in->rq_dbr_addr) % 64)
-		return SKUA_CMD_BAD_PARAM;
+	uint32_t window;
+	int status = pages_reserve(dev, &qp->sq, &in->sq);
+
+	if (!status)
+		status = pages_reserve(dev, &qp->rq, &in->rq);
+	if (status || !in->sq.npages)
+		return status;
+	qp->sq_size = 1u << in->log_sq_blocks;
+	window = qp->sq_size < WINDOW ? qp->sq_size : WINDOW;
+	if (!pages_charge(dev, qp->sq_size < SHADOW_MAX ? qp->sq_size : SHADOW_MAX))
+		return SKUA_CMD_NO_RESOURCE;
+	qp->shadow_size = qp->sq_size < SHADOW_MAX ? qp->sq_size : SHADOW_MAX;
+	qp->wqe_mask = window - 1;
+	qp->wqes = calloc(window, sizeof(*qp->wqes));
+	qp->shadow = malloc((size_t)qp->shadow_size * SKUA_WQE_BLOCK + WQE_TAIL);
+	return qp->wqes && qp->shadow ? SKUA_CMD_OK : SKUA_CMD_NO_RESOURCE;
+}
+
+static int load_queues(struct skua_dev *dev, struct skua_qp *qp,
+		       const struct skua_cmd_create_qp *in)
+{
+	int status = SKUA_CMD_OK;
+
+	if (in->sq.npages) {
+		qp->sq_dbr.iova = le64toh(in->sq_dbr_addr);
+		if (!mem_ref_at(&dev->mem, &qp->sq_dbr, sizeof(struct skua_dbr), true))
+			return SKUA_CMD_BAD_ADDRESS;
+		status = ring_load(dev, &qp->sq, &in->sq, (uint64_t)qp->sq_size * SKUA_WQE_BLOCK);
+	}
+	if (status || !in->rq.npages)
+		return status;
 	qp->rq_size = 1u << in->log_rq_size;
 	qp->rq_log_stride = in->log_rq_stride;
 	qp->rq_dbr.iova = le64toh(in->rq_dbr_addr);
 	if (!mem_ref_at(&dev->mem, &qp->rq_dbr, sizeof(struct skua_dbr), false))
 		return SKUA_CMD_BAD_ADDRESS;
-	return ring_load(dev, &qp->rq, &in->rq, (uint64_t)qp->rq_size << qp->rq_log_stride,
-			 1u << qp->rq_log_stride);
+	return ring_load(dev, &qp->rq, &in->rq, (uint64_t)qp->rq_size << qp->rq_log_stride);
 }
 
 int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -238,8 +265,11 @@ int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (le32toh(in->flags) & ~(uint32_t)SKUA_QP_FLAGS ||
 	    le32toh(in->db_page) >= LIMIT_DB_PAGES ||
 	    !((in->type == SKUA_QPT_RC && dev_has(dev, SKUA_F_RC)) ||
-	      (in->type == SKUA_QPT_ETH && dev_has(dev, SKUA_F_ETHERNET) && privileged)))
+	      (in->type == SKUA_QPT_ETH && dev_has(dev, SKUA_F_ETHERNET) && privileged)) ||
+	    bad_queues(in))
 		return SKUA_CMD_BAD_PARAM;
+	if (numtab_full(&dev->qps))
+		return SKUA_CMD_NO_RESOURCE;
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return SKUA_CMD_NO_RESOURCE;
@@ -252,9 +282,10 @@ int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	qp->db_page = le32toh(in->db_page);
 	qp->handle = le64toh(in->qp_handle);
 	qp->timer.fire = roce_timer;
-	status = create_sq(dev, qp, in);
+	STAILQ_INIT(&qp->resp.held);
+	status = reserve_queues(dev, qp, in);
 	if (!status)
-		status = create_rq(dev, qp, in);
+		status = load_queues(dev, qp, in);
 	if (!status) {
 		status = SKUA_CMD_NO_RESOURCE;
 		qp->number = numtab_add(&dev->qps, qp);
@@ -299,29 +330,46 @@ int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 #define RTS_MUST	(SKUA_QP_ATTR_TIMEOUT | SKUA_QP_ATTR_RETRY_CNT | \
 			 SKUA_QP_ATTR_RNR_RETRY | SKUA_QP_ATTR_SQ_PSN | \
 			 SKUA_QP_ATTR_MAX_RD_ATOMIC)
-#define RTS_MAY		(SKUA_QP_ATTR_ACCESS | SKUA_QP_ATTR_MIN_RNR_TIMER | \
-			 SKUA_QP_ATTR_CUR_STATE)
+#define RTS_MAY		(SKUA_QP_ATTR_ACCESS | SKUA_QP_ATTR_MIN_RNR_TIMER)
+#define SQD_MAY		(SKUA_QP_ATTR_PKEY_INDEX | SKUA_QP_ATTR_AV | SKUA_QP_ATTR_TIMEOUT | \
+			 SKUA_QP_ATTR_RETRY_CNT | SKUA_QP_ATTR_RNR_RETRY | \
+			 SKUA_QP_ATTR_MAX_RD_ATOMIC | SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC | \
+			 SKUA_QP_ATTR_ACCESS | SKUA_QP_ATTR_MIN_RNR_TIMER)
 
 static const struct transition {
 	uint8_t from, to;
 	uint32_t must, may;
-} transitions[] = {
+} rc_transitions[] = {
 	{ SKUA_QPS_RESET, SKUA_QPS_INIT, INIT_MUST, 0 },
 	{ SKUA_QPS_INIT, SKUA_QPS_INIT, 0, INIT_MUST },
 	{ SKUA_QPS_INIT, SKUA_QPS_RTR, RTR_MUST, RTR_MAY },
 	{ SKUA_QPS_RTR, SKUA_QPS_RTS, RTS_MUST, RTS_MAY },
 	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, RTS_MAY },
+	{ SKUA_QPS_RTS, SKUA_QPS_SQD, 0, SKUA_QP_ATTR_SQD_EVENT },
+	{ SKUA_QPS_SQD, SKUA_QPS_SQD, 0, SQD_MAY },
+	{ SKUA_QPS_SQD, SKUA_QPS_RTS, 0, RTS_MAY },
 };
 
-static const struct transition *find_transition(uint8_t from, uint8_t to)
+static const struct transition eth_transitions[] = {
+	{ SKUA_QPS_RESET, SKUA_QPS_INIT, 0, 0 },
+	{ SKUA_QPS_INIT, SKUA_QPS_RTR, 0, 0 },
+	{ SKUA_QPS_RTR, SKUA_QPS_RTS, 0, 0 },
+};
+
+static const struct transition *find_transition(const struct skua_qp *qp, uint8_t to)
 {
 	static const struct transition any_to = { 0 };
+	bool eth = qp->type == SKUA_QPT_ETH;
+	const struct transition *t = eth ? eth_transitions : rc_transitions;
+	size_t n = eth ? sizeof(eth_transitions) : sizeof(rc_transitions);
 
 	if (to == SKUA_QPS_RESET || to == SKUA_QPS_ERR)
-		return from == SKUA_QPS_RESET && to == SKUA_QPS_ERR ? NULL : &any_to;
-	for (unsigned int i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++)
-		if (transitions[i].from == from && transitions[i].to == to)
-			return &transitions[i];
+		return qp->state == SKUA_QPS_RESET && to == SKUA_QPS_ERR ? NULL : &any_to;
+	if (qp->draining)
+		return NULL;
+	for (n /= sizeof(*t); n; n--, t++)
+		if (t->from == qp->state && t->to == to)
+			return t;
 	return NULL;
 }
 
@@ -336,17 +384,22 @@ static bool av_good(const struct skua_dev *dev, const struct skua_av *av)
 {
 	static const uint8_t zero[16];
 
-	if (!dev->gids[av->sgid_index].set || !memcmp(av->dmac, zero, 6) ||
-	    !memcmp(av->dgid, zero, 16) || le32toh(av->flow_label) > 0xfffff)
+	if (!dev->gids[av->sgid_index].set || !memcmp(av->dmac, zero, 6) || av->dmac[0] & 1 ||
+	    !memcmp(av->dgid, zero, 16) || le32toh(av->flow_label) > 0xfffff || av->sl > 7)
 		return false;
 	return mapped_ipv4(av->dgid) == mapped_ipv4(dev->gids[av->sgid_index].gid);
 }
+
+#define QP_RIGHTS	(SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_READ | \
+			 SKUA_ACCESS_REMOTE_ATOMIC)
 
 static int check_attr(const struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mask)
 {
 	if (mask & SKUA_QP_ATTR_PKEY_INDEX && a->pkey_index)
 		return SKUA_CMD_BAD_PARAM;
-	if (mask & SKUA_QP_ATTR_ACCESS && le32toh(a->access) & ~(uint32_t)SKUA_ACCESS_MASK)
+	if (mask & SKUA_QP_ATTR_ACCESS &&
+	    le32toh(a->access) & ~(uint32_t)(dev_has(qp->dev, SKUA_F_ATOMIC) ? QP_RIGHTS :
+					     QP_RIGHTS & ~SKUA_ACCESS_REMOTE_ATOMIC))
 		return SKUA_CMD_BAD_PARAM;
 	if (mask & SKUA_QP_ATTR_AV && !av_good(qp->dev, &a->av))
 		return SKUA_CMD_BAD_PARAM;
@@ -449,7 +502,7 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
 	const struct skua_cmd_modify_qp *in = &dev->cmdq.cmd.modify_qp;
 	struct skua_qp *qp = numtab_get(&dev->qps, le32toh(in->qpn));
-	uint32_t mask = le32toh(in->mask), must, may;
+	uint32_t mask = le32toh(in->mask);
 	const struct transition *t;
 	uint8_t to;
 	int status;
@@ -461,20 +514,18 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		return modify_to_reset(dev, qp);
 	if (mask & ~(uint32_t)SKUA_QP_ATTR_MASK || in->attr.sq_draining)
 		return SKUA_CMD_BAD_PARAM;
-	if (mask & SKUA_QP_ATTR_CUR_STATE && in->attr.cur_state != qp->state)
-		return SKUA_CMD_BAD_STATE;
-	to = mask & SKUA_QP_ATTR_STATE ? in->attr.state : qp->state;
-	t = find_transition(qp->state, to);
-	if (!t)
-		return SKUA_CMD_BAD_STATE;
-	must = qp->type == SKUA_QPT_RC ? t->must : 0;
-	may = qp->type == SKUA_QPT_RC ? t->may : 0;
-	if ((mask & must) != must ||
-	    mask & ~(must | may | SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_CUR_STATE))
-		return SKUA_CMD_BAD_PARAM;
 	status = check_attr(qp, &in->attr, mask);
 	if (status)
 		return status;
+	if (mask & SKUA_QP_ATTR_CUR_STATE && in->attr.cur_state != qp->state)
+		return SKUA_CMD_BAD_STATE;
+	to = mask & SKUA_QP_ATTR_STATE ? in->attr.state : qp->state;
+	t = find_transition(qp, to);
+	if (!t)
+		return SKUA_CMD_BAD_STATE;
+	if ((mask & t->must) != t->must ||
+	    mask & ~(t->must | t->may | SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_CUR_STATE))
+		return SKUA_CMD_BAD_PARAM;
 	if (to == SKUA_QPS_RESET)
 		return modify_to_reset(dev, qp);
 	if (to == SKUA_QPS_ERR) {
@@ -488,9 +539,14 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 			return status;
 	}
 	apply(qp, &in->attr, mask);
-	if (to == SKUA_QPS_RTS && qp->state == SKUA_QPS_RTR)
-		qp_activate(qp);
+	if (to == SKUA_QPS_SQD && qp->state == SKUA_QPS_RTS) {
+		qp->draining = true;
+		qp->drained_wanted = mask & SKUA_QP_ATTR_SQD_EVENT;
+		async_event_forget(dev, &qp->drained_event);
+	}
 	qp->state = to;
+	if (qp_can_send(qp))
+		qp_activate(qp);
 	return SKUA_CMD_OK;
 }
 
@@ -504,6 +560,7 @@ int cmd_query_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	attr = qp->attr;
 	attr.state = qp->state;
 	attr.cur_state = qp->state;
+	attr.sq_draining = qp->draining;
 	attr.sq_psn = htole32(qp->req.psn);
 	attr.rq_psn = htole32(qp->resp.epsn);
 	return cmd_output(dev, cpl, &attr, sizeof(attr));

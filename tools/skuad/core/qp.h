@@ -90,6 +90,16 @@ struct served {
 
 #define READ_JOBS	(2 * LIMIT_RD)	/* as many new ones as that came again */
 
+/*
+ * The CQE of a receive, held back until trains that may refer to the region that its message
+ * invalidated are over, or behind one that is.
+ */
+struct held_recv {
+	STAILQ_ENTRY(held_recv) entry;
+	struct skua_cqe cqe;
+	uint64_t ticket;
+};
+
 /* roce/resp.c: the responder. */
 struct roce_resp {
 	uint32_t epsn;			/* expected */
@@ -106,6 +116,7 @@ struct roce_resp {
 	uint8_t syndrome;		/* of what is due */
 	uint32_t ack_psn;
 	bool established;		/* COMM_EST was raised */
+	STAILQ_HEAD(, held_recv) held;
 	struct read_job *reads;		/* ring of READ_JOBS */
 	uint32_t reads_head, reads_tail;
 	uint32_t reads_new, reads_again; /* of those in it */
@@ -118,13 +129,15 @@ struct skua_qp {
 	uint32_t number;
 	uint8_t type;			/* enum skua_qp_type */
 	uint8_t state;			/* enum skua_qp_state */
+	bool draining;			/* SQD: what was begun is not complete */
+	bool drained_wanted;		/* an event then */
 	bool privileged;
 	bool dead_sq, dead_rq;		/* overrun or unreachable: left alone until RESET */
 	struct pd *pd;
 	struct cq *scq, *rcq;
 	uint32_t db_page;
 	uint64_t handle;
-	struct async_event error_event, established_event;
+	struct async_event error_event, established_event, drained_event;
 	bool error_raised;
 
 	TAILQ_ENTRY(skua_qp) active_entry, err_entry;
@@ -136,7 +149,8 @@ struct skua_qp {
 	uint32_t sq_size;		/* blocks */
 	uint32_t sq_ci, sq_done;	/* next to fetch; behind the last that completed */
 	struct mem_ref sq_dbr;
-	uint8_t *shadow;		/* our copies of the WQEs in the window */
+	uint8_t *shadow;		/* our copies of the WQEs in the window: a ring, too */
+	uint32_t shadow_size, shadow_at; /* blocks; where the next goes, runs free */
 	struct send_wqe *wqes;		/* the window */
 	uint32_t wqe_mask;
 
@@ -157,14 +171,15 @@ struct skua_qp {
 	struct roce_resp resp;
 };
 
+/* Does the requester run? In SQD it ends what it has begun. */
 static inline bool qp_can_send(const struct skua_qp *qp)
 {
-	return qp->state == SKUA_QPS_RTS;
+	return qp->state == SKUA_QPS_RTS || qp->state == SKUA_QPS_SQD;
 }
 
 static inline bool qp_can_receive(const struct skua_qp *qp)
 {
-	return qp->state == SKUA_QPS_RTR || qp->state == SKUA_QPS_RTS;
+	return qp->state == SKUA_QPS_RTR || qp_can_send(qp);
 }
 
 /* qp.c */
@@ -220,6 +235,7 @@ void roce_resp_free(struct skua_qp *qp);
 void roce_resp_stop(struct skua_qp *qp);		/* READs are not answered any more */
 bool roce_resp_run(struct skua_qp *qp, int32_t *budget);
 bool roce_resp_pending(const struct skua_qp *qp);
+bool roce_resp_holds(const struct skua_qp *qp);		/* CQEs that come before those of a flush */
 void roce_resp_flush(struct skua_qp *qp);
 void roce_resp_rx(struct skua_qp *qp, const struct train *t);
 

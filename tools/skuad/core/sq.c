@@ -3,9 +3,9 @@
  * Send queues: from the host's ring to the window of WQEs under way, and back as completions
  * (manual: WQEs, doorbell records).
  *
- * A WQE is copied once to a shadow of the ring, at its own place there; it is checked and
- * used there until it completes. Blocks are not fetched again before the WQE in them has
- * completed, so the shadow needs no other bookkeeping.
+ * A WQE is copied once, to a ring of our own, in one piece; it is checked and used there until it
+ * completes. That ring has room for all blocks of a full window: the host's of a smaller queue are as
+ * many, since blocks are not published again before the WQE in them has completed.
  */
 #include <string.h>
 
@@ -202,7 +202,6 @@ static uint32_t sq_available(struct skua_qp *qp)
 bool sq_fetch(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
-	uint32_t at = qp->sq_ci & (qp->sq_size - 1);
 	struct skua_wqe_ctrl c;
 	struct send_wqe *wqe;
 	uint32_t n;
@@ -213,7 +212,7 @@ bool sq_fetch(struct skua_qp *qp)
 	n = sq_available(qp);
 	if (!n)
 		return false;
-	p = qp->shadow + (size_t)at * SKUA_WQE_BLOCK;
+	p = qp->shadow + (size_t)(qp->shadow_at & (qp->shadow_size - 1)) * SKUA_WQE_BLOCK;
 	if (!copy_blocks(qp, qp->sq_ci, 1, p)) {
 		sq_dead(qp);
 		return false;
@@ -227,6 +226,7 @@ bool sq_fetch(struct skua_qp *qp)
 	if (c.nblocks < 1 || c.nblocks > SKUA_WQE_MAX_BLOCKS || c.nblocks > n) {
 		/* Where the next one begins is not known: this one is all that was published. */
 		qp->sq_ci += n;
+		qp->shadow_at++;
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
 	} else {
 		if (!copy_blocks(qp, qp->sq_ci + 1, c.nblocks - 1u, p + SKUA_WQE_BLOCK)) {
@@ -234,6 +234,7 @@ bool sq_fetch(struct skua_qp *qp)
 			return false;
 		}
 		qp->sq_ci += c.nblocks;
+		qp->shadow_at += c.nblocks;
 		parse(qp, wqe, &c, p);
 	}
 	wqe->sq_ci = qp->sq_ci;
@@ -337,5 +338,5 @@ bool sq_ask_doorbell(struct skua_qp *qp)
 	host_full_barrier();
 	/* With WQEs under way an answer or a timer brings it back; a full window can take no more. */
 	return host_load32(&dbr->pi) == qp->sq_ci || qp->req.una != qp->req.tail ||
-	       qp->state < SKUA_QPS_RTS;
+	       qp->state < SKUA_QPS_RTS || qp->state == SKUA_QPS_SQD;
 }

@@ -192,7 +192,8 @@ static void connect_side(struct traffic *t, struct side *s, const struct side *p
 		return;
 	}
 	s->mtu = 1 + ((s == &t->side[0] ? how->b : how->c) + 2) % 5;
-	init.modify_qp.attr.access = htole32(RIGHTS & ~(how->n[1] >> 28));
+	init.modify_qp.attr.access = htole32((s->n->features & 1 << SKUA_F_ATOMIC ? RIGHTS : ALL_RIGHTS) &
+					     ~(how->n[1] >> 28) & ~(uint32_t)SKUA_ACCESS_LOCAL_WRITE);
 	rtr.modify_qp.attr.path_mtu = s->mtu;
 	rtr.modify_qp.attr.max_dest_rd_atomic = htole16(4 - how->n[1] % 5);
 	rts.modify_qp.attr.max_rd_atomic = htole16(4 - (how->n[1] >> 4) % 5);

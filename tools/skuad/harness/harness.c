@@ -379,7 +379,7 @@ struct skua_cmd init_cmd(uint32_t qpn)
 {
 	struct skua_cmd cmd = CMD(SKUA_CMD_MODIFY_QP, .modify_qp = { .qpn = htole32(qpn),
 		.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_PKEY_INDEX | SKUA_QP_ATTR_ACCESS),
-		.attr = { .state = SKUA_QPS_INIT, .access = htole32(ALL_RIGHTS) } });
+		.attr = { .state = SKUA_QPS_INIT, .access = htole32(ALL_RIGHTS & ~SKUA_ACCESS_LOCAL_WRITE) } });
 
 	return cmd;
 }
@@ -569,6 +569,18 @@ struct world *world_create_with(bool threaded, uint64_t features)
 struct world *world_create_on(bool threaded, const char *link_a, const char *link_b)
 {
 	return create(threaded, ~0ull, link_a, link_b);
+}
+
+void revive(struct world *w, struct node *n)
+{
+	memset(n->mem, 0, MEM_SIZE);
+	n->used = 0;
+	n->cmd_pi = 0;
+	n->eq_ci = 0;
+	n->aeq_ci = 0;
+	bring_up(w, n);
+	enable_port(w, n);
+	create_queues(w, n);
 }
 
 void world_destroy(struct world *w)

@@ -91,6 +91,9 @@ struct world *world_create_with(bool threaded, uint64_t features);
 struct world *world_create_on(bool threaded, const char *link_a, const char *link_b);
 void world_destroy(struct world *w);
 
+/* All of the node once more, after a reset or whatever else; its QP is in RESET. */
+void revive(struct world *w, struct node *n);
+
 /* Setup and teardown of cmocka: *state is the world. */
 int setup_stepped(void **state);
 int setup_threaded(void **state);

@@ -21,7 +21,7 @@ static int setup(void **state)
 		struct skua_cmd mr = create_mr_cmd(n);
 		struct skua_cmd rights = CMD(SKUA_CMD_MODIFY_QP, .modify_qp = {
 			.qpn = htole32(n->qpn), .mask = htole32(SKUA_QP_ATTR_ACCESS),
-			.attr = { .access = htole32(RIGHTS) } });
+			.attr = { .access = htole32(RIGHTS & ~SKUA_ACCESS_LOCAL_WRITE) } });
 
 		mr.create_mr.access = htole32(RIGHTS);
 		assert_int_equal(command(w, n, &mr), SKUA_CMD_OK);

@@ -44,7 +44,7 @@ static void allow_atomics(struct world *w, struct node *n)
 	mr.create_mr.access = htole32(rights);
 	n->key = must(w, n, mr);
 	must(w, n, modify_cmd(n->qpn, SKUA_QP_ATTR_ACCESS,
-			      (struct skua_qp_attr){ .access = htole32(rights) }));
+			      (struct skua_qp_attr){ .access = htole32(rights & ~1u) }));
 }
 
 /* What a message does, and to what. */

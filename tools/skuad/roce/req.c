@@ -177,7 +177,7 @@ void roce_timer(struct timer *timer)
 	struct roce_req *req = &qp->req;
 	uint64_t now = engine_now(qp->dev->engine);
 
-	if (qp->state != SKUA_QPS_RTS)
+	if (!qp_can_send(qp))
 		return;
 	if (req->rnr_wait) {
 		if (now < req->rnr_until)
@@ -398,6 +398,25 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	return send_payload(qp, wqe, budget);
 }
 
+/* May the WQE at nxt be gone on with? In SQD only if it was begun before. */
+static bool next_ready(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+	const struct send_wqe *wqe = sq_wqe(qp, req->nxt);
+
+	if (qp->state == SKUA_QPS_SQD)
+		return req->nxt != req->tail && (wqe->npsn || wqe->begun);
+	return qp->state == SKUA_QPS_RTS && (req->nxt != req->tail || sq_fetch(qp));
+}
+
+/* In SQD: all that was begun is complete. */
+static void drained(struct skua_qp *qp)
+{
+	qp->draining = false;
+	if (qp->drained_wanted)
+		async_event(qp->dev, &qp->drained_event, SKUA_EVENT_SQ_DRAINED, qp->number, qp->handle);
+}
+
 bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
@@ -410,14 +429,15 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 			return false;
 		req->rnr_wait = false;
 	}
-	while (*budget > 0 && qp->state == SKUA_QPS_RTS &&
-	       (req->nxt != req->tail || sq_fetch(qp))) {
+	while (*budget > 0 && next_ready(qp)) {
 		if (!send_step(qp, sq_wqe(qp, req->nxt), budget))
 			break;
 		any = true;
 	}
 	if (any && req->ack_deadline == TIMER_NEVER)
 		start_ack_timer(qp);
+	if (qp->draining && req->una == req->nxt && !next_ready(qp))
+		drained(qp);
 	return any;
 }
 
@@ -618,8 +638,6 @@ static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
 
 void roce_req_rx(struct skua_qp *qp, const struct train *t)
 {
-	if (qp->state != SKUA_QPS_RTS)
-		return;
 	if (t->op == TRAIN_ACK)
 		rx_ack(qp, t);
 	else if (t->op == TRAIN_ATOMIC_RESP)

@@ -29,14 +29,20 @@ int roce_resp_start(struct skua_qp *qp)
 
 void roce_resp_free(struct skua_qp *qp)
 {
+	struct held_recv *held;
+
 	free(qp->resp.reads);
 	free(qp->resp.served);
-	qp->resp = (struct roce_resp){ 0 };
+	while ((held = STAILQ_FIRST(&qp->resp.held))) {
+		STAILQ_REMOVE_HEAD(&qp->resp.held, entry);
+		free(held);
+	}
 }
 
 void roce_resp_reset(struct skua_qp *qp)
 {
 	roce_resp_free(qp);
+	qp->resp = (struct roce_resp){ .held = STAILQ_HEAD_INITIALIZER(qp->resp.held) };
 }
 
 void roce_resp_stop(struct skua_qp *qp)
@@ -66,13 +72,52 @@ static void owe(struct skua_qp *qp, uint8_t syndrome, uint32_t psn)
 	qp_activate(qp);
 }
 
+bool roce_resp_holds(const struct skua_qp *qp)
+{
+	return !STAILQ_EMPTY(&qp->resp.held);
+}
+
+/* There are never more than the RQ has entries: none comes back to the host before its CQE. */
+static void hold(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ticket)
+{
+	struct held_recv *held = malloc(sizeof(*held));
+
+	if (!held) {
+		qp_fatal(qp);
+		return;
+	}
+	held->cqe = *cqe;
+	held->ticket = ticket;
+	STAILQ_INSERT_TAIL(&qp->resp.held, held, entry);
+	qp_activate(qp);
+}
+
+/* In order, as far as the trains are over. */
+static bool release_held(struct skua_qp *qp)
+{
+	struct held_recv *held;
+	bool any = false;
+
+	while ((held = STAILQ_FIRST(&qp->resp.held)) &&
+	       port_drained(qp->dev->port, held->ticket)) {
+		STAILQ_REMOVE_HEAD(&qp->resp.held, entry);
+		rq_complete(qp, &held->cqe);
+		free(held);
+		any = true;
+	}
+	return any;
+}
+
 static void complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
 {
 	struct roce_resp *resp = &qp->resp;
 
 	cqe->cookie = htole32(resp->recv.cookie);
 	resp->have_recv = false;
-	rq_complete(qp, cqe);
+	if (roce_resp_holds(qp))
+		hold(qp, cqe, 0);
+	else
+		rq_complete(qp, cqe);
 }
 
 static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
@@ -145,6 +190,23 @@ static bool get_recv(struct skua_qp *qp)
 	}
 }
 
+/*
+ * The region is invalid, but trains of any QP may still refer to it, and the CQE says that none
+ * does: false if it may be written now.
+ */
+static bool hold_invalidation(struct skua_qp *qp, struct skua_cqe *cqe)
+{
+	struct roce_resp *resp = &qp->resp;
+	uint64_t ticket = port_ticket(qp->dev->port);
+
+	if (port_drained(qp->dev->port, ticket))
+		return false;
+	cqe->cookie = htole32(resp->recv.cookie);
+	resp->have_recv = false;
+	hold(qp, cqe, ticket);
+	return true;
+}
+
 /* A message has come whole. */
 static void finish(struct skua_qp *qp, const struct train *t)
 {
@@ -169,6 +231,8 @@ static void finish(struct skua_qp *qp, const struct train *t)
 		cqe.inv_key = htole32(t->imm);
 		cqe.flags |= SKUA_CQE_WITH_INV;
 	}
+	if (t->op == TRAIN_SEND_INV && hold_invalidation(qp, &cqe))
+		return;
 	if (resp->have_recv)
 		complete_recv(qp, &cqe);
 }
@@ -664,7 +728,7 @@ static bool send_owed(struct skua_qp *qp)
 bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_resp *resp = &qp->resp;
-	bool any = false;
+	bool any = release_held(qp);
 
 	while (resp->reads_tail != resp->reads_head) {
 		struct read_job *job = &resp->reads[resp->reads_tail % READ_JOBS];
@@ -679,7 +743,8 @@ bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 
 bool roce_resp_pending(const struct skua_qp *qp)
 {
-	return qp->resp.ack_due || qp->resp.reads_tail != qp->resp.reads_head;
+	return qp->resp.ack_due || qp->resp.reads_tail != qp->resp.reads_head ||
+	       roce_resp_holds(qp);
 }
 
 void roce_resp_flush(struct skua_qp *qp)

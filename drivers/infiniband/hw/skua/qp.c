@@ -524,7 +524,10 @@ static int skua_ib_qp_attr_to_hw(struct skua_dev *dev, const struct ib_qp_attr *
 			hw_mask |= skua_ib_attrs[i].hw;
 		rest &= ~skua_ib_attrs[i].ib;
 	}
-	/* Alternate paths, drain events, rate limits and the like. */
+	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify)
+		hw_mask |= SKUA_QP_ATTR_SQD_EVENT;
+	rest &= ~IB_QP_EN_SQD_ASYNC_NOTIFY;
+	/* Alternate paths, rate limits and the like. */
 	if (rest)
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~SKUA_IB_QP_ACCESS)

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Taking memory away under traffic, one way after the other, on either side of the wire, with both
+ * devices on one engine and on two. Once the device says that it is done, not a byte of that
+ * memory is written, and none that is changed there is read. After a reset the device is good as
+ * new; the peer gets its error, and goes on with it.
+ */
+#include <time.h>
+
+#include "harness/harness.h"
+
+#define OLD	0x11	/* what all memory holds at first */
+#define CANARY	0x77	/* what the host of the victim stores when its memory is its own again */
+#define BYTES	100000u
+#define DEPTH	24
+#define QUARTER	(BUF_SIZE / 4)
+
+static void sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ 0, ms * 1000000 }, NULL);
+}
+
+/* A QP that gives up after some milliseconds. */
+static void impatient(struct world *w, struct node *n)
+{
+	struct skua_qp_attr attr = { .timeout = 8, .retry_cnt = 2 };
+	struct skua_cmd cmd = modify_cmd(n->qpn, SKUA_QP_ATTR_TIMEOUT | SKUA_QP_ATTR_RETRY_CNT, attr);
+
+	must(w, n, state_cmd(n->qpn, SKUA_QPS_SQD));
+	while (command(w, n, &cmd) != SKUA_CMD_OK)
+		;
+	must(w, n, state_cmd(n->qpn, SKUA_QPS_RTS));
+}
+
+/* WRITEs from the first quarter of a to the second of b, READs from the third of b to the fourth
+ * of a, and SENDs from the first of a to the fourth of b. */
+static void traffic(struct node *a, struct node *b, int n)
+{
+	for (int i = 0; i < n; i++) {
+		switch (i % 3) {
+		case 0:
+			post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, BYTES, b->buf + QUARTER, b->key, 0);
+			break;
+		case 1:
+			post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf + 3 * QUARTER, BYTES,
+			     b->buf + 2 * QUARTER, b->key, 0);
+			break;
+		default:
+			post_recv(b, b->buf + 3 * QUARTER, BYTES);
+			post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, BYTES, 0, 0, 0);
+		}
+	}
+}
+
+static void do_reset(void *n)
+{
+	skua_dev_reset(((struct node *)n)->dev);
+}
+
+static void bus_master_off(void *n)
+{
+	skua_dev_set_bus_master(((struct node *)n)->dev, false);
+}
+
+static void bus_master_on(void *n)
+{
+	skua_dev_set_bus_master(((struct node *)n)->dev, true);
+}
+
+static void unmap_all(void *n)
+{
+	skua_dev_mem_unmap_all(((struct node *)n)->dev);
+}
+
+static void map_again(void *arg)
+{
+	struct node *n = arg;
+
+	assert_int_equal(skua_dev_mem_map(n->dev, IOVA, MEM_SIZE, n->mem, true), 0);
+	assert_int_equal(skua_dev_mem_map(n->dev, EXTRA, EXTRA_SIZE, n->extra, true), 0);
+}
+
+/* The ways. */
+static void destroy_mr(struct world *w, struct node *n)
+{
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_MR, n->key));
+}
+
+static void destroy_qp(struct world *w, struct node *n)
+{
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, n->qpn));
+}
+
+static void reset_qp(struct world *w, struct node *n)
+{
+	must(w, n, state_cmd(n->qpn, SKUA_QPS_RESET));
+}
+
+static void register_reset(struct world *w, struct node *n)
+{
+	(void)w;
+	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
+	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY);
+}
+
+static void function_reset(struct world *w, struct node *n)
+{
+	(void)w;
+	on_engine(n, do_reset, n);
+}
+
+static void bus_mastering(struct world *w, struct node *n)
+{
+	(void)w;
+	on_engine(n, bus_master_off, n);
+}
+
+static void unmap(struct world *w, struct node *n)
+{
+	(void)w;
+	on_engine(n, unmap_all, n);
+}
+
+static const struct way {
+	const char *name;
+	void (*take)(struct world *w, struct node *n);
+	void (*give_back)(void *n);	/* before the reset that brings the device back */
+	bool everything;		/* rings too */
+} ways[] = {
+	{ "DESTROY_MR", destroy_mr, NULL, false },
+	{ "DESTROY_QP", destroy_qp, NULL, false },
+	{ "RESET of the QP", reset_qp, NULL, false },
+	{ "RESET", register_reset, NULL, true },
+	{ "FLR", function_reset, NULL, true },
+	{ "bus mastering", bus_mastering, bus_master_on, true },
+	{ "unmap", unmap, map_again, true },
+};
+
+static bool holds(const uint8_t *p, size_t len, uint8_t value)
+{
+	for (size_t i = 0; i < len; i++)
+		if (p[i] == value)
+			return true;
+	return false;
+}
+
+static bool all(const uint8_t *p, size_t len, uint8_t value)
+{
+	return p[0] == value && !memcmp(p, p + 1, len - 1);
+}
+
+/* Time enough for whatever is still on its way. */
+static void linger(struct world *w)
+{
+	if (w->threaded)
+		sleep_ms(2);
+	else
+		settle(w);
+}
+
+static void steps(struct world *w, int n)
+{
+	if (w->threaded)
+		for (volatile int i = 0; i < n * 1000; i++)
+			;
+	else
+		for (int i = 0; i < n; i++)
+			engine_step(w->engines[0]);
+}
+
+/* Both ends go to RTS once more, and their traffic is right. */
+static void they_go_on(struct world *w, struct node *victim, struct node *other)
+{
+	struct node *n[2] = { victim, other };
+
+	while (poll_cq(other))
+		;
+	reconnect(w, victim, other);
+	reconnect(w, other, victim);
+	while (poll_cq(other))
+		;
+	for (int i = 0; i < 2; i++) {
+		fill(n[i], BYTES, 7);
+		post(n[i], SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, n[i]->buf, BYTES, n[!i]->buf + QUARTER,
+		     n[!i]->key, 0);
+		expect(w, n[i], SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+		assert_memory_equal(at(n[!i], n[!i]->buf + QUARTER), at(n[i], n[i]->buf), BYTES);
+	}
+}
+
+static void take_away(const struct way *way, bool threaded, int victim_is, int round)
+{
+	struct world *w = world_create(threaded);
+	struct node *a = &w->n[0], *b = &w->n[1], *victim = &w->n[victim_is], *other = &w->n[!victim_is];
+	/* What the device may not touch: from the rings on, or the region alone. */
+	uint8_t *own;
+	size_t size;
+	int status = SKUA_CQE_SUCCESS;
+
+	memset(at(a, a->buf), OLD, BUF_SIZE);
+	memset(at(b, b->buf), OLD, BUF_SIZE);
+	impatient(w, a);
+	traffic(a, b, DEPTH);
+	steps(w, round);
+	way->take(w, victim);
+	own = way->everything ? victim->mem : at(victim, victim->buf);
+	size = way->everything ? MEM_SIZE : BUF_SIZE;
+	memset(own, CANARY, size);
+	linger(w);
+	if (!all(own, size, CANARY))
+		fail_msg("%s of %d, round %d: memory was written", way->name, victim_is, round);
+	/* The requester learns of it by an error, or by nothing where it is the victim. */
+	for (int i = 0; victim == b && i < DEPTH && status == SKUA_CQE_SUCCESS; i++) {
+		struct skua_cqe *cqe = threaded ? await_cqe(w, a) : poll_cq(a);
+
+		for (int j = 0; !cqe && j < 20; j++) {
+			pass(w, 4096 << 8);
+			cqe = poll_cq(a);
+		}
+		assert_non_null(cqe);
+		status = cqe->status;
+	}
+	if (status != SKUA_CQE_SUCCESS)
+		assert_true(status == SKUA_CQE_RETRY_EXC_ERR || status == SKUA_CQE_REM_ACCESS_ERR ||
+			    status == SKUA_CQE_REM_OP_ERR);
+	if (victim == a || way->everything) {
+		if (holds(at(other, other->buf), BUF_SIZE, CANARY))
+			fail_msg("%s of %d, round %d: memory was read", way->name, victim_is, round);
+	}
+	if (way->everything) {
+		if (way->give_back)
+			on_engine(victim, way->give_back, victim);
+		revive(w, victim);
+		they_go_on(w, victim, other);
+	}
+	world_destroy(w);
+}
+
+static void each_way(bool threaded, int rounds)
+{
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		for (int victim = 0; victim < 2; victim++)
+			for (int round = 0; round < rounds; round++)
+				take_away(&ways[i], threaded, victim, threaded ? round * 40 : round);
+}
+
+static void one_engine(void **state)
+{
+	(void)state;
+	each_way(false, 16);
+}
+
+static void two_engines(void **state)
+{
+	(void)state;
+	each_way(true, 6);
+}
+
+/* A region of type FAST that the QPs of @n use, for reading by peers. */
+static uint32_t fast_region(struct world *w, struct node *n)
+{
+	struct skua_cmd cmd = create_mr_cmd(n);
+
+	cmd.create_mr.type = SKUA_MR_FAST;
+	cmd.create_mr.length = htole64(BUF_SIZE);
+	cmd.create_mr.pages = list(n->buf, BUF_SIZE);
+	return must(w, n, cmd);
+}
+
+/*
+ * a READs from b; then b's region is invalidated, by b itself or by a SEND of a, on another QP.
+ * When b is told that, it changes the memory: a must not see it.
+ */
+static void invalidate(bool threaded, bool remote, int round)
+{
+	struct world *w = world_create(threaded);
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = b->key, fast = fast_region(w, b);
+	struct queues reader[2];
+	struct skua_cqe *cqe;
+
+	memset(at(b, b->buf), OLD, BUF_SIZE);
+	b->key = fast;
+	for (int i = 0; i < DEPTH; i++)
+		post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, BYTES * 2, b->buf, b->key, 0);
+	/* A second pair of QPs. */
+	reader[0] = new_queues(a);
+	reader[1] = new_queues(b);
+	a->qpn = must(w, a, create_qp_cmd(a));
+	b->qpn = must(w, b, create_qp_cmd(b));
+	reconnect(w, a, b);
+	reconnect(w, b, a);
+	b->key = key;
+	for (int i = 0; i < 4; i++)
+		post_recv(b, b->buf + 3 * QUARTER, 64);
+	steps(w, round);
+	if (remote) {
+		for (int i = 0; i < 4; i++)
+			post(a, i == 1 ? SKUA_WQE_SEND_INV : SKUA_WQE_SEND, 0, 0, 0, 0, 0, i == 1 ? fast : 0);
+		/* In order, the one that waits and those behind it. */
+		for (uint32_t i = 0; i < 2; i++) {
+			cqe = await_cqe(w, b);
+			assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+			assert_int_equal(le32toh(cqe->cookie), i);
+			assert_int_equal(!!(cqe->flags & SKUA_CQE_WITH_INV), i == 1);
+		}
+		assert_int_equal(le32toh(cqe->inv_key), fast);
+	} else {
+		post(b, SKUA_WQE_LOCAL_INV, SKUA_WQE_SIGNALED, 0, 0, 0, 0, fast);
+		expect(w, b, SKUA_CQE_LOCAL_INV, SKUA_CQE_SUCCESS);
+	}
+	memset(at(b, b->buf), CANARY, 3 * QUARTER);
+	linger(w);
+	for (uint32_t i = 2; remote && i < 4; i++)
+		assert_int_equal(le32toh(await_cqe(w, b)->cookie), i);
+	/* The rest of the READs was refused. */
+	for (int i = 0; i < DEPTH; i++) {
+		cqe = await_cqe(w, a);
+		if (cqe->status != SKUA_CQE_SUCCESS)
+			break;
+	}
+	assert_true(cqe->status == SKUA_CQE_SUCCESS || cqe->status == SKUA_CQE_REM_ACCESS_ERR);
+	if (holds(at(a, a->buf), QUARTER, CANARY))
+		fail_msg("round %d: invalid memory was read", round);
+	(void)reader;
+	world_destroy(w);
+}
+
+static void invalidated_by_itself(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 12; round++) {
+		invalidate(false, false, round);
+		invalidate(true, false, round * 20);
+	}
+}
+
+static void invalidated_by_the_peer(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 12; round++) {
+		invalidate(false, true, round);
+		invalidate(true, true, round * 20);
+	}
+}
+
+/* A QP that ends while the CQE of an invalidation waits: it comes, and then the flush. */
+static void the_error_of_a_qp_with_an_invalidation(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 10; round++) {
+		struct world *w = world_create(true);
+		struct node *a = &w->n[0], *b = &w->n[1];
+		uint32_t fast = fast_region(w, b), next = 0;
+
+		for (int i = 0; i < 8; i++)
+			post_recv(b, b->buf, 64);
+		for (int i = 0; i < 4; i++)
+			post(a, SKUA_WQE_READ, 0, a->buf, BYTES, b->buf, fast, 0);
+		post(a, SKUA_WQE_SEND_INV, 0, 0, 0, 0, 0, fast);
+		post(a, SKUA_WQE_SEND, 0, 0, 0, 0, 0, 0);
+		steps(w, round * 30);
+		must(w, b, state_cmd(b->qpn, SKUA_QPS_ERR));
+		while (next < 8)
+			assert_int_equal(le32toh(await_cqe(w, b)->cookie), next++);
+		world_destroy(w);
+	}
+}
+
+int main(void)
+{
+#define TEST(f, rules) { rules ": " #f, f, NULL, NULL, NULL }
+	const struct CMUnitTest tests[] = {
+		TEST(one_engine, "MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 INI-2"),
+		TEST(two_engines, "MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 SEC-8"),
+		TEST(invalidated_by_itself, "ORD-4 MEM-12 MR-5"),
+		TEST(invalidated_by_the_peer, "ORD-5 MEM-12 CQE-2"),
+		TEST(the_error_of_a_qp_with_an_invalidation, "ORD-5 ORD-7"),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
