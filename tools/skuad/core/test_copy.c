@@ -16,6 +16,7 @@
 #define ROUNDS 20000
 
 struct shared {
+	void (*copy)(uint8_t *dst, const uint8_t *src, size_t len);
 	uint8_t *dst;
 	size_t len;
 	unsigned int ready;		/* round that may be copied */
@@ -31,15 +32,21 @@ static void *copier(void *arg)
 		while (__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE) != round)
 			;
 		memset(src, (int)(round & 0xff), s->len);
-		copy_to_host(s->dst, src, s->len);
+		s->copy(s->dst, src, s->len);
 	}
 	return NULL;
 }
 
-static void last_byte_comes_last(size_t len, size_t misalign)
+static void entry(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	copy_entry(dst, src, len);
+}
+
+static void last_byte_comes_last(void (*copy)(uint8_t *, const uint8_t *, size_t), size_t len,
+				 size_t misalign)
 {
 	uint8_t *memory = aligned_alloc(64, 8192 + 64);
-	struct shared s = { memory + misalign, len, 0 };
+	struct shared s = { copy, memory + misalign, len, 0 };
 	pthread_t thread;
 
 	memset(memory, 0, 8192 + 64);
@@ -64,9 +71,17 @@ static void the_last_byte_is_seen_last(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
-		last_byte_comes_last(lens[i], 0);
-		last_byte_comes_last(lens[i], 3);
+		last_byte_comes_last(copy_to_host, lens[i], 0);
+		last_byte_comes_last(copy_to_host, lens[i], 3);
 	}
+}
+
+/* An entry is handed over by its last byte, in which its phase is. */
+static void entries_are_handed_over_whole(void **state)
+{
+	(void)state;
+	last_byte_comes_last(entry, 16, 0);
+	last_byte_comes_last(entry, 64, 0);
 }
 
 static void *flipper(void *arg)
@@ -84,7 +99,7 @@ static void *flipper(void *arg)
 static void aligned_words_are_never_torn(void **state)
 {
 	uint64_t memory[8] = { 0 };
-	struct shared s = { (uint8_t *)memory, sizeof(memory), 0 };
+	struct shared s = { NULL, (uint8_t *)memory, sizeof(memory), 0 };
 	pthread_t thread;
 
 	(void)state;
@@ -103,6 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "MEM-11: the_last_byte_is_seen_last", the_last_byte_is_seen_last, NULL, NULL, NULL },
+		{ "GEN-5: entries_are_handed_over_whole", entries_are_handed_over_whole, NULL, NULL, NULL },
 		{ "GEN-6 MEM-11: aligned_words_are_never_torn", aligned_words_are_never_torn, NULL, NULL, NULL },
 	};
 

@@ -450,12 +450,14 @@ static void other_frames_are_not_roce(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kind_is_as_scapy_builds_it),
+		{ "ROC-1 ROC-2 ROC-4 ROC-6: every_kind_is_as_scapy_builds_it",
+		  every_kind_is_as_scapy_builds_it, NULL, NULL, NULL },
 		cmocka_unit_test(every_vector_is_tried),
 		cmocka_unit_test(a_message_may_be_cut_into_trains_anywhere),
 		cmocka_unit_test(solicited_stands_only_in_the_last_packet_of_a_message),
 		cmocka_unit_test(largest_packet_fits),
-		cmocka_unit_test(icrc_holds_whatever_routers_change),
+		{ "ROC-5: icrc_holds_whatever_routers_change", icrc_holds_whatever_routers_change,
+		  NULL, NULL, NULL },
 		cmocka_unit_test(what_is_parsed_builds_the_same_packet),
 		cmocka_unit_test(atomics_are_parsed_as_they_are_built),
 		cmocka_unit_test(no_packet_cut_short_is_good),
