@@ -243,9 +243,24 @@ static void go_to_sleep(struct engine *engine)
 	__atomic_store_n(&engine->sleeping, false, __ATOMIC_SEQ_CST);
 }
 
+/* From here on, and until then, requests are this thread's. */
+static void set_running(struct engine *engine, bool on)
+{
+	bool done = false;
+
+	while (!done) {
+		serve_requests(engine);
+		pthread_mutex_lock(&engine->lock);
+		done = STAILQ_EMPTY(&engine->requests);
+		if (done)
+			engine->running = on;
+		pthread_mutex_unlock(&engine->lock);
+	}
+}
+
 void engine_run(struct engine *engine)
 {
-	__atomic_store_n(&engine->running, true, __ATOMIC_RELEASE);
+	set_running(engine, true);
 	while (!__atomic_load_n(&engine->stop, __ATOMIC_ACQUIRE)) {
 		bool any;
 
@@ -267,8 +282,7 @@ void engine_run(struct engine *engine)
 		else if (blocked(engine))
 			serve_fds(engine, BLOCKED_MS);
 	}
-	__atomic_store_n(&engine->running, false, __ATOMIC_RELEASE);
-	serve_requests(engine);
+	set_running(engine, false);
 }
 
 void engine_kick(struct engine *engine)
@@ -293,9 +307,10 @@ void engine_call(struct engine *engine, void (*fn)(void *arg), void *arg)
 	struct engine_request req = { .fn = fn, .arg = arg, .cond = PTHREAD_COND_INITIALIZER };
 
 	pthread_mutex_lock(&engine->lock);
-	if (!__atomic_load_n(&engine->running, __ATOMIC_ACQUIRE)) {
-		pthread_mutex_unlock(&engine->lock);
+	if (!engine->running) {
+		/* With the lock, so that it does not begin to run meanwhile. */
 		fn(arg);
+		pthread_mutex_unlock(&engine->lock);
 		return;
 	}
 	STAILQ_INSERT_TAIL(&engine->requests, &req, entry);

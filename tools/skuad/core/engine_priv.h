@@ -23,7 +23,8 @@ struct engine {
 	TAILQ_HEAD(, skua_dev) devices;
 	int epoll_fd, wake_fd;
 	struct engine_fd wake;
-	bool running, stop;		/* stop: atomic */
+	bool running;			/* by lock */
+	bool stop;			/* atomic */
 	bool sleeping;			/* atomic: wake me by wake_fd */
 	pthread_mutex_t lock;
 	STAILQ_HEAD(, engine_request) requests;	/* by lock */
