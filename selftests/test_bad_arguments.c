@@ -962,7 +962,7 @@ TEST_F(bad, destroy_what_is_in_use)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
-/* Mappings of a context's pages */
+/* DBP-5 SEC-1: mappings of a context's pages */
 
 TEST_F(bad, mmap)
 {

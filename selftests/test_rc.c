@@ -503,6 +503,7 @@ TEST_F(rc, a_qp_works_again_after_reset)
 	EACH_SIZE(IBV_WR_RDMA_READ);
 }
 
+/* QPS-9: posting is refused at once where the state does not allow it. */
 TEST_F(rc, no_sends_before_rts)
 {
 	struct side *a = &self->s[0];
@@ -516,6 +517,29 @@ TEST_F(rc, no_sends_before_rts)
 	ASSERT_EQ(0, qp_to_init(a->qp, 0));
 	ASSERT_EQ(EINVAL, post(a, &wr));
 	ASSERT_EQ(0, post_recv(a, 8, 0));
+}
+
+/* QPS-10 QPS-11: what is posted in SQD waits, and the queue is drained with an event. */
+TEST_F(rc, the_send_queue_is_drained)
+{
+	struct side *a = &self->s[0];
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+	struct ibv_async_event event;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = send_wr(&sge, a, &self->s[1], IBV_WR_RDMA_WRITE, 8);
+	struct ibv_wc wc;
+
+	ASSERT_EQ(0, ibv_modify_qp(a->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY));
+	ASSERT_EQ(0, ibv_get_async_event(a->context, &event));
+	ASSERT_EQ(IBV_EVENT_SQ_DRAINED, event.event_type);
+	ibv_ack_async_event(&event);
+	ASSERT_EQ(IBV_QPS_SQD, state_of(a->qp));
+	ASSERT_EQ(0, post(a, &wr));
+	ASSERT_EQ(0, ibv_poll_cq(a->cq, 1, &wc));
+	attr.qp_state = IBV_QPS_RTS;
+	ASSERT_EQ(0, ibv_modify_qp(a->qp, &attr, IBV_QP_STATE));
+	ASSERT_TRUE(side_wait(a, &wc, 5));
+	ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
 }
 
 static bool event_within(struct side *side, int milliseconds)

@@ -78,6 +78,7 @@ static void check_that_it_works(struct __test_metadata *_metadata, struct side s
 	ASSERT_EQ(0, memcmp(sides[0].mem, sides[1].mem, 64));
 }
 
+/* RST-6: whoever polls or waits is told, here and below. */
 TEST_F(removal, who_polls_gets_an_error)
 {
 	struct side *s = &self->sides[0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Litmus tests: the provider's inline functions in one thread against the device's side of
+ * DBR-3 DBR-6: litmus tests: the provider's inline functions in one thread against the device's side of
  * the rule in another, at the moment that matters: one goes to sleep while the other
  * publishes.
  *

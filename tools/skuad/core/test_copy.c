@@ -4,6 +4,7 @@
  * last byte is new, all before it are; and an aligned word is never seen in part.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -22,6 +23,15 @@ struct shared {
 	unsigned int ready;		/* round that may be copied */
 };
 
+/* Of a loop that waits for the other thread: it may need this core. */
+static void spin(void)
+{
+	static _Thread_local unsigned int spins;
+
+	if (++spins % 4096 == 0)
+		sched_yield();
+}
+
 /* Each round is one value all over. */
 static void *copier(void *arg)
 {
@@ -30,7 +40,7 @@ static void *copier(void *arg)
 
 	for (unsigned int round = 1; round <= ROUNDS; round++) {
 		while (__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE) != round)
-			;
+			spin();
 		memset(src, (int)(round & 0xff), s->len);
 		s->copy(s->dst, src, s->len);
 	}
@@ -56,7 +66,7 @@ static void last_byte_comes_last(void (*copy)(uint8_t *, const uint8_t *, size_t
 
 		__atomic_store_n(&s.ready, round, __ATOMIC_RELEASE);
 		while (__atomic_load_n(&s.dst[len - 1], __ATOMIC_ACQUIRE) != value)
-			;
+			spin();
 		for (size_t i = 0; i < len; i++)
 			if (__atomic_load_n(&s.dst[i], __ATOMIC_RELAXED) != value)
 				fail_msg("%zu bytes at %zu: byte %zu is old", len, misalign, i);

@@ -176,6 +176,28 @@ static void a_cqe_too_many_breaks_the_cq_and_its_qps(void **state)
 	assert_null(poll_eq(n));
 }
 
+/* Those in RESET have nothing to do with it, the others are moved whatever their state. */
+static void the_states_of_the_qps_of_a_broken_cq(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	uint32_t reset, init;
+
+	small_cq(w, n);
+	reset = must(w, n, create_qp_cmd(n));
+	init = must(w, n, create_qp_cmd(n));
+	must(w, n, init_cmd(init));
+	for (int i = 0; i < 3; i++)
+		post(n, SKUA_WQE_NOP, SKUA_WQE_SIGNALED, 0, 0, 0, 0, 0);
+	expect_event(w, n, SKUA_EVENT_CQ_ERR, n->cqn);
+	assert_int_equal(poll_aeq(n)->type, SKUA_EVENT_QP_FATAL);
+	assert_int_equal(poll_aeq(n)->type, SKUA_EVENT_QP_FATAL);
+	expect_no_event(w, n);
+	assert_int_equal(qp_state(w, n, n->qpn), SKUA_QPS_ERR);
+	assert_int_equal(qp_state(w, n, init), SKUA_QPS_ERR);
+	assert_int_equal(qp_state(w, n, reset), SKUA_QPS_RESET);
+}
+
 /* The event of a CQ in error carries its handle; CQEs of the QP's other CQ go on. */
 static void the_other_cq_of_a_qp_is_written(void **state)
 {
@@ -392,6 +414,7 @@ int main(void)
 		STEPPED(receives_are_retired_in_order, "CQE-6 RQE-2"),
 		STEPPED(a_cqe_too_many_breaks_the_cq_and_its_qps,
 			"CQ-2 CQ-3 CQ-4 ERR-9 ERR-10 ARM-6"),
+		STEPPED(the_states_of_the_qps_of_a_broken_cq, "ERR-9"),
 		STEPPED(the_other_cq_of_a_qp_is_written, "ERR-9"),
 		{ "ERR-9 MEM-5: a_ring_that_cannot_be_reached_breaks_the_cq",
 		  a_ring_that_cannot_be_reached_breaks_the_cq, NULL, NULL, NULL },

@@ -405,7 +405,7 @@ static void from_sqd_to_reset(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STEPPED(transitions_of_rc, "QPS-1 QPS-3"),
+		STEPPED(transitions_of_rc, "QPS-1 QPS-3 GRO-7"),
 		STEPPED(transitions_of_eth, "QPS-2 QPS-3"),
 		STEPPED(values, "QPS-4 GEN-2"),
 		{ "FEA-2: rights_of_a_feature_that_was_not_accepted",

@@ -466,6 +466,36 @@ static void registers_after_enable(void **state)
 	}
 }
 
+/* The port and the table of GIDs as a reset leaves them. */
+static void the_port_after_reset(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_cmd cmd = CMD(SKUA_CMD_QUERY_PORT), mac = port_cmd(SKUA_PORT_SET_MAC, 0);
+	struct skua_cmd rtr = rtr_cmd(n->qpn, &w->n[1], w->n[1].qpn);
+	struct skua_port_attr *attr;
+
+	cmd.hdr.port = 1;
+	memcpy(mac.set_port.mac, (uint8_t[6]){ 2, 7 }, 6);
+	must(w, n, mac);
+	memset(n->mem, 0, MEM_SIZE);
+	n->used = 0;
+	n->cmd_pi = 0;
+	bring_up(w, n);
+	attr = query(w, n, cmd, sizeof(*attr));
+	assert_int_equal(attr->flags, 0);
+	assert_int_equal(le32toh(attr->mtu), 1500);
+	assert_int_equal(attr->rx_qpn, 0);
+	assert_memory_equal(attr->mac, n->mac, 6);
+	assert_memory_equal(attr->perm_mac, n->mac, 6);
+	/* No GID is left: no QP can have a path. */
+	revive(w, n);
+	rtr.modify_qp.qpn = htole32(n->qpn);
+	must(w, n, init_cmd(n->qpn));
+	rtr.modify_qp.attr.av.sgid_index = 3;
+	assert_int_equal(command(w, n, &rtr), SKUA_CMD_BAD_PARAM);
+}
+
 static void without_any_feature(void **state)
 {
 	struct world *w = world_create_with(false, 0);
@@ -558,6 +588,7 @@ int main(void)
 		STEPPED(payload_is_read_until_it_completes, "MEM-9"),
 		STEPPED(counters, "STA-1 STA-3"),
 		STEPPED(registers_after_enable, "REG-5 REG-6 FEA-1 FEA-3 REG-2"),
+		STEPPED(the_port_after_reset, "PRT-3 GID-3 RST-1"),
 		OWN(without_any_feature, "FEA-2 FEA-4"),
 		STEPPED(numbers_that_cannot_be_guessed, "SEC-4 OBJ-1 OBJ-2 OBJ-3"),
 		OWN(numbers_of_the_specification, "GEN-8 GRO-4"),

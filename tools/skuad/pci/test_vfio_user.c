@@ -49,6 +49,7 @@ static void device_is_pci_with_reset(void **state)
 	close(c);
 }
 
+/* PCI-3: there are pages enough for all doorbells. */
 static void regions_have_their_sizes_and_none_is_mappable(void **state)
 {
 	static const uint64_t size[VFIO_PCI_NUM_REGIONS] = {
@@ -72,6 +73,7 @@ static void regions_have_their_sizes_and_none_is_mappable(void **state)
 	close(c);
 }
 
+/* PCI-2: as many vectors as the capability says. */
 static void only_msix_has_vectors(void **state)
 {
 	struct vfio_user_irq_info info;
@@ -136,6 +138,7 @@ static void bars_answer_sizing(void **state)
 	close(c);
 }
 
+/* PCI-1: these, and no others. */
 static void capabilities_are_pm_msix_and_express(void **state)
 {
 	int c = greeted(path0);

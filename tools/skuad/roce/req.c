@@ -570,13 +570,9 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
 	int err;
 
-	if (!wqe || t->psn != psn_add(wqe->psn, wqe->read_off / qp->pmtu)) {
-		STAT_INC(qp->dev, duplicates);
+	if (!wqe || t->psn != psn_add(wqe->psn, wqe->read_off / qp->pmtu))
 		return;
-	}
 	ack_up_to(qp, wqe->psn);
-	if (sq_wqe(qp, req->una) != wqe)
-		return;		/* trains of earlier ones are still referred to */
 	/* A peer that cuts them otherwise would give them other PSNs than we have set aside. */
 	if (wqe->opcode != SKUA_WQE_READ || t->npkts != packets_of(qp, bytes) ||
 	    bytes > wqe->length - wqe->read_off ||
@@ -609,13 +605,9 @@ static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
 	uint64_t value = htole64(t->swap_add);
 	int err;
 
-	if (!wqe || t->psn != wqe->psn) {
-		STAT_INC(qp->dev, duplicates);
+	if (!wqe || t->psn != wqe->psn)
 		return;
-	}
 	ack_up_to(qp, wqe->psn);
-	if (sq_wqe(qp, req->una) != wqe)
-		return;		/* trains of earlier ones are still referred to */
 	if (!is_atomic(wqe)) {
 		fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 		return;
