@@ -107,7 +107,7 @@ static int add_rules(scmp_filter_ctx filter, bool connects)
 		ret = connecting[i].domain < 0 ?
 		      seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 0) :
 		      seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 1,
-				       SCMP_CMP(0, SCMP_CMP_EQ, (scmp_datum_t)connecting[i].domain));
+				       SCMP_CMP(0, SCMP_CMP_EQ, (scmp_datum_t)connecting[i].domain, 0));
 	}
 	return ret;
 }
