@@ -314,6 +314,8 @@ bool port_rx_packet(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 /* What skuactl asks. */
 void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info)
 {
+	struct port_link_stats link = { 0 };
+
 	*info = (struct skua_dev_info){
 		.name = dev->name,
 		.link = dev->link_name,
@@ -330,6 +332,10 @@ void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info)
 		.mrs = dev->mrs.count,
 	};
 	memcpy(info->mac, dev->mac, sizeof(info->mac));
+	info->outside = port_link_stats(dev->port, &link);
+	info->link_peer = link.peer;
+	info->link_tx_lost = link.tx_lost;
+	info->link_rx_lost = link.rx_lost;
 }
 
 void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values)

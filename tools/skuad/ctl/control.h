@@ -23,6 +23,9 @@ struct skua_dev_info {
 	uint64_t features;	/* accepted */
 	uint8_t mac[6];
 	bool link_up;
+	bool outside;		/* the link leaves this process; then: */
+	bool link_peer;		/* there is somebody, as far as one can know */
+	uint64_t link_tx_lost, link_rx_lost;	/* frames, of all devices on the link */
 	uint32_t port_flags;	/* SKUA_PORT_F_* */
 	uint32_t mtu;
 	uint32_t eqs, pds, cqs, qps, mrs;	/* objects alive */

@@ -3,11 +3,15 @@
  * Packets that arrive at a QP from its peer, requests and responses, in any order and number,
  * while it works: whole trains of packets as a wire gives them, near the PSNs that are expected.
  *
- * Each is also written as bytes and as a block of a capture, which have to be well formed.
+ * Each is also written as bytes and as a block of a capture, which have to be well formed, and the
+ * bytes have to say the same again. Some arrive as bytes, as from a socket: whole, cut, or with bits
+ * changed, with the ICRC of before or with one that fits.
  */
 #include "fuzz/fuzz.h"
 #include "fuzz/traffic.h"
 #include "link/pcapng.h"
+#include "link/port.h"
+#include "roce/icrc.h"
 #include "roce/packet.h"
 
 #define TRAIN	NUM_TRAFFIC_VERBS
@@ -31,7 +35,11 @@ static void check_bytes(const struct train *t)
 
 	for (uint32_t i = 0; i < t->npkts; i++) {
 		uint32_t len = (uint32_t)roce_packet_build(p, t, i), block_len;
+		struct roce_packet pkt;
 
+		CHECK(roce_packet_open(&pkt, p, len));
+		CHECK(roce_packet_parse(&pkt) == ROCE_OK);
+		CHECK(pkt.train.psn == psn_add(t->psn, i) && pkt.train.dest_qpn == t->dest_qpn);
 		CHECK(len <= ROCE_MAX_PACKET && p[14] == 0x45);
 		CHECK((p[16] << 8 | p[17]) == (int)len - 14);
 		block_len = (uint32_t)pcapng_packet(block, true, i, len, len, i);
@@ -59,8 +67,35 @@ static bool is_single(enum train_op op)
 	return op == TRAIN_READ_REQ || op == TRAIN_ACK || op >= TRAIN_CMP_SWAP;
 }
 
+/* The same packets, one by one, after what @p says was done to them. */
+static void send_bytes(struct skua_dev *dev, const struct train *t, const struct step *p)
+{
+	uint8_t buf[ROCE_MAX_PACKET];
+	struct seglist frame;
+
+	for (uint32_t i = 0; i < t->npkts; i++) {
+		uint32_t len = (uint32_t)roce_packet_build(buf, t, i), icrc;
+
+		for (int flip = 20; flip < 29; flip += 3)
+			buf[(p->bytes[flip + 1] | p->bytes[flip + 2] << 8) % len] ^= p->bytes[flip];
+		if (p->a & 16) {
+			icrc = htole32(roce_icrc(buf + 14, len - 18));
+			memcpy(buf + len - 4, &icrc, 4);
+		}
+		if (p->bytes[29] < len - 14)
+			len -= p->bytes[29];
+		frame.n = 1;
+		frame.bytes = len;
+		/* Just as long as it is, so that nothing behind it is read. */
+		frame.seg[0] = (struct seg){ malloc(len), len };
+		memcpy(frame.seg[0].p, buf, len);
+		skua_dev_rx_frame(dev, &frame);
+		free(frame.seg[0].p);
+	}
+}
+
 /*
- * @a: to which side, and from whom; @b: kind; @c: its place, and PMTU; n[0]: distance from the PSN
+ * @a: to which side, and from whom, and as bytes; @b: kind; @c: its place, and PMTU; n[0]: distance from the PSN
  * that is expected; n[1]: bytes; n[2]: key; v: address, operands; bytes: syndrome, immediate, MSN.
  */
 static void send_train(struct traffic *t, const struct step *p)
@@ -98,8 +133,12 @@ static void send_train(struct traffic *t, const struct step *p)
 		tr.payload = &segs;
 	memcpy(path.sgid, (p->a & 2 ? s : peer)->n->gid, 16);
 	memcpy(path.dgid, s->n->gid, 16);
+	memcpy(path.dmac, s->n->mac, 6);
 	check_bytes(&tr);
-	skua_dev_rx_train(s->n->dev, &tr);
+	if (p->a & 8)
+		send_bytes(s->n->dev, &tr, p);
+	else
+		skua_dev_rx_train(s->n->dev, &tr);
 	if (!(p->a & 4))
 		work(t);
 }
@@ -153,6 +192,11 @@ static void fuzz_seeds(void)
 		  PACKET(TRAIN_ACK, .bytes = { AETH_NAK_SEQ }),
 		  PACKET(TRAIN_ACK, .bytes = { AETH_RNR | 3 }), { .verb = PASS, .n[0] = 5000 },
 		  PACKET(TRAIN_ACK, .n[0] = 1, .bytes = { AETH_NAK_ACCESS }));
+	FUZZ_SEED("bytes", CONFIG(), ALONE, RQE(0, ALL), PACKET(TRAIN_SEND, .a = 8, .n[1] = 3000),
+		  PACKET(TRAIN_WRITE, .a = 8, .n[1] = 5000), PACKET(TRAIN_ACK, .a = 8),
+		  PACKET(TRAIN_READ_REQ, .a = 24, .bytes = { [9] = 8, [20] = 1, [21] = 50 }),
+		  PACKET(TRAIN_SEND, .a = 24, .n[1] = 64, .bytes = { [20] = 255, [21] = 43 }),
+		  PACKET(TRAIN_WRITE, .a = 8, .n[1] = 9, .bytes = { [29] = 20 }));
 	FUZZ_SEED("mtus", CONFIG(.b = 2, .c = 3), WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = WORK },
 		  WQE(SKUA_WQE_WRITE, 1, 1, ALL), { .verb = WORK },
 		  PACKET(TRAIN_WRITE, .c = 0x40, .n[1] = 600), { .verb = POLL, .n[0] = 9 });

@@ -100,19 +100,22 @@ static void dgram_flush(struct uplink *up)
 	unsigned int n;
 	int sent;
 
-	set_blocked(d, false);
 	while ((n = gather(d, msgs, iov))) {
 		sent = sendmmsg(tx_fd(d)->fd, msgs, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (sent > 0) {
+		if (sent > 0)
 			take_off(d, (unsigned int)sent);
-		} else if (errno == EAGAIN) {
+		/* Some went, then no more: if there was another reason than room, the next try tells. */
+		if ((sent > 0 && sent < (int)n) || (sent < 0 && errno == EAGAIN)) {
 			set_blocked(d, true);
 			return;
-		} else if (d->tx.fd >= 0 && errno != EMSGSIZE && errno != ENOBUFS && errno != EINTR) {
+		}
+		if (sent > 0)
+			continue;
+		if (d->tx.fd >= 0 && errno != EMSGSIZE && errno != ENOBUFS && errno != EINTR) {
 			/* ENOTCONN, ECONNREFUSED: not there any more, or not yet. */
 			if (tried || !find_peer(d)) {
 				uplink_drop_tx(up);
-				return;
+				break;
 			}
 			tried = true;
 		} else if (errno != EINTR) {
@@ -121,6 +124,7 @@ static void dgram_flush(struct uplink *up)
 			take_off(d, 1);
 		}
 	}
+	set_blocked(d, false);
 }
 
 static bool same_host(const struct link_addr *a, const struct sockaddr_storage *from)

@@ -64,6 +64,14 @@ enum port_result port_send_frame(struct link_port *port, const struct seglist *f
  * if anything was taken. */
 bool port_receive(struct link_port *port);
 
+/* What became of frames on the link that leaves this process; of all devices on it. False: it does
+ * not leave. */
+struct port_link_stats {
+	bool peer;			/* there is somebody, as far as one can know */
+	uint64_t tx_lost, rx_lost;	/* frames: nobody there, too long, not taken; not understood */
+};
+bool port_link_stats(const struct link_port *port, struct port_link_stats *stats);
+
 /* Nothing can be sent until the engine hears so: whoever is busy need not try meanwhile. */
 bool port_is_blocked(const struct link_port *port);
 

@@ -643,6 +643,16 @@ void uplink_received(struct uplink *up, uint8_t *bytes, uint32_t len)
 		deliver_frame(to.port, &frame);
 }
 
+bool port_link_stats(const struct link_port *port, struct port_link_stats *stats)
+{
+	const struct uplink *up = port->wire->uplink;
+
+	if (!up)
+		return false;
+	*stats = (struct port_link_stats){ up->carrier, up->stats.tx_lost, up->stats.rx_lost };
+	return true;
+}
+
 bool port_is_blocked(const struct link_port *port)
 {
 	return port->wire->uplink && port->wire->uplink->blocked;
