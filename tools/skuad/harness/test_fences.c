@@ -344,6 +344,95 @@ static void invalidated_by_the_peer(void **state)
 	}
 }
 
+/*
+ * The same with nothing left to chance: a's engine sleeps while a READ response of b lies in the ring
+ * to it, which refers to b's memory. b's command has to wait for it.
+ */
+static int asleep;		/* atomic */
+
+static void nap(void *n)
+{
+	(void)n;
+	__atomic_store_n(&asleep, 1, __ATOMIC_SEQ_CST);
+	sleep_ms(40);
+}
+
+static void *let_nap(void *n)
+{
+	on_engine(n, nap, n);
+	return NULL;
+}
+
+struct arrival {
+	struct node *n, *peer;
+	struct train t;
+};
+
+static void let_arrive(void *arg)
+{
+	struct arrival *a = arg;
+
+	arrive_only(a->n, a->peer, a->t);
+}
+
+static void invalidate_by_send(struct world *w, struct node *b)
+{
+	struct arrival send = { b, &w->n[0], train_from(b, TRAIN_SEND_INV, FIRST_PSN + 59) };
+
+	send.t.imm = b->key;
+	post_recv(b, b->buf + 3 * QUARTER, 64);
+	on_engine(b, let_arrive, &send);
+	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+}
+
+static void invalidate_locally(struct world *w, struct node *b)
+{
+	post(b, SKUA_WQE_LOCAL_INV, SKUA_WQE_SIGNALED, 0, 0, 0, 0, b->key);
+	expect(w, b, SKUA_CQE_LOCAL_INV, SKUA_CQE_SUCCESS);
+}
+
+static void response_under_way(const char *name, void (*way)(struct world *w, struct node *n))
+{
+	struct world *w = world_create(true);
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct arrival read = { b, a, train_from(b, TRAIN_READ_REQ, FIRST_PSN) };
+	pthread_t thread;
+
+	memset(at(a, a->buf), OLD, BUF_SIZE);
+	memset(at(b, b->buf), OLD, BUF_SIZE);
+	b->key = fast_region(w, b);
+	/* a has asked; b did not hear it yet. */
+	must(w, b, port_cmd(SKUA_PORT_SET_FLAGS, 0));
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 60000, b->buf, b->key, 0);
+	sleep_ms(5);
+	must(w, b, port_cmd(SKUA_PORT_SET_FLAGS, SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE));
+	__atomic_store_n(&asleep, 0, __ATOMIC_SEQ_CST);
+	assert_int_equal(pthread_create(&thread, NULL, let_nap, a), 0);
+	while (!__atomic_load_n(&asleep, __ATOMIC_SEQ_CST))
+		;
+	read.t.rkey = b->key;
+	read.t.raddr = b->buf;
+	read.t.msg_len = 60000;
+	on_engine(b, let_arrive, &read);
+	sleep_ms(5);
+	way(w, b);
+	memset(at(b, b->buf), CANARY, BUF_SIZE);
+	pthread_join(thread, NULL);
+	assert_int_equal(await_cqe(w, a)->status, SKUA_CQE_SUCCESS);
+	if (holds(at(a, a->buf), 60000, CANARY))
+		fail_msg("%s: memory was read", name);
+	world_destroy(w);
+}
+
+static void a_response_that_is_under_way(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		response_under_way(ways[i].name, ways[i].take);
+	response_under_way("LOCAL_INV", invalidate_locally);
+	response_under_way("SEND with invalidate", invalidate_by_send);
+}
+
 /* A QP that ends while the CQE of an invalidation waits: it comes, and then the flush. */
 static void the_error_of_a_qp_with_an_invalidation(void **state)
 {
@@ -375,6 +464,7 @@ int main(void)
 		TEST(two_engines, "MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 SEC-8"),
 		TEST(invalidated_by_itself, "ORD-4 MEM-12 MR-5"),
 		TEST(invalidated_by_the_peer, "ORD-5 MEM-12 CQE-2"),
+		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 ORD-4 ORD-5 MR-5"),
 		TEST(the_error_of_a_qp_with_an_invalidation, "ORD-5 ORD-7"),
 	};
 
