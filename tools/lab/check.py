@@ -132,8 +132,8 @@ def _modules(series):
     return command
 
 
-def _guest(name, series, seconds, *words, rdma_core='stable', memory='2G', full=False):
-    options = ('--kernel', series, '--rdma-core', rdma_core, '--mem', memory)
+def _guest(name, series, seconds, *words, rdma_core='stable', more=(), full=False):
+    options = ('--kernel', series, '--rdma-core', rdma_core, *more)
     return Check(name, seconds + 60, SYSTEM, in_guest(name, seconds, *words, options=options),
                  [*products.stages(series, rdma_core), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full)
 
@@ -182,7 +182,8 @@ CHECKS = [
       for series in root.SERIES],
     Check('lab-guest', 300, SYSTEM, ['python3', paths.lab('test-guest')], products.stages('6.12')),
     _guest('guest-6.12', '6.12', 600, './run_selftests.sh'),
-    _guest('guest-limits', '6.12', 400, './run_selftests.sh', 'test_limits', 'test_pagelists', memory='5G'),
+    _guest('guest-limits', '6.12', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
+           more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
     _guest('pyverbs-6.12', '6.12', 600, './pyverbs/run'),
     _guest('guest-7.2', '7.2', 300, './run_selftests.sh', 'test_rc', 'test_device.sh'),
     _debug('guest-debug', 'test_verbs', 'test_rc', 'test_netdev.sh', 'test_device.sh', 'test_removal'),
