@@ -30,7 +30,7 @@ bench:
 
 # All that was built, but not what was fetched and not the root.
 clean:
-	rm -rf build/bench build/check build/images build/modules build/provider* build/rdma-core \
+	rm -rf build/bench build/check build/images build/modules build/provider* build/rdma-core* \
 		build/selftests build/skuad* build/traffic
 
 .PHONY: all run shell check check-full check-debug fuzz bench clean

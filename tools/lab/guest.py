@@ -24,6 +24,7 @@ APPEND = ('console=ttyS0 quiet panic=-1 oops=panic tsc=reliable no_timer_check m
           'random.trust_cpu=on rcupdate.rcu_expedited=1 rcupdate.rcu_cpu_stall_timeout=60 '
           'cryptomgr.notests net.ifnames=0 selinux=0 apparmor=0 audit=0 swiotlb=noforce')
 PORTS = ('ctl', 'out', 'err', 'kmsg')
+SKUAD_PORT = 'skuad'        # straight to skuad's control socket: skuactl's, in the guest
 
 
 class GuestEnded(Exception):
@@ -37,8 +38,8 @@ class Timeout(Exception):
 class Guest:
     """directory gets console.log, dmesg.log and qemu.log; kernel is a directory of make-kernel.sh."""
 
-    def __init__(self, directory, kernel, payload, cpus=2, memory='2G', nics=(), shares=(), binds=(),
-                 qemu=(), tty=False):
+    def __init__(self, directory, kernel, payload, cpus=2, memory='2G', nics=(), control=None, shares=(),
+                 binds=(), qemu=(), tty=False):
         self.directory = directory
         self.console = os.path.join(directory, 'console.log')
         self.dmesg = os.path.join(directory, 'dmesg.log')
@@ -62,6 +63,9 @@ class Guest:
         for port in PORTS:
             command += ['-chardev', 'socket,id=%s,fd=%d' % (port, theirs[port].fileno()),
                         '-device', 'virtserialport,chardev=%s,name=%s' % (port, port)]
+        if control:
+            command += ['-chardev', 'socket,id=%s,path=%s' % (SKUAD_PORT, control),
+                        '-device', 'virtserialport,chardev=%s,name=%s' % (SKUAD_PORT, SKUAD_PORT)]
         if tty:
             command += ['-chardev', 'stdio,id=tty,signal=off', '-device', 'virtconsole,chardev=tty,name=tty']
         for index, where in enumerate(shares):

@@ -73,6 +73,7 @@ class Scene:
             raise LabError('%s has no skua.ko for this kernel: build it with drivers/build-modules' % modules)
         if modules:
             self.payload.modules(modules)
+        self.payload.file(nic_list.SKUACTL, 'usr/bin/skuactl')
         self.payload.tree(products.provider(self.options.rdma_core))
 
     def start(self, deadline):
@@ -82,15 +83,15 @@ class Scene:
         if options.gdb:
             port = os.path.join(self.directory, 'gdb')
             qemu = ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % port, '-gdb', 'chardev:gdb', '-S']
-        sockets, binds = [], []
+        sockets, binds, control = [], [], None
         if self.nics:
             self.skuad = nic_list.Skuad(self.nics, self.directory)
             if options.capture:
                 self.skuad.capture()
-            sockets, binds = self.skuad.sockets, [self.skuad.place]
+            sockets, binds, control = self.skuad.sockets, [self.skuad.place], self.skuad.control
         self.guest = guest.Guest(self.directory, self.kernel, self.payload, cpus=options.cpus,
-                                 memory=options.memory, nics=sockets, shares=shares, binds=binds,
-                                 qemu=qemu, tty=options.tty)
+                                 memory=options.memory, nics=sockets, control=control, shares=shares,
+                                 binds=binds, qemu=qemu, tty=options.tty)
         self.guest.wait_ready(deadline)
         self._set_up(deadline)
 

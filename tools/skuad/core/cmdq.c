@@ -291,6 +291,8 @@ bool cmdq_run(struct skua_dev *dev)
 		if (!fetch(dev))
 			return false;
 		STAT_INC(dev, commands);
+		if (inject_takes_command(dev))
+			return true;
 		c = find(le16toh(q->cmd.hdr.opcode));
 		status = check(dev, &q->cmd, c);
 	} else {

@@ -85,7 +85,7 @@ void cq_free_all(struct skua_dev *dev)
 }
 
 /* Nothing can be written into it any more: its QPs are of no use. */
-static void cq_fail(struct skua_dev *dev, struct cq *cq)
+void cq_fail(struct skua_dev *dev, struct cq *cq)
 {
 	struct skua_qp *qp;
 	uint32_t i = 0;

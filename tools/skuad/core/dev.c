@@ -47,6 +47,7 @@ void skua_dev_reset(struct skua_dev *dev)
 	drain(dev);
 	free_objects(dev);
 	port_reset(dev);
+	inject_reset(dev);
 }
 
 struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_config *config,
@@ -299,6 +300,8 @@ void skua_dev_bar_write(struct skua_dev *dev, unsigned int bar, uint64_t offset,
 	uint64_t v64;
 	uint32_t v32;
 
+	if (dev->inject.gone)
+		return;
 	if (bar == SKUA_BAR_REGS && len == 4 && offset % 4 == 0) {
 		memcpy(&v32, data, 4);
 		reg_write(dev, offset, le32toh(v32));
@@ -315,7 +318,9 @@ void skua_dev_bar_read(struct skua_dev *dev, unsigned int bar, uint64_t offset, 
 {
 	uint32_t v32;
 
-	if (bar == SKUA_BAR_REGS && len == 4 && offset % 4 == 0) {
+	if (dev->inject.gone) {
+		memset(data, 0xff, len);
+	} else if (bar == SKUA_BAR_REGS && len == 4 && offset % 4 == 0) {
 		v32 = htole32(reg_read(dev, offset));
 		memcpy(data, &v32, 4);
 	} else if (bar == SKUA_BAR_DOORBELL) {

@@ -137,6 +137,15 @@ struct cmdq {
 	struct pages_load load;
 };
 
+/* Faults that were asked for. */
+#define INJECT_STRAYS	3
+
+struct inject {
+	uint32_t commands;		/* that will not be carried out */
+	bool gone;			/* as if pulled out */
+	struct async_event stray[INJECT_STRAYS];
+};
+
 struct device_stats {
 #define STATS_FIELD(name) uint64_t name;
 	SKUA_STATS(STATS_FIELD)
@@ -176,6 +185,7 @@ struct skua_dev {
 	TAILQ_HEAD(, skua_qp) err_qps;
 
 	struct device_stats stats;
+	struct inject inject;
 };
 
 /* Counters are written by one thread and read by others. */
@@ -255,7 +265,12 @@ void async_event_forget(struct skua_dev *dev, struct async_event *event);
 void async_event_retry(struct skua_dev *dev);
 void eq_free_all(struct skua_dev *dev);
 
+/* inject.c */
+bool inject_takes_command(struct skua_dev *dev);	/* true: the one just fetched vanishes */
+void inject_reset(struct skua_dev *dev);
+
 /* cq.c */
+void cq_fail(struct skua_dev *dev, struct cq *cq);
 void cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe);
 void cq_arm_doorbell(struct skua_dev *dev, uint32_t cqn, uint32_t db_page);
 void cq_free_all(struct skua_dev *dev);

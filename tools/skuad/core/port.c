@@ -322,6 +322,7 @@ void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info)
 		.link_up = port_is_up(dev->port),
 		.status = dev->status,
 		.health = dev->health,
+		.gone = dev->inject.gone,
 		.features = dev->accepted,
 		.port_flags = dev->port_flags,
 		.mtu = dev->mtu,

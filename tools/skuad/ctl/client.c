@@ -5,20 +5,84 @@
 #include "ctl/client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <json-c/json.h>
 
+#define PORT_TRIES	500
+#define PORT_WAIT_US	10000
+
+/* The descriptor goes with the first byte. */
+static ssize_t send_some(int fd, const char *text, size_t len, int pass_fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct iovec iov = { (void *)text, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (pass_fd >= 0) {
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.align), &pass_fd, sizeof(int));
+		msg.msg_control = control.buf;
+		msg.msg_controllen = sizeof(control.buf);
+	}
+	return sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+static bool send_all(struct ctl_client *c, const char *text, size_t len, int pass_fd)
+{
+	if (c->port && pass_fd >= 0) {
+		errno = EOPNOTSUPP;
+		return false;
+	}
+	while (len) {
+		ssize_t n = c->port ? write(c->fd, text, len) :
+			    send_some(c->fd, text, len, pass_fd);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		pass_fd = -1;
+		text += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* A port serves one at a time: others wait for a while. */
+static bool open_port(struct ctl_client *c, const char *path)
+{
+	for (int tries = 0; tries < PORT_TRIES; tries++) {
+		c->fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+		if (c->fd >= 0 || errno != EBUSY)
+			break;
+		usleep(PORT_WAIT_US);
+	}
+	c->port = true;
+	/* What the last user did not finish is no part of what comes now. */
+	return c->fd >= 0 && send_all(c, "\n", 1, -1);
+}
+
 bool ctl_client_connect(struct ctl_client *c, const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct stat st;
 	int err;
 
 	*c = (struct ctl_client){ .fd = -1 };
+	if (!stat(path, &st) && S_ISCHR(st.st_mode))
+		return open_port(c, path);
 	if (strlen(path) >= sizeof(addr.sun_path)) {
 		errno = ENAMETOOLONG;
 		return false;
@@ -43,44 +107,11 @@ void ctl_client_close(struct ctl_client *c)
 	*c = (struct ctl_client){ .fd = -1 };
 }
 
-/* The descriptor goes with the first byte. */
-static bool send_all(int fd, const char *text, size_t len, int pass_fd)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { 0 };
-
-	while (len) {
-		struct iovec iov = { (void *)text, len };
-		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-		ssize_t n;
-
-		if (pass_fd >= 0) {
-			control.align.cmsg_level = SOL_SOCKET;
-			control.align.cmsg_type = SCM_RIGHTS;
-			control.align.cmsg_len = CMSG_LEN(sizeof(int));
-			memcpy(CMSG_DATA(&control.align), &pass_fd, sizeof(int));
-			msg.msg_control = control.buf;
-			msg.msg_controllen = sizeof(control.buf);
-		}
-		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return false;
-		pass_fd = -1;
-		text += n;
-		len -= n;
-	}
-	return true;
-}
-
 bool ctl_client_send(struct ctl_client *c, struct json_object *request, int pass_fd)
 {
 	const char *text = json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN);
 
-	return send_all(c->fd, text, strlen(text), pass_fd) && send_all(c->fd, "\n", 1, -1);
+	return send_all(c, text, strlen(text), pass_fd) && send_all(c, "\n", 1, -1);
 }
 
 static bool read_more(struct ctl_client *c)
@@ -106,7 +137,7 @@ static bool read_more(struct ctl_client *c)
 	return n > 0;
 }
 
-struct json_object *ctl_client_receive(struct ctl_client *c)
+static struct json_object *receive_line(struct ctl_client *c)
 {
 	struct json_object *o;
 	size_t looked = 0, len;
@@ -127,5 +158,16 @@ struct json_object *ctl_client_receive(struct ctl_client *c)
 		errno = EBADMSG;
 		return NULL;
 	}
+	return o;
+}
+
+/* The rest of an answer may stand in a port, whose user was killed in the midst of it. */
+struct json_object *ctl_client_receive(struct ctl_client *c)
+{
+	struct json_object *o;
+
+	do {
+		o = receive_line(c);
+	} while (!o && c->port && errno == EBADMSG);
 	return o;
 }

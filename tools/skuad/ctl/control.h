@@ -26,6 +26,7 @@ struct skua_dev_info {
 	bool outside;		/* the link leaves this process; then: */
 	bool link_peer;		/* there is somebody, as far as one can know */
 	uint64_t link_tx_lost, link_rx_lost;	/* frames, of all devices on the link */
+	bool gone;		/* by injection */
 	uint32_t port_flags;	/* SKUA_PORT_F_* */
 	uint32_t mtu;
 	uint32_t eqs, pds, cqs, qps, mrs;	/* objects alive */
@@ -56,5 +57,23 @@ void skua_dev_set_link(struct skua_dev *dev, bool up);
 bool skua_dev_set_impair(struct skua_dev *dev, const struct impair_config *config);
 /* That, with counts; NULL: nothing. */
 const struct impair_config *skua_dev_get_impair(const struct skua_dev *dev);
+
+/* Faults that a test can ask for; "number" is the object's, or how many. */
+enum skua_fault {
+	SKUA_FAULT_NONE,		/* end those that last */
+	SKUA_FAULT_COMMAND_TIMEOUT,	/* the next @number commands vanish, resets or not */
+	SKUA_FAULT_FATAL,		/* as the manual has it, with health INJECTED */
+	SKUA_FAULT_GONE,		/* reads give all ones; until a function level reset */
+	SKUA_FAULT_CQ_ERROR,
+	SKUA_FAULT_QP_FATAL,
+	SKUA_FAULT_QP_REQUEST_ERROR,
+	SKUA_FAULT_QP_ACCESS_ERROR,
+	SKUA_FAULT_EQ_OVERFLOW,		/* more asynchronous events than there is room for */
+	SKUA_FAULT_STRAY_EVENTS,	/* of an unknown type, and of objects that are not there */
+};
+
+/* 0; -ENOENT: no object of that number; -ENXIO: the device is not enabled, or has no
+ * asynchronous EQ. */
+int skua_dev_inject(struct skua_dev *dev, enum skua_fault fault, uint32_t number);
 
 #endif /* SKUAD_CTL_CONTROL_H */

@@ -7,6 +7,7 @@
 #include "ctl/requests.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static void refuse(struct json_object *out, const char *fmt, ...)
 
 static void refuse(struct json_object *out, const char *fmt, ...)
 {
-	char text[200];
+	char text[300];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -89,8 +90,12 @@ static void get_info(void *arg)
 	skua_dev_get_info(c->dev, &c->info);
 }
 
-static const char *state_name(uint32_t status)
+static const char *state_name(const struct skua_dev_info *info)
 {
+	uint32_t status = info->status;
+
+	if (info->gone)
+		return "gone";
 	if (status & SKUA_STATUS_FATAL)
 		return "fatal";
 	if (status & SKUA_STATUS_ENABLED)
@@ -116,7 +121,7 @@ static struct json_object *device_object(const struct skua_dev_info *info, bool 
 	add_string(o, "mac", mac);
 	add_string(o, "link", info->link);
 	add_bool(o, "link_up", info->link_up);
-	add_string(o, "state", state_name(info->status));
+	add_string(o, "state", state_name(info));
 	add_string(o, "health", name_of(health, ARRAY_SIZE(health), info->health, number,
 					sizeof(number)));
 	add_number(o, "features", info->features);
@@ -291,6 +296,109 @@ static void do_link(struct request *r)
 	log_info(d->name, "link %s, by hand", c.up ? "up" : "down");
 }
 
+/* inject */
+
+/* What the number of a fault is. */
+enum fault_number { NUMBER_NONE, NUMBER_COUNT, NUMBER_QP, NUMBER_CQ };
+
+static const struct fault {
+	const char *name;
+	enum skua_fault fault;
+	enum fault_number number;
+} faults[] = {
+	{ "none",		SKUA_FAULT_NONE,		NUMBER_NONE },
+	{ "command-timeout",	SKUA_FAULT_COMMAND_TIMEOUT,	NUMBER_COUNT },
+	{ "fatal",		SKUA_FAULT_FATAL,		NUMBER_NONE },
+	{ "gone",		SKUA_FAULT_GONE,		NUMBER_NONE },
+	{ "cq-error",		SKUA_FAULT_CQ_ERROR,		NUMBER_CQ },
+	{ "qp-fatal",		SKUA_FAULT_QP_FATAL,		NUMBER_QP },
+	{ "qp-request-error",	SKUA_FAULT_QP_REQUEST_ERROR,	NUMBER_QP },
+	{ "qp-access-error",	SKUA_FAULT_QP_ACCESS_ERROR,	NUMBER_QP },
+	{ "eq-overflow",	SKUA_FAULT_EQ_OVERFLOW,		NUMBER_NONE },
+	{ "stray-events",	SKUA_FAULT_STRAY_EVENTS,	NUMBER_NONE },
+};
+
+struct inject_call {
+	struct skua_dev *dev;
+	enum skua_fault fault;
+	uint32_t number;
+	int result;
+};
+
+static void inject(void *arg)
+{
+	struct inject_call *c = arg;
+
+	c->result = skua_dev_inject(c->dev, c->fault, c->number);
+}
+
+static const struct fault *find_fault(struct request *r)
+{
+	struct json_object *name = NULL;
+	char all[200] = "";
+
+	if (json_object_object_get_ex(r->in, "fault", &name) &&
+	    !json_object_is_type(name, json_type_string))
+		name = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+		if (name && !strcmp(faults[i].name, json_object_get_string(name)))
+			return &faults[i];
+		strcat(strcat(all, i ? ", " : ""), faults[i].name);
+	}
+	if (name)
+		refuse(r->out, "no such fault: '%.40s'; there are %s", json_object_get_string(name),
+		       all);
+	else
+		refuse(r->out, "inject: 'fault' must be one of %s", all);
+	return NULL;
+}
+
+/* The number of the fault, which has to be there exactly if it means anything; one fault counts
+ * as one. */
+static bool find_number(struct request *r, const struct fault *f, uint32_t *number)
+{
+	struct json_object *v;
+
+	*number = 1;
+	if (!json_object_object_get_ex(r->in, "number", &v)) {
+		if (f->number <= NUMBER_COUNT)
+			return true;
+		refuse(r->out, "inject: %s needs the number of a %s", f->name,
+		       f->number == NUMBER_QP ? "QP" : "CQ");
+		return false;
+	}
+	if (f->number == NUMBER_NONE) {
+		refuse(r->out, "inject: %s takes no number", f->name);
+		return false;
+	}
+	if (!json_object_is_type(v, json_type_int) || json_object_get_int64(v) < 0 ||
+	    json_object_get_int64(v) > UINT32_MAX) {
+		refuse(r->out, "inject: 'number' must be an integer from 0 to 2^32 - 1");
+		return false;
+	}
+	*number = (uint32_t)json_object_get_int64(v);
+	return true;
+}
+
+static void do_inject(struct request *r)
+{
+	const struct ctl_device *d = &r->state->devices[r->first];
+	const struct fault *f = find_fault(r);
+	struct inject_call c = { .dev = d->dev };
+
+	if (!f || !find_number(r, f, &c.number))
+		return;
+	c.fault = f->fault;
+	engine_call(d->engine, inject, &c);
+	if (c.result == -ENOENT)
+		refuse(r->out, "%s has no %s %u", d->name, f->number == NUMBER_QP ? "QP" : "CQ",
+		       c.number);
+	else if (c.result)
+		refuse(r->out, "%s: %s needs a device that a driver has enabled", d->name, f->name);
+	else
+		log_info(d->name, "fault %s, by hand", f->name);
+}
+
 /* capture, capture-stop */
 
 struct capture_call {
@@ -382,15 +490,16 @@ enum device_member { DEVICE_NO, DEVICE_MAY, DEVICE_MUST };
 static const struct row {
 	const char *cmd;
 	enum device_member device;
-	const char *member;		/* besides "cmd" and "device" */
+	const char *members[2];		/* besides "cmd", "id" and "device" */
 	void (*run)(struct request *r);
 } rows[] = {
-	{ "devices",	  DEVICE_NO,   NULL, do_devices },
-	{ "qps",	  DEVICE_MAY,  NULL, do_qps },
-	{ "counters",	  DEVICE_MAY,  NULL, do_counters },
-	{ "link",	  DEVICE_MUST, "up", do_link },
-	{ "capture",	  DEVICE_MUST, NULL, do_capture },
-	{ "capture-stop", DEVICE_MUST, NULL, do_capture_stop },
+	{ "devices",	  DEVICE_NO,   { NULL }, do_devices },
+	{ "qps",	  DEVICE_MAY,  { NULL }, do_qps },
+	{ "counters",	  DEVICE_MAY,  { NULL }, do_counters },
+	{ "link",	  DEVICE_MUST, { "up" }, do_link },
+	{ "inject",	  DEVICE_MUST, { "fault", "number" }, do_inject },
+	{ "capture",	  DEVICE_MUST, { NULL }, do_capture },
+	{ "capture-stop", DEVICE_MUST, { NULL }, do_capture_stop },
 };
 
 static const struct row *find_row(struct request *r)
@@ -412,12 +521,24 @@ static const struct row *find_row(struct request *r)
 	return NULL;
 }
 
+static bool may_have(const struct row *row, const char *key)
+{
+	if (!strcmp(key, "cmd") || !strcmp(key, "id"))
+		return true;
+	if (!strcmp(key, "device"))
+		return row->device != DEVICE_NO;
+	for (size_t i = 0; i < ARRAY_SIZE(row->members); i++) {
+		if (row->members[i] && !strcmp(row->members[i], key))
+			return true;
+	}
+	return false;
+}
+
 static bool check_members(struct request *r, const struct row *row)
 {
 	json_object_object_foreach(r->in, key, value) {
 		(void)value;
-		if (strcmp(key, "cmd") && (strcmp(key, "device") || row->device == DEVICE_NO) &&
-		    (!row->member || strcmp(key, row->member))) {
+		if (!may_have(row, key)) {
 			refuse(r->out, "%s: unknown member '%.40s'", row->cmd, key);
 			return false;
 		}
@@ -486,6 +607,7 @@ struct json_object *ctl_request(struct ctl_state *state, const void *client, con
 				int len, int *fd)
 {
 	struct request r = { .state = state, .client = client, .fd = fd };
+	struct json_object *id;
 	const struct row *row;
 
 	r.out = json_object_new_object();
@@ -497,6 +619,8 @@ struct json_object *ctl_request(struct ctl_state *state, const void *client, con
 	r.in = parse(line, len, r.out);
 	if (!r.in)
 		return r.out;
+	if (json_object_object_get_ex(r.in, "id", &id))
+		json_object_object_add(r.out, "id", json_object_get(id));
 	row = find_row(&r);
 	if (row && check_members(&r, row) && find_device(&r, row))
 		row->run(&r);

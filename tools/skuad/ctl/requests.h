@@ -6,10 +6,13 @@
  *   {"cmd": "qps", "device": "skua0"}		without a device: of all
  *   {"cmd": "counters", "device": "skua0"}	without a device: of all
  *   {"cmd": "link", "device": "skua0", "up": false}
+ *   {"cmd": "inject", "device": "skua0", "fault": "qp-fatal", "number": 17}
+ *						faults[] says which there are, and what number is
  *   {"cmd": "capture", "device": "skua0"}	with a descriptor to write to
  *   {"cmd": "capture-stop", "device": "skua0"}
  *
- * Every answer has "ok"; if that is false, "error" says in one line why.
+ * Every answer has "ok"; if that is false, "error" says in one line why. What a request has as
+ * "id" its answer has, too.
  */
 #ifndef SKUAD_CTL_REQUESTS_H
 #define SKUAD_CTL_REQUESTS_H

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <json-c/json.h>
@@ -24,7 +25,7 @@
 #include "ctl/server.h"
 #include "ctl/table.h"
 
-#define MAX_ARGS	2	/* of a command */
+#define MAX_ARGS	3	/* of a command */
 #define USAGE		2
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -64,17 +65,38 @@ static struct json_object *receive(struct ctl_client *c, const struct options *o
 	die(1, "%s: %m", o->socket);
 }
 
+static bool answers(struct json_object *answer, int64_t id)
+{
+	struct json_object *v;
+
+	return json_object_object_get_ex(answer, "id", &v) && json_object_get_int64(v) == id;
+}
+
 /* An answer; what is not "ok" ends the program. */
 static struct json_object *ask(struct ctl_client *c, const struct options *o,
 			       struct json_object *request, int pass_fd)
 {
 	struct json_object *answer, *v;
-	char error[256];
+	struct timespec now;
+	char error[400];
+	int64_t id;
 
-	if (!ctl_client_send(c, request, pass_fd))
+	/* On a port, answers to whoever had it before may come first. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	id = now.tv_sec * 1000000000LL + now.tv_nsec;
+	json_object_object_add(request, "id", json_object_new_int64(id));
+	if (!ctl_client_send(c, request, pass_fd)) {
+		if (errno == EOPNOTSUPP)
+			die(1, "%s: in a guest, only the host can do this", o->socket);
 		die(1, "%s: %m", o->socket);
+	}
 	json_object_put(request);
 	answer = receive(c, o);
+	while (!answers(answer, id)) {
+		json_object_put(answer);
+		answer = receive(c, o);
+	}
+	json_object_object_del(answer, "id");
 	if (json_object_object_get_ex(answer, "ok", &v) && json_object_get_boolean(v))
 		return answer;
 	if (!json_object_object_get_ex(answer, "error", &v))
@@ -164,6 +186,27 @@ static int do_link(struct ctl_client *c, const struct options *o)
 		die(USAGE, "link %s: 'up' or 'down', not '%s'", o->arg[0], o->arg[1]);
 	request = request_for("link", o->arg[0]);
 	json_object_object_add(request, "up", json_object_new_boolean(up));
+	answer = ask(c, o, request, -1);
+	if (o->json)
+		print_json(stdout, answer);
+	json_object_put(answer);
+	return 0;
+}
+
+static int do_inject(struct ctl_client *c, const struct options *o)
+{
+	struct json_object *request = request_for("inject", o->arg[0]), *answer;
+	unsigned long number;
+	char *end;
+
+	json_object_object_add(request, "fault", json_object_new_string(o->arg[1]));
+	if (o->arg[2]) {
+		errno = 0;
+		number = strtoul(o->arg[2], &end, 0);
+		if (*o->arg[2] < '0' || *o->arg[2] > '9' || *end || errno)
+			die(USAGE, "inject: not a number: '%s'", o->arg[2]);
+		json_object_object_add(request, "number", json_object_new_int64(number));
+	}
 	answer = ask(c, o, request, -1);
 	if (o->json)
 		print_json(stdout, answer);
@@ -269,6 +312,7 @@ static const struct command {
 	{ "counters", " [DEVICE]", 0, 1, do_counters },
 	{ "capture", " DEVICE [-w FILE]", 1, 1, do_capture },
 	{ "link", " DEVICE up|down", 2, 2, do_link },
+	{ "inject", " DEVICE FAULT [NUMBER]", 2, 3, do_inject },
 };
 
 static const struct argp_option argp_options[] = {
@@ -287,7 +331,17 @@ static const char argp_doc[] =
 	"  qps [DEVICE]            queue pairs with states and PSNs\n"
 	"  counters [DEVICE]       counters, by the names of the programming manual\n"
 	"  capture DEVICE          packets as pcapng, until interrupted\n"
-	"  link DEVICE up|down     plug the wire in, or out\n\n"
+	"  link DEVICE up|down     plug the wire in, or out\n"
+	"  inject DEVICE FAULT [NUMBER]\n"
+	"      none                the faults that last are over\n"
+	"      command-timeout     the next command, or so many, is never answered\n"
+	"      fatal               the device is dead, and says so\n"
+	"      gone                it is dead, and reads as all ones\n"
+	"      cq-error            the CQ of this number is in error\n"
+	"      qp-fatal, qp-request-error, qp-access-error\n"
+	"                          the QP of this number goes to ERR with this event\n"
+	"      eq-overflow         more asynchronous events than the EQ has room for\n"
+	"      stray-events        of an unknown type, and of objects that are not there\n\n"
 	"  skuactl capture skua0 | tshark -r -";
 
 static error_t parse_option(int key, char *arg, struct argp_state *state);
@@ -335,7 +389,7 @@ static const struct command *find_command(const struct options *o)
 	const struct command *cmd = NULL;
 
 	if (!o->command)
-		die(USAGE, "no command: devices, qps, counters, capture or link (see --help)");
+		die(USAGE, "no command: devices, qps, counters, capture, link or inject (see --help)");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (!strcmp(commands[i].name, o->command))
 			cmd = &commands[i];

@@ -94,6 +94,22 @@ void skua_dev_set_link(struct skua_dev *dev, bool up)
 	dev->link_up = up;
 }
 
+/* The last one that was asked for. */
+static struct {
+	struct skua_dev *dev;
+	enum skua_fault fault;
+	uint32_t number;
+	int result;		/* to give */
+} injected;
+
+int skua_dev_inject(struct skua_dev *dev, enum skua_fault fault, uint32_t number)
+{
+	injected.dev = dev;
+	injected.fault = fault;
+	injected.number = number;
+	return injected.result;
+}
+
 static char dir[32], path[64];
 static struct ctl *ctl;
 static pthread_t server_thread;

@@ -214,6 +214,36 @@ static void the_link_goes_down_and_up(void **state)
 	ctl_client_close(&c);
 }
 
+#define INJECT	"{\"cmd\":\"inject\",\"device\":\"skua0\""
+
+static void a_fault_that_cannot_be_is_refused(void **state)
+{
+	struct ctl_client c = connected();
+
+	(void)state;
+	injected.result = -ENOENT;
+	assert_refused(ask(&c, INJECT ",\"fault\":\"qp-fatal\",\"number\":9}"), "skua0 has no QP 9");
+	injected.result = -ENXIO;
+	assert_refused(ask(&c, INJECT ",\"fault\":\"eq-overflow\"}"), "a driver has enabled");
+	injected.result = 0;
+	assert_ok(ask(&c, INJECT ",\"fault\":\"eq-overflow\"}"));
+	ctl_client_close(&c);
+}
+
+static void an_answer_has_the_id_of_its_request(void **state)
+{
+	struct ctl_client c = connected();
+	struct json_object *answer = ask(&c, "{\"cmd\":\"devices\",\"id\":\"x y\"}");
+
+	(void)state;
+	assert_string_equal(text(answer, "id"), "x y");
+	assert_ok(answer);
+	answer = ask(&c, "{\"cmd\":\"explode\",\"id\":12}");
+	assert_int_equal(number(answer, "id"), 12);
+	assert_refused(answer, "no such command");
+	ctl_client_close(&c);
+}
+
 static void bad_requests_are_refused_clearly(void **state)
 {
 	static const struct {
@@ -238,6 +268,14 @@ static void bad_requests_are_refused_clearly(void **state)
 		{ "{\"cmd\":\"link\",\"up\":true}\n", "'device' is missing" },
 		{ "{\"cmd\":\"link\",\"device\":\"skua0\"}\n", "must be true or false" },
 		{ "{\"cmd\":\"link\",\"device\":\"skua0\",\"up\":1}\n", "must be true or false" },
+		{ INJECT "}\n", "'fault' must be one of none, " },
+		{ INJECT ",\"fault\":7}\n", "'fault' must be one of none, " },
+		{ INJECT ",\"fault\":\"rust\"}\n", "no such fault: 'rust'; there are none, " },
+		{ INJECT ",\"fault\":\"gone\",\"number\":1}\n", "gone takes no number" },
+		{ INJECT ",\"fault\":\"cq-error\"}\n", "cq-error needs the number of a CQ" },
+		{ INJECT ",\"fault\":\"cq-error\",\"number\":-1}\n", "0 to 2^32 - 1" },
+		{ INJECT ",\"fault\":\"cq-error\",\"number\":4294967296}\n", "0 to 2^32 - 1" },
+		{ INJECT ",\"fault\":\"cq-error\",\"number\":\"1\"}\n", "0 to 2^32 - 1" },
 		{ "{\"cmd\":\"capture\",\"device\":\"skua0\"}\n", "no descriptor" },
 		{ "{\"cmd\":\"capture-stop\",\"device\":\"skua0\"}\n", "not being captured" },
 	};
@@ -463,6 +501,8 @@ int main(void)
 		served(an_answer_may_be_large),
 		served(counters_have_the_names_of_the_manual),
 		served(the_link_goes_down_and_up),
+		served(a_fault_that_cannot_be_is_refused),
+		served(an_answer_has_the_id_of_its_request),
 		served(bad_requests_are_refused_clearly),
 		served(requests_may_come_in_pieces_or_together),
 		served(a_request_without_end_ends_the_connection),

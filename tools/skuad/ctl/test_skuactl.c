@@ -10,10 +10,12 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 
 #include <json-c/json.h>
 
 #include "core/log.h"
+#include "ctl/client.h"
 
 static char program[512];
 static char output[65536];	/* of the last run */
@@ -113,6 +115,104 @@ static void link_plugs_the_wire(void **state)
 	assert_true(devs[0].link_up);
 }
 
+static void a_fault_may_have_a_number(void **state)
+{
+	(void)state;
+	assert_int_equal(run("inject skua1 qp-fatal 0x11"), 0);
+	assert_string_equal(output, "");
+	assert_ptr_equal(injected.dev, &devs[1]);
+	assert_int_equal(injected.fault, SKUA_FAULT_QP_FATAL);
+	assert_int_equal(injected.number, 0x11);
+	assert_int_equal(run("inject skua0 command-timeout"), 0);
+	assert_int_equal(injected.fault, SKUA_FAULT_COMMAND_TIMEOUT);
+	assert_int_equal(injected.number, 1);
+	assert_int_equal(run("inject skua0 gone --json"), 0);
+	assert_string_equal(output, "{\n  \"ok\": true\n}\n");
+}
+
+/* A guest's port, by a terminal: what goes in and out of it, goes out of and into a socket. */
+struct port {
+	int master;
+	struct ctl_client socket;
+	char name[64];
+	_Atomic bool stop;
+	pthread_t thread;
+};
+
+static void *carry(void *arg)
+{
+	struct port *port = arg;
+
+	while (!port->stop) {
+		struct pollfd pfd[2] = {
+			{ .fd = port->master, .events = POLLIN },
+			{ .fd = port->socket.fd, .events = POLLIN },
+		};
+		char buf[4096];
+
+		if (poll(pfd, 2, 20) <= 0)
+			continue;
+		for (int i = 0; i < 2; i++) {
+			ssize_t n = pfd[i].revents & POLLIN ? read(pfd[i].fd, buf, sizeof(buf)) : 0;
+
+			if (n > 0 && write(pfd[!i].fd, buf, n) != n)
+				abort();
+		}
+	}
+	return NULL;
+}
+
+static void port_open(struct port *port)
+{
+	static const char half[] = "{\"cmd\":\"dev";
+	static const char late[] = "true,\"id\":6}\n{\"ok\":true,\"id\":7}\n";
+	struct termios raw;
+	int slave;
+
+	*port = (struct port){ .master = posix_openpt(O_RDWR | O_NOCTTY) };
+	assert_true(port->master >= 0 && !grantpt(port->master) && !unlockpt(port->master));
+	assert_int_equal(ptsname_r(port->master, port->name, sizeof(port->name)), 0);
+	/* Stays open, so that the other end is there between two users, as a port's is. */
+	slave = open(port->name, O_RDWR | O_NOCTTY);
+	assert_int_equal(tcgetattr(slave, &raw), 0);
+	cfmakeraw(&raw);
+	assert_int_equal(tcsetattr(slave, TCSANOW, &raw), 0);
+	assert_true(ctl_client_connect(&port->socket, path));
+	/* What was left by those who were killed: half a request, the rest of an answer, and one. */
+	assert_int_equal(write(slave, half, strlen(half)), strlen(half));
+	assert_int_equal(write(port->master, late, strlen(late)), strlen(late));
+	assert_int_equal(pthread_create(&port->thread, NULL, carry, port), 0);
+}
+
+static void port_close(struct port *port)
+{
+	port->stop = true;
+	pthread_join(port->thread, NULL);
+	ctl_client_close(&port->socket);
+	close(port->master);
+}
+
+static void in_a_guest_the_socket_is_a_port(void **state)
+{
+	static struct port port;
+	char args[128];
+
+	(void)state;
+	port_open(&port);
+	for (int i = 0; i < 3; i++) {
+		snprintf(args, sizeof(args), "-s %s qps skua1 | tail -n 1 | tr -s ' '", port.name);
+		assert_int_equal(run(args), 0);
+		assert_string_equal(output, "skua1 8192 RC RTS 77 1024 10 9 8 1\n");
+	}
+	snprintf(args, sizeof(args), "-s %s inject skua0 fatal", port.name);
+	assert_int_equal(run(args), 0);
+	assert_int_equal(injected.fault, SKUA_FAULT_FATAL);
+	snprintf(args, sizeof(args), "-s %s capture skua0 -w /dev/null 2>&1", port.name);
+	assert_int_equal(run(args), 1);
+	assert_says("only the host can do this");
+	port_close(&port);
+}
+
 static void every_error_is_one_line_and_a_status(void **state)
 {
 	static const struct {
@@ -128,7 +228,11 @@ static void every_error_is_one_line_and_a_status(void **state)
 		{ "link skua0", 2, "usage: skuactl link DEVICE up|down" },
 		{ "link skua0 sideways", 2, "'up' or 'down', not 'sideways'" },
 		{ "-w x devices", 2, "-w is for capture only" },
-		{ "a b c d", 2, "too many arguments: 'd'" },
+		{ "a b c d e", 2, "too many arguments: 'e'" },
+		{ "inject skua0", 2, "usage: skuactl inject DEVICE FAULT [NUMBER]" },
+		{ "inject skua0 qp-fatal x", 2, "not a number: 'x'" },
+		{ "inject skua0 explode", 1, "no such fault: 'explode'; there are none, command-" },
+		{ "inject skua0 qp-fatal", 1, "qp-fatal needs the number of a QP" },
 		{ "qps skua7", 1, "no such device: 'skua7'" },
 		{ "capture skua7 -w /dev/null", 1, "no such device: 'skua7'" },
 		{ "capture skua0 -w /nowhere/x", 1, "/nowhere/x: No such file" },
@@ -231,6 +335,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(counters_are_a_table_with_a_column_for_each_device),
 		cmocka_unit_test(json_is_for_scripts),
 		cmocka_unit_test(link_plugs_the_wire),
+		cmocka_unit_test(a_fault_may_have_a_number),
+		cmocka_unit_test(in_a_guest_the_socket_is_a_port),
 		cmocka_unit_test(every_error_is_one_line_and_a_status),
 		cmocka_unit_test(help_is_help),
 		cmocka_unit_test(a_capture_ends_when_interrupted),
