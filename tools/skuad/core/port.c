@@ -6,7 +6,6 @@
 
 #include "core/frame.h"
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "roce/packet.h"
 
 int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -309,89 +308,4 @@ bool port_rx_packet(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 		hand_over(qp, &pkt.train);
 	}
 	return true;
-}
-
-/* What skuactl asks. */
-void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info)
-{
-	struct port_link_stats link = { 0 };
-
-	*info = (struct skua_dev_info){
-		.name = dev->name,
-		.link = dev->link_name,
-		.link_up = port_is_up(dev->port),
-		.status = dev->status,
-		.health = dev->health,
-		.gone = dev->inject.gone,
-		.features = dev->accepted,
-		.port_flags = dev->port_flags,
-		.mtu = dev->mtu,
-		.eqs = dev->eqs.count,
-		.pds = dev->pds.count,
-		.cqs = dev->cqs.count,
-		.qps = dev->qps.count,
-		.mrs = dev->mrs.count,
-	};
-	memcpy(info->mac, dev->mac, sizeof(info->mac));
-	info->outside = port_link_stats(dev->port, &link);
-	info->link_peer = link.peer;
-	info->link_tx_lost = link.tx_lost;
-	info->link_rx_lost = link.rx_lost;
-}
-
-void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values)
-{
-#define STATS_GET(name) *values++ = __atomic_load_n(&dev->stats.name, __ATOMIC_RELAXED);
-	SKUA_STATS(STATS_GET)
-#undef STATS_GET
-}
-
-void skua_dev_for_each_qp(const struct skua_dev *dev,
-			  void (*fn)(const struct skua_qp_info *qp, void *arg), void *arg)
-{
-	const struct skua_qp *qp;
-	uint32_t i = 0;
-
-	while ((qp = numtab_next(&dev->qps, &i))) {
-		struct skua_qp_info info = {
-			.qpn = qp->number,
-			.dest_qpn = qp->dest_qpn,
-			.type = qp->type,
-			.state = qp->state,
-			.sq_psn = qp->req.psn,
-			.una_psn = qp->req.una_psn,
-			.rq_psn = qp->resp.epsn,
-			.retries = qp->req.retries,
-			.path_mtu = qp->pmtu,
-		};
-
-		fn(&info, arg);
-	}
-}
-
-struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap)
-{
-	return port_set_capture(dev->port, cap);
-}
-
-bool skua_dev_set_impair(struct skua_dev *dev, const struct impair_config *config)
-{
-	return port_set_impair(dev->port, config);
-}
-
-const struct impair_config *skua_dev_get_impair(const struct skua_dev *dev)
-{
-	return port_impair(dev->port);
-}
-
-void skua_dev_set_link(struct skua_dev *dev, bool up)
-{
-	if (port_is_up(dev->port) == up)
-		return;
-	port_set_up(dev->port, up);
-	if (!dev_running(dev))
-		return;
-	/* One event of the port is enough: the host asks how the port is now. */
-	async_event(dev, &dev->port_event, up ? SKUA_EVENT_PORT_UP : SKUA_EVENT_PORT_DOWN, 1, 0);
-	dev->port_event.type = up ? SKUA_EVENT_PORT_UP : SKUA_EVENT_PORT_DOWN;
 }

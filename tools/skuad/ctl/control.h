@@ -41,15 +41,39 @@ struct skua_qp_info {
 	uint32_t una_psn;	/* oldest not acknowledged */
 	uint32_t rq_psn;	/* next expected */
 	uint32_t retries;	/* of the oldest request, so far */
+	uint32_t rnr_retries;
+	uint32_t waiting;	/* send WQEs taken and not completed */
 	uint32_t path_mtu;	/* bytes */
+	uint32_t pdn, scqn, rcqn;
+};
+
+struct skua_cq_info {
+	uint32_t cqn, eqn;
+	uint32_t size;		/* CQEs */
+	uint32_t pi;		/* CQEs written */
+	uint32_t ci;		/* and consumed, as far as the device has looked */
+	uint32_t queues;	/* of QPs that complete into it */
+	bool error;
+};
+
+struct skua_mr_info {
+	uint32_t key, pdn;
+	uint8_t type;		/* enum skua_mr_type */
+	bool valid;		/* not invalidated */
+	uint32_t access;	/* SKUA_ACCESS_* */
+	uint64_t iova, length;
+	uint32_t pages;
+	uint64_t page_size;
 };
 
 void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info);
 /* Counters, in host byte order, by the names and the order of SKUA_STATS. */
 void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values);
-/* Calls @fn for each QP. */
-void skua_dev_for_each_qp(const struct skua_dev *dev,
-			  void (*fn)(const struct skua_qp_info *qp, void *arg), void *arg);
+/* Calls @fn for each object of a kind, with a struct skua_{qp,cq,mr}_info. */
+typedef void skua_info_fn(const void *info, void *arg);
+void skua_dev_for_each_qp(const struct skua_dev *dev, skua_info_fn *fn, void *arg);
+void skua_dev_for_each_cq(const struct skua_dev *dev, skua_info_fn *fn, void *arg);
+void skua_dev_for_each_mr(const struct skua_dev *dev, skua_info_fn *fn, void *arg);
 /* Sets the capture of the device's port, or ends it with NULL; returns the earlier one. */
 struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap);
 void skua_dev_set_link(struct skua_dev *dev, bool up);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <json-c/json.h>
 
@@ -152,82 +153,160 @@ static void do_devices(struct request *r)
 	json_object_object_add(r->out, "devices", list);
 }
 
-/* qps */
+/* qps, cqs, mrs */
 
-struct qps_call {
+/* One kind of object: copied on the engine's thread, told here. */
+struct kind {
+	const char *name;	/* of the list in the answer */
+	size_t size;		/* of its struct skua_*_info */
+	void (*for_each)(const struct skua_dev *dev, skua_info_fn *fn, void *arg);
+	void (*tell)(struct json_object *o, const void *info);
+};
+
+struct list_call {
+	const struct kind *kind;
 	struct skua_dev *dev;
-	struct skua_qp_info *qp;
+	char *info;
 	size_t n, room;
 	bool failed;
 };
 
-static void add_qp(const struct skua_qp_info *qp, void *arg)
+static void add_info(const void *info, void *arg)
 {
-	struct qps_call *c = arg;
+	struct list_call *c = arg;
 
 	if (c->n == c->room) {
 		size_t room = c->room ? 2 * c->room : 64;
-		void *p = realloc(c->qp, room * sizeof(*c->qp));
+		void *p = realloc(c->info, room * c->kind->size);
 
 		if (!p) {
 			c->failed = true;
 			return;
 		}
-		c->qp = p;
+		c->info = p;
 		c->room = room;
 	}
-	c->qp[c->n++] = *qp;
+	memcpy(c->info + c->n++ * c->kind->size, info, c->kind->size);
 }
 
-static void get_qps(void *arg)
+static void get_list(void *arg)
 {
-	struct qps_call *c = arg;
+	struct list_call *c = arg;
 
-	skua_dev_for_each_qp(c->dev, add_qp, c);
+	c->kind->for_each(c->dev, add_info, c);
 }
 
-static struct json_object *qp_object(const char *device, const struct skua_qp_info *qp)
-{
-	static const char *const types[] = { [SKUA_QPT_RC] = "RC", [SKUA_QPT_ETH] = "ETH" };
-	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
-	struct json_object *o = json_object_new_object();
-	char number[12];
-
-	add_string(o, "device", device);
-	add_number(o, "qpn", qp->qpn);
-	add_string(o, "type", name_of(types, ARRAY_SIZE(types), qp->type, number, sizeof(number)));
-	add_string(o, "state",
-		   name_of(states, ARRAY_SIZE(states), qp->state, number, sizeof(number)));
-	if (qp->type == SKUA_QPT_ETH)
-		return o;
-	add_number(o, "dest_qpn", qp->dest_qpn);
-	add_number(o, "sq_psn", qp->sq_psn);
-	add_number(o, "una_psn", qp->una_psn);
-	add_number(o, "rq_psn", qp->rq_psn);
-	add_number(o, "retries", qp->retries);
-	add_number(o, "path_mtu", qp->path_mtu);
-	return o;
-}
-
-static void do_qps(struct request *r)
+static void do_list(struct request *r, const struct kind *kind)
 {
 	struct json_object *list = json_object_new_array();
 	bool failed = false;
 
 	for (unsigned int i = r->first; i < r->last; i++) {
 		const struct ctl_device *d = &r->state->devices[i];
-		struct qps_call c = { .dev = d->dev };
+		struct list_call c = { .kind = kind, .dev = d->dev };
 
-		engine_call(d->engine, get_qps, &c);
-		for (size_t q = 0; q < c.n; q++)
-			json_object_array_add(list, qp_object(d->name, &c.qp[q]));
+		engine_call(d->engine, get_list, &c);
+		for (size_t k = 0; k < c.n; k++) {
+			struct json_object *o = json_object_new_object();
+
+			add_string(o, "device", d->name);
+			kind->tell(o, c.info + k * kind->size);
+			json_object_array_add(list, o);
+		}
 		failed |= c.failed;
-		free(c.qp);
+		free(c.info);
 	}
-	json_object_object_add(r->out, "qps", list);
+	json_object_object_add(r->out, kind->name, list);
 	if (failed)
 		refuse(r->out, "out of memory");
 }
+
+static void add_name(struct json_object *o, const char *key, const char *const *names, size_t n,
+		     unsigned int v)
+{
+	char number[12];
+
+	add_string(o, key, name_of(names, n, v, number, sizeof(number)));
+}
+
+static void tell_qp(struct json_object *o, const void *info)
+{
+	static const char *const types[] = { [SKUA_QPT_RC] = "RC", [SKUA_QPT_ETH] = "ETH" };
+	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+	const struct skua_qp_info *qp = info;
+
+	add_number(o, "qpn", qp->qpn);
+	add_name(o, "type", types, ARRAY_SIZE(types), qp->type);
+	add_name(o, "state", states, ARRAY_SIZE(states), qp->state);
+	add_number(o, "pdn", qp->pdn);
+	add_number(o, "scqn", qp->scqn);
+	add_number(o, "rcqn", qp->rcqn);
+	if (qp->type == SKUA_QPT_ETH)
+		return;
+	add_number(o, "dest_qpn", qp->dest_qpn);
+	add_number(o, "sq_psn", qp->sq_psn);
+	add_number(o, "una_psn", qp->una_psn);
+	add_number(o, "rq_psn", qp->rq_psn);
+	add_number(o, "waiting", qp->waiting);
+	add_number(o, "retries", qp->retries);
+	add_number(o, "rnr_retries", qp->rnr_retries);
+	add_number(o, "path_mtu", qp->path_mtu);
+}
+
+static void tell_cq(struct json_object *o, const void *info)
+{
+	const struct skua_cq_info *cq = info;
+
+	add_number(o, "cqn", cq->cqn);
+	add_string(o, "state", cq->error ? "error" : "ok");
+	add_number(o, "eqn", cq->eqn);
+	add_number(o, "size", cq->size);
+	add_number(o, "pi", cq->pi);
+	add_number(o, "ci", cq->ci);
+	add_number(o, "queues", cq->queues);
+}
+
+static void tell_mr(struct json_object *o, const void *info)
+{
+	static const char *const types[] = {
+		[SKUA_MR_REGULAR] = "regular", [SKUA_MR_PHYS] = "phys", [SKUA_MR_FAST] = "fast",
+	};
+	const struct skua_mr_info *mr = info;
+	char rights[5];
+
+	/* As in "local write, remote write, remote read, atomic". */
+	snprintf(rights, sizeof(rights), "%c%c%c%c",
+		 mr->access & SKUA_ACCESS_LOCAL_WRITE ? 'l' : '-',
+		 mr->access & SKUA_ACCESS_REMOTE_WRITE ? 'w' : '-',
+		 mr->access & SKUA_ACCESS_REMOTE_READ ? 'r' : '-',
+		 mr->access & SKUA_ACCESS_REMOTE_ATOMIC ? 'a' : '-');
+	add_number(o, "key", mr->key);
+	add_name(o, "type", types, ARRAY_SIZE(types), mr->type);
+	add_bool(o, "valid", mr->valid);
+	add_number(o, "pdn", mr->pdn);
+	add_string(o, "access", rights);
+	if (mr->type == SKUA_MR_PHYS)
+		return;
+	add_number(o, "iova", mr->iova);
+	add_number(o, "length", mr->length);
+	add_number(o, "pages", mr->pages);
+	add_number(o, "page_size", mr->page_size);
+}
+
+#define DO_LIST(what)								\
+static void do_##what##s(struct request *r)					\
+{										\
+	static const struct kind kind = {					\
+		#what "s", sizeof(struct skua_##what##_info),			\
+		skua_dev_for_each_##what, tell_##what				\
+	};									\
+										\
+	do_list(r, &kind);							\
+}
+DO_LIST(qp)
+DO_LIST(cq)
+DO_LIST(mr)
+#undef DO_LIST
 
 /* counters */
 
@@ -252,6 +331,7 @@ static void get_stats(void *arg)
 static void do_counters(struct request *r)
 {
 	struct json_object *all = json_object_new_object();
+	struct timespec now;
 
 	for (unsigned int i = r->first; i < r->last; i++) {
 		const struct ctl_device *d = &r->state->devices[i];
@@ -264,6 +344,8 @@ static void do_counters(struct request *r)
 		json_object_object_add(all, d->name, o);
 	}
 	json_object_object_add(r->out, "counters", all);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	add_number(r->out, "time_ns", now.tv_sec * 1000000000ull + now.tv_nsec);
 }
 
 /* link */
@@ -495,6 +577,8 @@ static const struct row {
 } rows[] = {
 	{ "devices",	  DEVICE_NO,   { NULL }, do_devices },
 	{ "qps",	  DEVICE_MAY,  { NULL }, do_qps },
+	{ "cqs",	  DEVICE_MAY,  { NULL }, do_cqs },
+	{ "mrs",	  DEVICE_MAY,  { NULL }, do_mrs },
 	{ "counters",	  DEVICE_MAY,  { NULL }, do_counters },
 	{ "link",	  DEVICE_MUST, { "up" }, do_link },
 	{ "inject",	  DEVICE_MUST, { "fault", "number" }, do_inject },

@@ -4,7 +4,9 @@
  *
  *   {"cmd": "devices"}
  *   {"cmd": "qps", "device": "skua0"}		without a device: of all
- *   {"cmd": "counters", "device": "skua0"}	without a device: of all
+ *   {"cmd": "cqs", "device": "skua0"}		the same
+ *   {"cmd": "mrs", "device": "skua0"}		the same
+ *   {"cmd": "counters", "device": "skua0"}	the same; "time_ns" is when, by a clock that only runs
  *   {"cmd": "link", "device": "skua0", "up": false}
  *   {"cmd": "inject", "device": "skua0", "fault": "qp-fatal", "number": 17}
  *						faults[] says which there are, and what number is

@@ -8,6 +8,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,17 +23,20 @@
 #include <json-c/json.h>
 
 #include "ctl/client.h"
+#include "ctl/rates.h"
 #include "ctl/server.h"
 #include "ctl/table.h"
 
 #define MAX_ARGS	3	/* of a command */
 #define USAGE		2
+#define TOP_QPS		20	/* lines */
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 struct options {
 	const char *socket;
 	const char *file;		/* -w */
+	const char *interval, *rounds;	/* -i, -n */
 	bool json;
 	const char *command;
 	const char *arg[MAX_ARGS];
@@ -156,10 +160,37 @@ static int do_qps(struct ctl_client *c, const struct options *o)
 		{ "DEVICE", "device" }, { "QPN", "qpn" }, { "TYPE", "type" },
 		{ "STATE", "state" }, { "PEER", "dest_qpn" }, { "MTU", "path_mtu" },
 		{ "SQ-PSN", "sq_psn" }, { "UNACKED", "una_psn" }, { "RQ-PSN", "rq_psn" },
-		{ "RETRIES", "retries" },
+		{ "WAITING", "waiting" }, { "RETRIES", "retries" }, { "RNR", "rnr_retries" },
+		{ "PD", "pdn" }, { "SEND-CQ", "scqn" }, { "RECV-CQ", "rcqn" },
 	};
 
 	show(o, ask(c, o, request_for("qps", o->arg[0]), -1), "qps", columns,
+	     ARRAY_SIZE(columns));
+	return 0;
+}
+
+static int do_cqs(struct ctl_client *c, const struct options *o)
+{
+	static const struct column columns[] = {
+		{ "DEVICE", "device" }, { "CQN", "cqn" }, { "STATE", "state" }, { "EQ", "eqn" },
+		{ "SIZE", "size" }, { "WRITTEN", "pi" }, { "CONSUMED", "ci" },
+		{ "QUEUES", "queues" },
+	};
+
+	show(o, ask(c, o, request_for("cqs", o->arg[0]), -1), "cqs", columns,
+	     ARRAY_SIZE(columns));
+	return 0;
+}
+
+static int do_mrs(struct ctl_client *c, const struct options *o)
+{
+	static const struct column columns[] = {
+		{ "DEVICE", "device" }, { "KEY", "key" }, { "TYPE", "type" }, { "VALID", "valid" },
+		{ "PD", "pdn" }, { "ACCESS", "access" }, { "IOVA", "iova" },
+		{ "LENGTH", "length" }, { "PAGES", "pages" }, { "OF", "page_size" },
+	};
+
+	show(o, ask(c, o, request_for("mrs", o->arg[0]), -1), "mrs", columns,
 	     ARRAY_SIZE(columns));
 	return 0;
 }
@@ -174,6 +205,140 @@ static int do_counters(struct ctl_client *c, const struct options *o)
 	else if (json_object_object_get_ex(answer, "counters", &counters))
 		table_print_columns(stdout, counters);
 	json_object_put(answer);
+	return 0;
+}
+
+/* rates, top */
+
+static unsigned long parse_number(const char *text, const char *what)
+{
+	unsigned long number;
+	char *end;
+
+	errno = 0;
+	number = strtoul(text, &end, 0);
+	if (*text < '0' || *text > '9' || *end || errno)
+		die(USAGE, "%s: not a number: '%s'", what, text);
+	return number;
+}
+
+/* Seconds, perhaps with a fraction. */
+static struct timespec parse_interval(const struct options *o)
+{
+	double s = 1;
+	char *end;
+
+	if (o->interval) {
+		s = strtod(o->interval, &end);
+		if (end == o->interval || *end || !(s >= 0.001 && s <= 86400))
+			die(USAGE, "-i: from 0.001 to 86400 seconds, not '%s'", o->interval);
+	}
+	return (struct timespec){ (time_t)s, (long)((s - (double)(time_t)s) * 1e9) };
+}
+
+static struct json_object *after(struct ctl_client *c, const struct options *o,
+				 const char *request)
+{
+	struct timespec left = parse_interval(o);
+
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+	return ask(c, o, request_for(request, o->arg[0]), -1);
+}
+
+static int do_rates(struct ctl_client *c, const struct options *o)
+{
+	unsigned long rounds = o->rounds ? parse_number(o->rounds, "-n") : 1;
+	struct json_object *was = ask(c, o, request_for("counters", o->arg[0]), -1);
+
+	while (rounds--) {
+		struct json_object *now = after(c, o, "counters");
+		struct json_object *rates = rates_of(was, now);
+
+		if (o->json)
+			print_json(stdout, rates);
+		else
+			table_print_columns(stdout, rates);
+		fflush(stdout);
+		json_object_put(rates);
+		json_object_put(was);
+		was = now;
+	}
+	json_object_put(was);
+	return 0;
+}
+
+/* What top shows, at one time. */
+struct sample {
+	struct json_object *counters, *qps;
+};
+
+static void put_sample(struct sample *s)
+{
+	json_object_put(s->counters);
+	json_object_put(s->qps);
+}
+
+static void print_top(const struct options *o, struct json_object *devices,
+		      struct json_object *qps)
+{
+	static const struct column device_columns[] = {
+		{ "DEVICE", "name" }, { "STATE", "state" }, { "UP", "link_up" }, { "QPS", "qps" },
+		{ "SENT/s", "rdma_tx_packets" }, { "BYTES/s", "rdma_tx_bytes" },
+		{ "RECEIVED/s", "rdma_rx_packets" }, { "BYTES/s", "rdma_rx_bytes" },
+		{ "FRAMES-OUT/s", "tx_frames" }, { "IN/s", "rx_frames" },
+		{ "AGAIN/s", "retransmits" }, { "ERRORS/s", "cqe_errors" },
+		{ "CMDS/s", "commands" }, { "IRQS/s", "interrupts" },
+	};
+	static const struct column qp_columns[] = {
+		{ "DEVICE", "device" }, { "QPN", "qpn" }, { "STATE", "state" },
+		{ "PEER", "dest_qpn" }, { "SENT/s", "sent" }, { "RECEIVED/s", "received" },
+		{ "WAITING", "waiting" }, { "RETRIES", "retries" }, { "RNR", "rnr_retries" },
+	};
+
+	if (o->json) {
+		struct json_object *both = json_object_new_object();
+
+		json_object_object_add(both, "devices", json_object_get(devices));
+		json_object_object_add(both, "qps", json_object_get(qps));
+		print_json(stdout, both);
+		json_object_put(both);
+	} else {
+		if (isatty(STDOUT_FILENO))
+			fputs("\033[H\033[J", stdout);
+		table_print(stdout, devices, device_columns, ARRAY_SIZE(device_columns));
+		fputc('\n', stdout);
+		table_print(stdout, qps, qp_columns, ARRAY_SIZE(qp_columns));
+	}
+	fflush(stdout);
+}
+
+static int do_top(struct ctl_client *c, const struct options *o)
+{
+	unsigned long rounds = o->rounds ? parse_number(o->rounds, "-n") : ULONG_MAX;
+	struct sample was = {
+		ask(c, o, request_for("counters", o->arg[0]), -1),
+		ask(c, o, request_for("qps", o->arg[0]), -1),
+	};
+
+	while (rounds--) {
+		struct sample now = { .counters = after(c, o, "counters") };
+		struct json_object *answer = ask(c, o, request_for("devices", NULL), -1);
+		struct json_object *rates, *devices, *qps;
+
+		now.qps = ask(c, o, request_for("qps", o->arg[0]), -1);
+		rates = rates_of(was.counters, now.counters);
+		devices = rates_devices(rates, answer);
+		qps = rates_qps(was.counters, now.counters, was.qps, now.qps, TOP_QPS);
+		print_top(o, devices, qps);
+		json_object_put(answer);
+		json_object_put(rates);
+		json_object_put(devices);
+		json_object_put(qps);
+		put_sample(&was);
+		was = now;
+	}
+	put_sample(&was);
 	return 0;
 }
 
@@ -196,17 +361,11 @@ static int do_link(struct ctl_client *c, const struct options *o)
 static int do_inject(struct ctl_client *c, const struct options *o)
 {
 	struct json_object *request = request_for("inject", o->arg[0]), *answer;
-	unsigned long number;
-	char *end;
 
 	json_object_object_add(request, "fault", json_object_new_string(o->arg[1]));
-	if (o->arg[2]) {
-		errno = 0;
-		number = strtoul(o->arg[2], &end, 0);
-		if (*o->arg[2] < '0' || *o->arg[2] > '9' || *end || errno)
-			die(USAGE, "inject: not a number: '%s'", o->arg[2]);
-		json_object_object_add(request, "number", json_object_new_int64(number));
-	}
+	if (o->arg[2])
+		json_object_object_add(request, "number",
+				       json_object_new_int64(parse_number(o->arg[2], "inject")));
 	answer = ask(c, o, request, -1);
 	if (o->json)
 		print_json(stdout, answer);
@@ -309,7 +468,11 @@ static const struct command {
 } commands[] = {
 	{ "devices", "", 0, 0, do_devices },
 	{ "qps", " [DEVICE]", 0, 1, do_qps },
+	{ "cqs", " [DEVICE]", 0, 1, do_cqs },
+	{ "mrs", " [DEVICE]", 0, 1, do_mrs },
 	{ "counters", " [DEVICE]", 0, 1, do_counters },
+	{ "rates", " [DEVICE] [-i SECONDS] [-n ROUNDS]", 0, 1, do_rates },
+	{ "top", " [DEVICE] [-i SECONDS] [-n ROUNDS]", 0, 1, do_top },
 	{ "capture", " DEVICE [-w FILE]", 1, 1, do_capture },
 	{ "link", " DEVICE up|down", 2, 2, do_link },
 	{ "inject", " DEVICE FAULT [NUMBER]", 2, 3, do_inject },
@@ -320,6 +483,8 @@ static const struct argp_option argp_options[] = {
 	  "skuad's control socket; else $SKUA_SOCKET, else " CTL_DEFAULT_PATH, 0 },
 	{ "json", 'j', NULL, 0, "JSON instead of tables", 0 },
 	{ "write", 'w', "FILE", 0, "capture to FILE; '-', the default, is standard output", 0 },
+	{ "interval", 'i', "SECONDS", 0, "rates, top: the time between two looks, 1 otherwise", 0 },
+	{ "rounds", 'n', "ROUNDS", 0, "rates, top: end after so many", 0 },
 	{ "help", '?', NULL, 0, "this", 0 },
 	{ 0 },
 };
@@ -329,7 +494,11 @@ static const char argp_doc[] =
 	"Commands:\n"
 	"  devices                 the NICs and their state\n"
 	"  qps [DEVICE]            queue pairs with states and PSNs\n"
+	"  cqs [DEVICE]            completion queues\n"
+	"  mrs [DEVICE]            memory regions\n"
 	"  counters [DEVICE]       counters, by the names of the programming manual\n"
+	"  rates [DEVICE]          how fast they grow, a second\n"
+	"  top [DEVICE]            the rates that matter and the busiest QPs, over and over\n"
 	"  capture DEVICE          packets as pcapng, until interrupted\n"
 	"  link DEVICE up|down     plug the wire in, or out\n"
 	"  inject DEVICE FAULT [NUMBER]\n"
@@ -364,6 +533,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'w':
 		o->file = arg;
 		return 0;
+	case 'i':
+		o->interval = arg;
+		return 0;
+	case 'n':
+		o->rounds = arg;
+		return 0;
 	case '?':
 		argp_help(&argp, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK,
 			  program_invocation_short_name);
@@ -389,7 +564,7 @@ static const struct command *find_command(const struct options *o)
 	const struct command *cmd = NULL;
 
 	if (!o->command)
-		die(USAGE, "no command: devices, qps, counters, capture, link or inject (see --help)");
+		die(USAGE, "no command (see --help)");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (!strcmp(commands[i].name, o->command))
 			cmd = &commands[i];
@@ -400,6 +575,8 @@ static const struct command *find_command(const struct options *o)
 		die(USAGE, "usage: skuactl %s%s", cmd->name, cmd->args);
 	if (o->file && cmd->run != do_capture)
 		die(USAGE, "-w is for capture only");
+	if ((o->interval || o->rounds) && cmd->run != do_rates && cmd->run != do_top)
+		die(USAGE, "-i and -n are for rates and top only");
 	return cmd;
 }
 

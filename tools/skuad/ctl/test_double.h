@@ -70,18 +70,43 @@ void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values)
 #undef STAT_VALUE
 }
 
-void skua_dev_for_each_qp(const struct skua_dev *dev,
-			  void (*fn)(const struct skua_qp_info *qp, void *arg), void *arg)
+void skua_dev_for_each_qp(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
 {
 	for (uint32_t i = 0; i < dev->nqps; i++) {
 		struct skua_qp_info qp = {
 			.qpn = 0x1000 * dev->mac + i, .dest_qpn = 77, .type = SKUA_QPT_RC,
 			.state = SKUA_QPS_RTS, .sq_psn = 10, .una_psn = 9, .rq_psn = 8,
-			.retries = 1, .path_mtu = 1024,
+			.retries = 1, .rnr_retries = 2, .waiting = 3, .path_mtu = 1024,
+			.pdn = 4, .scqn = 5, .rcqn = 6,
 		};
 
 		fn(&qp, arg);
 	}
+}
+
+void skua_dev_for_each_cq(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
+{
+	struct skua_cq_info cq = {
+		.cqn = 5, .eqn = 2, .size = 256, .pi = 1000, .ci = 990, .queues = 2,
+		.error = dev->mac == 2,
+	};
+
+	fn(&cq, arg);
+}
+
+void skua_dev_for_each_mr(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
+{
+	struct skua_mr_info mr = {
+		.key = 0x101, .pdn = 4, .type = SKUA_MR_REGULAR, .valid = true,
+		.access = SKUA_ACCESS_LOCAL_WRITE | SKUA_ACCESS_REMOTE_READ, .iova = 4096,
+		.length = 5000, .pages = 2, .page_size = 4096,
+	};
+
+	(void)dev;
+	fn(&mr, arg);
+	mr = (struct skua_mr_info){ .key = 0x202, .pdn = 4, .type = SKUA_MR_PHYS, .valid = true,
+				    .access = SKUA_ACCESS_MASK };
+	fn(&mr, arg);
 }
 
 struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap)
@@ -96,10 +121,10 @@ void skua_dev_set_link(struct skua_dev *dev, bool up)
 
 /* The last one that was asked for. */
 static struct {
-	struct skua_dev *dev;
-	enum skua_fault fault;
-	uint32_t number;
-	int result;		/* to give */
+	struct skua_dev *_Atomic dev;
+	_Atomic enum skua_fault fault;
+	_Atomic uint32_t number;
+	_Atomic int result;	/* to give */
 } injected;
 
 int skua_dev_inject(struct skua_dev *dev, enum skua_fault fault, uint32_t number)

@@ -74,8 +74,42 @@ static void qps_are_a_table(void **state)
 	(void)state;
 	assert_int_equal(run("qps skua1"), 0);
 	assert_string_equal(output,
-		"DEVICE   QPN  TYPE  STATE  PEER   MTU  SQ-PSN  UNACKED  RQ-PSN  RETRIES\n"
-		"skua1   8192  RC    RTS      77  1024      10        9       8        1\n");
+		"DEVICE   QPN  TYPE  STATE  PEER   MTU  SQ-PSN  UNACKED  RQ-PSN  WAITING  RETRIES  RNR"
+		"  PD  SEND-CQ  RECV-CQ\n"
+		"skua1   8192  RC    RTS      77  1024      10        9       8        3        1    2"
+		"   4        5        6\n");
+}
+
+static void cqs_are_a_table(void **state)
+{
+	(void)state;
+	assert_int_equal(run("cqs"), 0);
+	assert_string_equal(output,
+		"DEVICE  CQN  STATE  EQ  SIZE  WRITTEN  CONSUMED  QUEUES\n"
+		"skua0     5  ok      2   256     1000       990       2\n"
+		"skua1     5  error   2   256     1000       990       2\n");
+}
+
+static void mrs_are_a_table(void **state)
+{
+	(void)state;
+	assert_int_equal(run("mrs skua0"), 0);
+	assert_string_equal(output,
+		"DEVICE  KEY  TYPE     VALID  PD  ACCESS  IOVA  LENGTH  PAGES    OF\n"
+		"skua0   257  regular  yes     4  l-r-    4096    5000      2  4096\n"
+		"skua0   514  phys     yes     4  lwra       -       -      -     -\n");
+}
+
+/* The double's counters stand still; test_rates has those that do not. */
+static void rates_and_top_end_after_their_rounds(void **state)
+{
+	(void)state;
+	assert_int_equal(run("rates skua1 -i 0.01 -n 2 | grep -c '^tx_frames *0$'"), 0);
+	assert_string_equal(output, "2\n");
+	assert_int_equal(run("top -i 0.01 -n 3 | grep -c '^skua[01] *enabled'"), 0);
+	assert_string_equal(output, "6\n");
+	assert_int_equal(run("top skua1 -i 0.01 -n 1 | tail -n 1 | tr -s ' '"), 0);
+	assert_string_equal(output, "skua1 8192 RTS 77 0 0 3 1 2\n");
 }
 
 static void counters_are_a_table_with_a_column_for_each_device(void **state)
@@ -92,6 +126,7 @@ static void json_is_for_scripts(void **state)
 {
 	static const char *const commands[] = {
 		"devices --json", "--json qps", "counters skua0 --json", "link skua0 up -j",
+		"-j cqs", "-j mrs skua1", "-j rates -i 0.01", "-j top -i 0.01 -n 1",
 	};
 
 	(void)state;
@@ -202,7 +237,7 @@ static void in_a_guest_the_socket_is_a_port(void **state)
 	for (int i = 0; i < 3; i++) {
 		snprintf(args, sizeof(args), "-s %s qps skua1 | tail -n 1 | tr -s ' '", port.name);
 		assert_int_equal(run(args), 0);
-		assert_string_equal(output, "skua1 8192 RC RTS 77 1024 10 9 8 1\n");
+		assert_string_equal(output, "skua1 8192 RC RTS 77 1024 10 9 8 3 1 2 4 5 6\n");
 	}
 	snprintf(args, sizeof(args), "-s %s inject skua0 fatal", port.name);
 	assert_int_equal(run(args), 0);
@@ -228,6 +263,10 @@ static void every_error_is_one_line_and_a_status(void **state)
 		{ "link skua0", 2, "usage: skuactl link DEVICE up|down" },
 		{ "link skua0 sideways", 2, "'up' or 'down', not 'sideways'" },
 		{ "-w x devices", 2, "-w is for capture only" },
+		{ "-i 1 devices", 2, "-i and -n are for rates and top only" },
+		{ "rates -i never", 2, "from 0.001 to 86400 seconds, not 'never'" },
+		{ "rates -i 0", 2, "from 0.001 to 86400 seconds, not '0'" },
+		{ "top -n x", 2, "-n: not a number: 'x'" },
 		{ "a b c d e", 2, "too many arguments: 'e'" },
 		{ "inject skua0", 2, "usage: skuactl inject DEVICE FAULT [NUMBER]" },
 		{ "inject skua0 qp-fatal x", 2, "not a number: 'x'" },
@@ -332,6 +371,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(devices_are_a_table),
 		cmocka_unit_test(qps_are_a_table),
+		cmocka_unit_test(cqs_are_a_table),
+		cmocka_unit_test(mrs_are_a_table),
+		cmocka_unit_test(rates_and_top_end_after_their_rounds),
 		cmocka_unit_test(counters_are_a_table_with_a_column_for_each_device),
 		cmocka_unit_test(json_is_for_scripts),
 		cmocka_unit_test(link_plugs_the_wire),

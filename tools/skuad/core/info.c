@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What skuactl asks of a device, and the little that it changes; faults are in inject.c.
+ */
+#include <string.h>
+
+#include "core/qp.h"
+#include "ctl/control.h"
+
+void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info)
+{
+	struct port_link_stats link = { 0 };
+
+	*info = (struct skua_dev_info){
+		.name = dev->name,
+		.link = dev->link_name,
+		.link_up = port_is_up(dev->port),
+		.status = dev->status,
+		.health = dev->health,
+		.gone = dev->inject.gone,
+		.features = dev->accepted,
+		.port_flags = dev->port_flags,
+		.mtu = dev->mtu,
+		.eqs = dev->eqs.count,
+		.pds = dev->pds.count,
+		.cqs = dev->cqs.count,
+		.qps = dev->qps.count,
+		.mrs = dev->mrs.count,
+	};
+	memcpy(info->mac, dev->mac, sizeof(info->mac));
+	info->outside = port_link_stats(dev->port, &link);
+	info->link_peer = link.peer;
+	info->link_tx_lost = link.tx_lost;
+	info->link_rx_lost = link.rx_lost;
+}
+
+void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values)
+{
+#define STATS_GET(name) *values++ = __atomic_load_n(&dev->stats.name, __ATOMIC_RELAXED);
+	SKUA_STATS(STATS_GET)
+#undef STATS_GET
+}
+
+void skua_dev_for_each_qp(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
+{
+	const struct skua_qp *qp;
+	uint32_t i = 0;
+
+	while ((qp = numtab_next(&dev->qps, &i))) {
+		struct skua_qp_info info = {
+			.qpn = qp->number,
+			.dest_qpn = qp->dest_qpn,
+			.type = qp->type,
+			.state = qp->state,
+			.sq_psn = qp->req.psn,
+			.una_psn = qp->req.una_psn,
+			.rq_psn = qp->resp.epsn,
+			.retries = qp->req.retries,
+			.rnr_retries = qp->req.rnr_retries,
+			.waiting = qp->req.tail - qp->req.una,
+			.path_mtu = qp->pmtu,
+			.pdn = qp->pd->number,
+			.scqn = qp->scq->number,
+			.rcqn = qp->rcq->number,
+		};
+
+		fn(&info, arg);
+	}
+}
+
+void skua_dev_for_each_cq(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
+{
+	const struct cq *cq;
+	uint32_t i = 0;
+
+	while ((cq = numtab_next(&dev->cqs, &i))) {
+		struct skua_cq_info info = {
+			.cqn = cq->number,
+			.eqn = cq->eq->number,
+			.size = cq->size,
+			.pi = cq->pi,
+			.ci = cq->ci,
+			.queues = cq->refs,
+			.error = cq->error,
+		};
+
+		fn(&info, arg);
+	}
+}
+
+void skua_dev_for_each_mr(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
+{
+	const struct mr *mr;
+	uint32_t i = 0;
+
+	while ((mr = numtab_next(&dev->mrs, &i))) {
+		struct skua_mr_info info = {
+			.key = mr->key,
+			.pdn = mr->pd->number,
+			.type = mr->type,
+			.valid = mr->valid,
+			.access = mr->access,
+			.iova = mr->iova,
+			.length = mr->length,
+			.pages = mr->pages.n,
+			.page_size = mr->pages.n ? 1ull << mr->pages.log : 0,
+		};
+
+		fn(&info, arg);
+	}
+}
+
+struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap)
+{
+	return port_set_capture(dev->port, cap);
+}
+
+bool skua_dev_set_impair(struct skua_dev *dev, const struct impair_config *config)
+{
+	return port_set_impair(dev->port, config);
+}
+
+const struct impair_config *skua_dev_get_impair(const struct skua_dev *dev)
+{
+	return port_impair(dev->port);
+}
+
+void skua_dev_set_link(struct skua_dev *dev, bool up)
+{
+	if (port_is_up(dev->port) == up)
+		return;
+	port_set_up(dev->port, up);
+	if (!dev_running(dev))
+		return;
+	/* One event of the port is enough: the host asks how the port is now. */
+	async_event(dev, &dev->port_event, up ? SKUA_EVENT_PORT_UP : SKUA_EVENT_PORT_DOWN, 1, 0);
+	dev->port_event.type = up ? SKUA_EVENT_PORT_UP : SKUA_EVENT_PORT_DOWN;
+}
