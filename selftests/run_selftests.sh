@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # All tests of this directory in a guest of the lab: TAP from each, and at the end
-# "N passed, N failed, N skipped". With arguments, only those. test_limits and test_pagelists are only
-# run if they are named: they want more time, or a guest of 5 GiB.
+# "N passed, N failed, N skipped". With arguments, only those. test_limits, test_pagelists and
+# test_inject.sh are only run if they are named: they want more time, or a guest of 5 GiB.
 #
 # usage: run_selftests.sh [TEST...]
 

@@ -7,13 +7,9 @@
 # Leaves the NICs as the lab set them up.
 
 . "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/nics.sh"
 
 cycles=${SKUA_CYCLES:-10}
-driver=/sys/bus/pci/drivers/skua
-device=$(basename "$(readlink -f /sys/class/infiniband/skua_0/device)")
-
-works() { left rdma_traffic -Q -n 60 -s 0-20000 skua_0 skua_1; }
-there() { [ -e /sys/class/infiniband/skua_0 ] && [ -e /sys/class/infiniband/skua_1 ]; }
 
 # Kernel memory that is not given back by itself, in KiB.
 unreclaimable() {
@@ -22,34 +18,9 @@ unreclaimable() {
 	awk '/^(SUnreclaim|Percpu|KernelStack|PageTables):/ { sum += $2 } END { print sum }' /proc/meminfo
 }
 
-# Traffic in the background, as $traffic, that runs when this returns; and its end by an error.
 begin_traffic() {
-	left timeout 60 rdma_traffic -q 8 -t 50 skua_0 skua_1 >/tmp/traffic 2>&1 &
-	traffic=$!
+	start_traffic -q 8
 	sleep "0.$((RANDOM % 3 + 1))$((RANDOM % 10))"
-}
-traffic_ends() {
-	wait "$traffic"
-	local status=$?
-	[ $status = 1 ] && return
-	echo "traffic ended with status $status: $(</tmp/traffic)"
-	return 1
-}
-
-# A device that was bound anew begins in the initial namespace, down and without addresses.
-dress() {
-	local mac name space ipv4 ipv6 path
-	while read -r mac name _ space ipv4 ipv6; do
-		ip netns exec "$space" test -e "/sys/class/net/$name" && continue
-		for path in /sys/class/net/*; do
-			[ "$(<"$path/address")" = "$mac" ] && break
-		done
-		[ "${path##*/}" = "$name" ] || ip link set "${path##*/}" name "$name" || return
-		ip link set "$name" netns "$space" &&
-			ip -n "$space" address add "$ipv4" dev "$name" &&
-			ip -n "$space" address add "$ipv6" dev "$name" nodad &&
-			ip -n "$space" link set "$name" up || return
-	done </usr/lib/skua-lab/nics.list
 }
 
 reset_cycle() {

@@ -184,6 +184,7 @@ CHECKS = [
     _guest('guest-6.12', '6.12', 600, './run_selftests.sh'),
     _guest('guest-limits', '6.12', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
            more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
+    _guest('guest-inject', '6.12', 300, './run_selftests.sh', 'test_inject.sh'),
     _guest('pyverbs-6.12', '6.12', 600, './pyverbs/run'),
     _guest('guest-7.2', '7.2', 300, './run_selftests.sh', 'test_rc', 'test_device.sh'),
     _debug('guest-debug', 'test_verbs', 'test_rc', 'test_netdev.sh', 'test_device.sh', 'test_removal'),

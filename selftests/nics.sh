@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# For tests that take skua_0 away, or break it, while programs use it.
+
+# shellcheck disable=SC2034
+driver=/sys/bus/pci/drivers/skua
+# shellcheck disable=SC2034
+device=$(basename "$(readlink -f /sys/class/infiniband/skua_0/device)")
+
+works() { left rdma_traffic -Q -n 60 -s 0-20000 skua_0 skua_1; }
+there() { [ -e /sys/class/infiniband/skua_0 ] && [ -e /sys/class/infiniband/skua_1 ]; }
+
+# Traffic in the background, as $traffic; and its end by an error.
+start_traffic() {
+	left timeout 60 rdma_traffic -t 50 "$@" skua_0 skua_1 >/tmp/traffic 2>&1 &
+	traffic=$!
+}
+traffic_ends() {
+	wait "$traffic"
+	local status=$?
+	[ $status = 1 ] && return
+	echo "traffic ended with status $status: $(</tmp/traffic)"
+	return 1
+}
+
+# A device that was bound anew begins in the initial namespace, down and without addresses.
+dress() {
+	local mac name space ipv4 ipv6 path
+	while read -r mac name _ space ipv4 ipv6; do
+		ip netns exec "$space" test -e "/sys/class/net/$name" && continue
+		for path in /sys/class/net/*; do
+			[ "$(<"$path/address")" = "$mac" ] && break
+		done
+		[ "${path##*/}" = "$name" ] || ip link set "${path##*/}" name "$name" || return
+		ip link set "$name" netns "$space" &&
+			ip -n "$space" address add "$ipv4" dev "$name" &&
+			ip -n "$space" address add "$ipv6" dev "$name" nodad &&
+			ip -n "$space" link set "$name" up || return
+	done </usr/lib/skua-lab/nics.list
+}

@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# The device fails, as skuactl asks it to, and the drivers notice: programs end with an error
+# instead of hanging, the kernel's log says why, and afterwards the NIC can be used again. Leaves
+# the NICs as the lab set them up.
+
+. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/nics.sh"
+
+inject() { skuactl inject skua0 "$@"; }
+state_is() { skuactl devices | grep -q "^skua0 .* $1 "; }
+
+# Traffic that runs when this returns.
+begin_traffic() {
+	start_traffic -q 4
+	within 10 a_qp
+}
+# The number of a QP of a program's, in $qpn, and of its CQ, in $cqn.
+a_qp() {
+	read -r qpn cqn < <(skuactl qps skua0 | awk '/ RC +RTS / { print $2, $(NF - 1); exit }')
+}
+only() { [ "$(skuactl qps skua0 | grep -c ' RC ')" = 0 ]; }
+
+# The kernel's log says, from `listen` on, that the device died, and of what.
+listen() { lines=$(dmesg | wc -l); }
+said() { dmesg | tail -n "+$((lines + 1))" | grep -q "device is dead: $1"; }
+is_alive() { ! said ''; }
+died_of() {
+	within 15 said "$1" && return
+	dmesg | tail -n "+$((lines + 1))"
+	return 1
+}
+# A dead device ends what runs on it, refuses what is new, and works again after a reset.
+revives() {
+	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && within 10 works
+}
+refuses() { ! left timeout 20 rdma_traffic -Q -n 1 skua_0 skua_1; }
+
+bound() { echo "$device" >$driver/bind && within 5 there && dress && within 5 works; }
+unbound() { echo "$device" >$driver/unbind && [ ! -e "$driver/$device" ]; }
+
+stray_events() {
+	listen
+	inject stray-events && works && is_alive
+}
+eq_overflow() {
+	listen
+	inject eq-overflow && within 5 works && is_alive &&
+		within 5 left grep -q up /sys/class/net/skua0/operstate
+}
+port_is() { grep -q "$1" /sys/class/infiniband/skua_0/ports/1/state; }
+port_down() {
+	skuactl link skua0 down && within 5 port_is DOWN && left grep -q 0 /sys/class/net/skua0/carrier
+	local status=$?
+	skuactl link skua0 up && within 5 port_is ACTIVE && within 5 works && [ $status = 0 ]
+}
+qp_error() {
+	listen
+	begin_traffic && inject "$1" "$qpn" && traffic_ends && works && is_alive && within 5 only
+}
+cq_error() {
+	listen
+	begin_traffic && inject cq-error "$cqn" && traffic_ends && works && is_alive && within 5 only
+}
+# Any command will do.
+command_is_lost() {
+	listen
+	inject command-timeout && refuses && died_of 'a command was not answered in time' && revives
+}
+command_is_lost_under_traffic() {
+	listen
+	begin_traffic && inject command-timeout && left timeout 20 ethtool -S skua0 >/dev/null
+	traffic_ends && died_of 'a command was not answered in time' && refuses && revives
+}
+# So is the first one after the reset, which therefore fails; the next does not.
+command_is_lost_after_reset() {
+	listen
+	inject command-timeout 2 && refuses && died_of 'a command was not answered in time' || return
+	echo 1 >"/sys/bus/pci/devices/$device/reset"
+	dmesg | tail -n "+$((lines + 1))" | grep -q 'cannot be used after its reset' && revives
+}
+fatal() {
+	listen
+	begin_traffic && inject fatal && traffic_ends &&
+		died_of 'it reported a fatal error (status 0x[0-9a-f]*, health: .*)' && refuses && revives
+}
+gone() {
+	listen
+	begin_traffic && inject gone && state_is gone && traffic_ends &&
+		died_of 'it is gone from the bus' && refuses && revives && state_is enabled
+}
+dead_and_unbound() {
+	begin_traffic && inject "$1" && unbound && traffic_ends && inject none && bound
+}
+# A probe that fails leaves nothing behind, and does not hang.
+fails_at_probe() {
+	local status
+	unbound && inject "$@" || return
+	timeout 60 sh -c "echo $device >$driver/bind"
+	status=$?
+	[ $status != 0 ] && [ $status != 124 ] && [ ! -e "$driver/$device" ] && inject none && bound
+}
+
+t 'traffic' works
+t 'events of nothing are ignored' stray_events
+t 'more events than there is room for' eq_overflow
+t 'the port goes down and up' port_down
+t 'a QP fails' qp_error qp-fatal
+t 'a QP has an invalid request' qp_error qp-request-error
+t 'a QP has an access violation' qp_error qp-access-error
+t 'a CQ fails' cq_error
+t 'a command is not answered' command_is_lost
+t 'a command is not answered, under traffic' command_is_lost_under_traffic
+t 'a command is not answered, and one after the reset' command_is_lost_after_reset
+t 'the device is fatal, under traffic' fatal
+t 'the device is gone, under traffic' gone
+t 'a device that is fatal is unbound' dead_and_unbound fatal
+t 'a device that is gone is unbound' dead_and_unbound gone
+t 'a device that is gone is not bound' fails_at_probe gone
+t 'a device that answers no command is not bound' fails_at_probe command-timeout
+end
