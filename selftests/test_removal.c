@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What a program sees whose device is taken away (Documentation/user/driver.rst): whoever waits
- * wakes up, whoever polls gets an error, verbs fail, destroying works, and memory that was
- * mapped may be touched. Afterwards the device works for those who open it anew.
+ * What a program sees whose device is taken away or dies (Documentation/user/driver.rst):
+ * whoever waits wakes up, whoever polls gets an error, verbs fail, destroying works, and memory
+ * that was mapped may be touched. A reset makes it work again for those who open it anew.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -29,14 +31,10 @@ static int write_file(const char *path, const char *text)
 	return ok ? 0 : -1;
 }
 
-/* A function level reset of the NIC behind @context. */
-static int reset_function(struct ibv_context *context)
+/* A function level reset of the first NIC. */
+static int reset_function(void)
 {
-	char path[300];
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/reset",
-		 ibv_get_device_name(context->device));
-	return write_file(path, "1");
+	return write_file("/sys/class/net/skua0/device/reset", "1");
 }
 
 static bool readable(int fd)
@@ -50,6 +48,16 @@ FIXTURE(removal) {
 	struct side sides[2];
 };
 
+FIXTURE_VARIANT(removal) {
+	const char *fault;	/* as skuactl knows it; NULL: the function is reset, and RDMA goes */
+	bool by_command;	/* shows at the next command */
+};
+
+FIXTURE_VARIANT_ADD(removal, reset) { NULL, false };
+FIXTURE_VARIANT_ADD(removal, fatal) { "fatal", false };
+FIXTURE_VARIANT_ADD(removal, gone) { "gone", false };
+FIXTURE_VARIANT_ADD(removal, command_timeout) { "command-timeout", true };
+
 FIXTURE_SETUP(removal)
 {
 	ASSERT_EQ(0, pair_open(self->sides));
@@ -58,6 +66,30 @@ FIXTURE_SETUP(removal)
 FIXTURE_TEARDOWN(removal)
 {
 	pair_close(self->sides);
+	if (variant->fault)
+		EXPECT_EQ(0, reset_function());
+}
+
+static int take_away(const FIXTURE_VARIANT(removal) *variant, struct side *side)
+{
+	char command[100];
+
+	if (!variant->fault)
+		return reset_function();
+	snprintf(command, sizeof(command), "skuactl inject skua0 %s", variant->fault);
+	if (system(command))
+		return -1;
+	if (!variant->by_command)
+		return 0;
+	/* The one that is never answered may be another thread's; then so is the next of ours. */
+	for (time_t end = time(NULL) + SECONDS; time(NULL) < end; ) {
+		struct ibv_pd *pd = ibv_alloc_pd(side->context);
+
+		if (!pd)
+			return errno == EIO ? 0 : -1;
+		ibv_dealloc_pd(pd);
+	}
+	return -1;
 }
 
 /* Also after the test of before: opening and connecting is half of the fixture. */
@@ -88,7 +120,7 @@ TEST_F(removal, who_polls_gets_an_error)
 
 	check_that_it_works(_metadata, self->sides);
 	EXPECT_EQ(0, ibv_poll_cq(s->cq, 1, &wc));
-	ASSERT_EQ(0, reset_function(s->context));
+	ASSERT_EQ(0, take_away(variant, s));
 	for (end = time(NULL) + SECONDS; !(n = ibv_poll_cq(s->cq, 1, &wc)) && time(NULL) < end; )
 		;
 	EXPECT_LT(n, 0);
@@ -102,7 +134,7 @@ TEST_F(removal, who_waits_for_a_completion_wakes_up)
 	struct ibv_wc wc;
 
 	ASSERT_EQ(0, ibv_req_notify_cq(s->cq, 0));
-	ASSERT_EQ(0, reset_function(s->context));
+	ASSERT_EQ(0, take_away(variant, s));
 	EXPECT_TRUE(readable(s->channel->fd));
 	EXPECT_LT(ibv_poll_cq(s->cq, 1, &wc), 0);
 }
@@ -112,7 +144,7 @@ TEST_F(removal, the_event_device_fatal_comes)
 	struct side *s = &self->sides[0];
 	struct ibv_async_event event = {};
 
-	ASSERT_EQ(0, reset_function(s->context));
+	ASSERT_EQ(0, take_away(variant, s));
 	do {
 		ASSERT_TRUE(readable(s->context->async_fd));
 		ASSERT_EQ(0, ibv_get_async_event(s->context, &event));
@@ -128,9 +160,12 @@ TEST_F(removal, verbs_fail_and_destroying_works)
 	struct ibv_recv_wr *bad_recv, recv = {};
 	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND };
 	struct ibv_qp *qp = side_create_qp(s);
+	struct ibv_wc wc;
 
 	ASSERT_NE(NULL, qp);
-	ASSERT_EQ(0, reset_function(s->context));
+	ASSERT_EQ(0, take_away(variant, s));
+	for (int i = 0; i < SECONDS * 10 && !ibv_poll_cq(s->cq, 1, &wc); i++)
+		usleep(100000);
 	errno = 0;
 	EXPECT_EQ(NULL, ibv_alloc_pd(s->context));
 	EXPECT_EQ(EIO, errno);
@@ -140,9 +175,10 @@ TEST_F(removal, verbs_fail_and_destroying_works)
 	errno = 0;
 	EXPECT_EQ(NULL, ibv_create_cq(s->context, 16, NULL, NULL, 0));
 	EXPECT_EQ(EIO, errno);
-	EXPECT_EQ(EIO, ibv_query_device(s->context, &device));
-	EXPECT_EQ(EIO, ibv_modify_qp(s->qp, &attr, IBV_QP_STATE));
-	/* The doorbell page was replaced by one that nobody reads. */
+	/* What needs no device works as long as there is an RDMA device. */
+	EXPECT_EQ(variant->fault ? 0 : EIO, ibv_query_device(s->context, &device));
+	EXPECT_EQ(variant->fault ? 0 : EIO, ibv_modify_qp(s->qp, &attr, IBV_QP_STATE));
+	/* The doorbell page is one that nobody reads. */
 	EXPECT_EQ(0, ibv_post_recv(s->qp, &recv, &bad_recv));
 	EXPECT_EQ(0, ibv_post_send(s->qp, &wr, &bad));
 	EXPECT_EQ(0, ibv_req_notify_cq(s->cq, 0));
@@ -160,7 +196,7 @@ TEST_F(removal, the_peer_gets_a_retry_error)
 	};
 	struct ibv_wc wc;
 
-	ASSERT_EQ(0, reset_function(self->sides[0].context));
+	ASSERT_EQ(0, take_away(variant, &self->sides[0]));
 	ASSERT_EQ(0, ibv_post_send(s->qp, &wr, &bad));
 	ASSERT_TRUE(side_wait(s, &wc, 60));
 	EXPECT_EQ(IBV_WC_RETRY_EXC_ERR, wc.status);
@@ -183,7 +219,7 @@ TEST_F(removal, a_child_learns_of_it)
 		}
 		_exit(1);
 	}
-	ASSERT_EQ(0, reset_function(s->context));
+	ASSERT_EQ(0, take_away(variant, s));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
 }
@@ -222,7 +258,7 @@ TEST_F(removal, in_the_middle_of_verbs)
 	for (int i = 0; i < 4; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, verbs_in_a_loop, &self->sides[0]));
 	usleep(200000);
-	ASSERT_EQ(0, reset_function(self->sides[0].context));
+	ASSERT_EQ(0, take_away(variant, &self->sides[0]));
 	for (int i = 0; i < 4; i++) {
 		ASSERT_EQ(0, pthread_join(threads[i], &gone));
 		EXPECT_NE(NULL, gone);

@@ -3,13 +3,14 @@
 #
 # RST-8: the device is taken away while programs use it: by reset from outside, by unbinding, by
 # unloading; programs are killed in the middle. Every time the programs end with an error and
-# do not hang, and a new one finds a device that works. SKUA_CYCLES says how often (10).
-# Leaves the NICs as the lab set them up.
+# do not hang, and a new one finds a device that works. SKUA_CYCLES says how often (10), and
+# SKUA_KINDS which of them (all). Leaves the NICs as the lab set them up.
 
 . "$(dirname "$0")/tap.sh"
 . "$(dirname "$0")/nics.sh"
 
 cycles=${SKUA_CYCLES:-10}
+kinds=${SKUA_KINDS:-reset unbind reload_ib reload kill}
 
 # Kernel memory that is not given back by itself, in KiB.
 unreclaimable() {
@@ -103,9 +104,7 @@ t 'traffic' works
 t 'a netdev keeps its settings over a reset' settings_stay
 t 'a netdev that is down stays so over a reset' down_stays_down
 t 'a netdev goes up and down during resets' down_while_it_is_away
-t 'resets under traffic' many reset_cycle
-t 'unbinding under traffic' many unbind_cycle
-t 'unloading skua_ib under traffic' many reload_ib_cycle
-t 'unloading both under traffic' many reload_cycle
-t 'programs killed under traffic' many kill_cycle
+for kind in $kinds; do
+	t "$kind under traffic" many "${kind}_cycle"
+done
 end

@@ -145,6 +145,13 @@ def _debug(name, *tests):
                  [*products.stages('debug'), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=True)
 
 
+def _cycles(kind, number):
+    """What is lost each time shows after very many."""
+    left = os.path.relpath(os.path.join(OUT, 'cycles-' + kind, 'guest'), paths.REPO)
+    return Check('cycles-' + kind, 3660, SYSTEM, [paths.lab('test-cycles'), kind, str(number), '3600', left],
+                 [*products.stages('6.12'), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=True)
+
+
 def _provider(name, target, needs, rdma_core=None, full=False):
     """Host tests of libskua: alone, or with the headers of an rdma-core that it was built in."""
     words = ['BUILD=' + products.provider_tree(rdma_core) + '/build'] if rdma_core else []
@@ -192,6 +199,10 @@ CHECKS = [
            'test_fork', 'test_teardown'),
     _debug('guest-debug-survival', 'test_survival.sh'),
     _debug('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
+    _cycles('reset', 1000),
+    _cycles('unbind', 1000),
+    _cycles('reload', 1000),
+    _guest('traffic', '6.12', 3600, 'left', 'rdma_traffic', '-q', '64', '-b', '10G', 'skua_0', 'skua_1', full=True),
     _guest('guest-7.2-all', '7.2', 900, './run_selftests.sh', full=True),
     _guest('guest-testing', '7.2', 900, './run_selftests.sh', rdma_core='testing', full=True),
     _guest('pyverbs-7.2', '7.2', 900, './pyverbs/run', full=True),

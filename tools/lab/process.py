@@ -42,6 +42,11 @@ class Process:
             fields = file.read().rpartition(')')[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
+    def memory_kib(self):
+        """What it has allocated, in KiB: memory of the guest that it maps is not counted."""
+        with open('/proc/%d/status' % self._inner()) as file:
+            return int(dict(line.split(':', 1) for line in file)['RssAnon'].split()[0])
+
     def stop(self, grace=3.0):
         """Ask, wait, then kill."""
         self.signal(signal.SIGTERM)

@@ -52,9 +52,13 @@ def _play(directory, options, command, seconds, result):
             say.line('guest ready after %s (%s)%s' % (
                 say.seconds(play.guest.ready_after), play.guest.accelerator,
                 '; skuactl --socket %s' % play.skuad.control if play.skuad else ''))
+            if play.skuad:
+                result['skuad_kib'] = [play.skuad.process.memory_kib()]
             start = time.monotonic()
             status = play.guest.run(play.script(command), end, out, err)
             result['command_seconds'] = round(time.monotonic() - start, 2)
+            if play.skuad and play.skuad.ended() is None:
+                result['skuad_kib'].append(play.skuad.process.memory_kib())
             if play.guest.fault:
                 return KERNEL, 'kernel', play.guest.fault
             if play.skuad and play.skuad.ended() is not None:
