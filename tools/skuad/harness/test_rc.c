@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* RC between two devices: data, order, and each way to fail. */
+#include "ctl/control.h"
 #include "harness/harness.h"
 
 static const uint32_t sizes[] = { 1, 8, 63, 64, 1023, 1024, 1025, 65536, 65537, 1048577 };
@@ -177,6 +178,26 @@ static void responses_of_another_path_mtu_do_not_fit(void **state)
 	expect_vendor(w, a, SKUA_CQE_READ, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 }
 
+/* With all bytes come, one packet more would take the PSN of the next message. */
+static void the_last_response_is_the_one_with_the_last_byte(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct train t = train_from(a, TRAIN_READ_RESP, FIRST_PSN);
+	static uint8_t bytes[2048];
+	struct seglist payload = { 1, sizeof(bytes), { { bytes, sizeof(bytes) } } };
+
+	skua_dev_set_link(b->dev, false);
+	post(a, SKUA_WQE_READ, 0, a->buf, sizeof(bytes), b->buf, b->key, 0);
+	settle(w);
+	t.last = false;
+	t.npkts = 2;
+	t.syndrome = AETH_ACK;
+	t.payload = &payload;
+	arrive(w, a, b, t);
+	expect_vendor(w, a, SKUA_CQE_READ, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
+}
+
 static void arming_gives_one_event(void **state)
 {
 	struct world *w = *state;
@@ -233,6 +254,7 @@ int main(void)
 		STEPPED(own_bad_lkey_is_a_protection_error, "MEM-1 ERR-1"),
 		STEPPED(lost_peer_ends_in_retry_exceeded, "ROC-13"),
 		STEPPED(responses_of_another_path_mtu_do_not_fit, "ROC-7 ERR-1"),
+		STEPPED(the_last_response_is_the_one_with_the_last_byte, "ROC-7 ERR-1"),
 		STEPPED(arming_gives_one_event, "ARM-1 ARM-5"),
 		STEPPED(overrun_index_kills_only_its_qp, "DBR-11 ERR-8 SEC-8"),
 		STEPPED(publishing_over_work_under_way_is_an_overrun, "DBR-11"),

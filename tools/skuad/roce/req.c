@@ -573,10 +573,14 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 	if (!wqe || t->psn != psn_add(wqe->psn, wqe->read_off / qp->pmtu))
 		return;
 	ack_up_to(qp, wqe->psn);
-	/* A peer that cuts them otherwise would give them other PSNs than we have set aside. */
+	/*
+	 * A peer that cuts them otherwise, or has no end where the bytes end, would give them
+	 * other PSNs than we have set aside.
+	 */
 	if (wqe->opcode != SKUA_WQE_READ || t->npkts != packets_of(qp, bytes) ||
 	    bytes > wqe->length - wqe->read_off ||
-	    (t->last ? wqe->read_off + bytes != wqe->length : bytes != t->npkts * qp->pmtu)) {
+	    t->last != (wqe->read_off + bytes == wqe->length) ||
+	    (!t->last && bytes != t->npkts * qp->pmtu)) {
 		fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 		return;
 	}
