@@ -18,8 +18,9 @@
 
 static uint8_t payload[SEG_MAX_BYTES];
 
-static void find_qp(const struct skua_qp_info *qp, void *arg)
+static void find_qp(const void *info, void *arg)
 {
+	const struct skua_qp_info *qp = info;
 	struct skua_qp_info *want = arg;
 
 	if (qp->qpn == want->qpn)
