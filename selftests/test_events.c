@@ -133,42 +133,6 @@ TEST_F(events, access_error_is_the_responders)
 	EXPECT_QUIET(&sides[0]);
 }
 
-TEST_F(events, request_error_is_the_responders)
-{
-	struct side *sides = self->sides;
-	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
-	struct ibv_qp_attr one = { .max_dest_rd_atomic = 1, .qp_state = IBV_QPS_RTR };
-	struct ibv_async_event event;
-	struct ibv_wc wc = {};
-
-	/* A peer that was promised more READs at once than it gets. */
-	ASSERT_EQ(0, ibv_modify_qp(sides[1].qp, &reset, IBV_QP_STATE));
-	ASSERT_EQ(0, qp_to_init(sides[1].qp, IBV_ACCESS_REMOTE_READ));
-	one.path_mtu = IBV_MTU_1024;
-	one.dest_qp_num = sides[0].qp->qp_num;
-	one.rq_psn = 0xfffff0;
-	one.min_rnr_timer = 1;
-	one.ah_attr.is_global = 1;
-	one.ah_attr.port_num = 1;
-	one.ah_attr.grh.dgid = sides[0].gid;
-	one.ah_attr.grh.sgid_index = sides[1].gid_index;
-	one.ah_attr.grh.hop_limit = 1;
-	ASSERT_EQ(0, ibv_modify_qp(sides[1].qp, &one, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				   IBV_QP_MIN_RNR_TIMER));
-	for (int i = 0; i < 4; i++)
-		ASSERT_EQ(0, post_read(&sides[0], &sides[1]));
-	while (wc.status == IBV_WC_SUCCESS)
-		ASSERT_TRUE(side_wait(&sides[0], &wc, SECONDS));
-	EXPECT_EQ(IBV_WC_REM_INV_REQ_ERR, wc.status);
-	do {
-		ASSERT_TRUE(event_within(&sides[1], &event, SECONDS * 1000));
-	} while (event.event_type == IBV_EVENT_COMM_EST);
-	EXPECT_EQ(IBV_EVENT_QP_REQ_ERR, event.event_type);
-	EXPECT_EQ(sides[1].qp, event.element.qp);
-	EXPECT_EQ(IBV_QPS_ERR, qp_state(sides[1].qp));
-}
-
 TEST_F(events, a_cq_overflows)
 {
 	struct side *sides = self->sides;
