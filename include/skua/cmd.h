@@ -12,6 +12,7 @@
 
 #include "pagelist.h"
 #include "types.h"
+#include "wqe.h"
 
 enum skua_cmd_opcode {
 	SKUA_CMD_NOP		= 0x0001,
@@ -33,6 +34,8 @@ enum skua_cmd_opcode {
 	SKUA_CMD_DESTROY_QP	= 0x0043,
 	SKUA_CMD_CREATE_MR	= 0x0050,
 	SKUA_CMD_DESTROY_MR	= 0x0051,
+	SKUA_CMD_ATTACH_MCAST	= 0x0060,
+	SKUA_CMD_DETACH_MCAST	= 0x0061,
 };
 
 enum skua_cmd_status {
@@ -163,6 +166,9 @@ SKUA_ASSERT_OFFSET(struct skua_cmd_create_cq, ring, 64);
 
 enum skua_qp_type {
 	SKUA_QPT_RC	= 1,
+	SKUA_QPT_UC	= 2,
+	SKUA_QPT_UD	= 3,
+	SKUA_QPT_GSI	= 4,	/* QP 1: management datagrams; privileged, one at most */
 	SKUA_QPT_ETH	= 8,	/* Ethernet frames of the host's network stack; privileged */
 };
 
@@ -192,22 +198,6 @@ SKUA_ASSERT_SIZE(struct skua_cmd_create_qp, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_qp, qp_handle, 24);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_qp, sq, 64);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_qp, rq, 128);
-
-/* Address vector. */
-struct skua_av {
-	__u8 dgid[16];		/* network order */
-	__u8 dmac[6];
-	__u8 sgid_index;
-	__u8 hop_limit;
-	__u8 traffic_class;
-	__u8 sl;
-	__le16 rsvd0;
-	__le32 flow_label;
-	__u8 rsvd1[32];
-};
-
-SKUA_ASSERT_SIZE(struct skua_av, 64);
-SKUA_ASSERT_OFFSET(struct skua_av, flow_label, 28);
 
 /* The numbers of IBTA's and Linux's QP states. */
 enum skua_qp_state {
@@ -244,7 +234,8 @@ enum skua_qp_state {
 #define SKUA_QP_ATTR_DEST_QPN		0x02000
 #define SKUA_QP_ATTR_PKEY_INDEX		0x04000
 #define SKUA_QP_ATTR_SQD_EVENT		0x08000	/* RTS to SQD: raise SQ_DRAINED; no field */
-#define SKUA_QP_ATTR_MASK		0x0ffff
+#define SKUA_QP_ATTR_QKEY		0x10000
+#define SKUA_QP_ATTR_MASK		0x1ffff
 
 struct skua_qp_attr {
 	__u8 state;		/* enum skua_qp_state */
@@ -262,13 +253,17 @@ struct skua_qp_attr {
 	__le16 max_rd_atomic;
 	__le16 max_dest_rd_atomic;
 	__le16 pkey_index;	/* 0 */
-	__u8 rsvd[34];
+	__le16 rsvd0;
+	__le32 qkey;
+	__u8 rsvd1[28];
 	struct skua_av av;
+	__u8 rsvd2[32];
 };
 
 SKUA_ASSERT_SIZE(struct skua_qp_attr, 128);
 SKUA_ASSERT_OFFSET(struct skua_qp_attr, access, 8);
 SKUA_ASSERT_OFFSET(struct skua_qp_attr, max_rd_atomic, 24);
+SKUA_ASSERT_OFFSET(struct skua_qp_attr, qkey, 32);
 SKUA_ASSERT_OFFSET(struct skua_qp_attr, av, 64);
 
 struct skua_cmd_modify_qp {
@@ -304,6 +299,17 @@ SKUA_ASSERT_SIZE(struct skua_cmd_create_mr, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, iova, 16);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, pages, 64);
 
+/* ATTACH_MCAST, DETACH_MCAST. */
+struct skua_cmd_mcast {
+	__le32 qpn;
+	__le32 rsvd0;
+	__u8 mgid[16];		/* network order */
+	__u8 rsvd1[200];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_mcast, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_mcast, mgid, 8);
+
 struct skua_cmd {
 	struct skua_cmd_hdr hdr;
 	union {
@@ -316,6 +322,7 @@ struct skua_cmd {
 		struct skua_cmd_create_qp create_qp;
 		struct skua_cmd_modify_qp modify_qp;
 		struct skua_cmd_create_mr create_mr;
+		struct skua_cmd_mcast mcast;
 		__u8 body[224];
 	};
 };
@@ -365,12 +372,16 @@ struct skua_device_caps {
 	__le16 pkey_table_len;
 	__u8 num_ports;
 	__u8 cmd_timeout;		/* seconds within which every command is answered */
-	__u8 rsvd[98];
+	__le16 rsvd0;
+	__le32 max_mcast_groups;
+	__le32 max_mcast_qps;		/* attached to one group */
+	__u8 rsvd1[88];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, clock_khz, 24);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_send_sge, 80);
+SKUA_ASSERT_OFFSET(struct skua_device_caps, max_mcast_groups, 96);
 
 /* QUERY_PORT. */
 struct skua_port_attr {
@@ -401,13 +412,14 @@ SKUA_ASSERT_OFFSET(struct skua_port_attr, mac, 24);
 	X(rdma_rx_bad_qp) X(rdma_rx_bad_packet) X(bad_doorbells) X(bad_commands) \
 	X(commands) X(cqe_errors) X(cq_overflows) X(events) X(interrupts) \
 	X(rdma_tx_atomic) X(rdma_rx_atomic) \
-	X(rdma_rx_bad_icrc) X(rdma_rx_bad_opcode) X(rdma_rx_bad_pkey) X(rdma_rx_bad_addr)
+	X(rdma_rx_bad_icrc) X(rdma_rx_bad_opcode) X(rdma_rx_bad_pkey) X(rdma_rx_bad_addr) \
+	X(rdma_rx_bad_qkey) X(rdma_rx_no_receive) X(rdma_rx_incomplete) X(rdma_rx_mcast)
 
 struct skua_stats {
 #define SKUA_STATS_FIELD(name) __le64 name;
 	SKUA_STATS(SKUA_STATS_FIELD)
 #undef SKUA_STATS_FIELD
-	__le64 rsvd[22];
+	__le64 rsvd[18];
 };
 
 SKUA_ASSERT_SIZE(struct skua_stats, 512);

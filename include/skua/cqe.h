@@ -22,6 +22,8 @@ enum skua_cqe_opcode {
 
 #define SKUA_CQE_OPCODE_RECV	0x80
 
+#define SKUA_UD_HEADER		40	/* bytes in front of a received datagram: its IP header */
+
 /* The numbers of IBTA's and Linux's work completion status. */
 enum skua_cqe_status {
 	SKUA_CQE_SUCCESS	= 0,
@@ -90,7 +92,12 @@ struct skua_cqe {
 		__le32 rss_hash;	/* ETH receive, 0: none */
 	};
 	__le32 sq_ci;		/* send side: the SQ's consumer index behind this WQE */
-	__u8 rsvd0[24];		/* UD: source QP, port, GRH facts */
+	/* Receives of UD and GSI; else 0. */
+	__le32 src_qpn;
+	__u8 smac[6];		/* MAC that it came from */
+	__le16 vlan;		/* 802.1Q tag, priority included; SKUA_VLAN_NONE: no tag */
+	__u8 ip_version;	/* 4 or 6 */
+	__u8 rsvd0[11];
 	__le32 qpn;
 	__u8 opcode;		/* enum skua_cqe_opcode */
 	__u8 status;		/* enum skua_cqe_status */
@@ -101,6 +108,7 @@ struct skua_cqe {
 SKUA_ASSERT_SIZE(struct skua_cqe, 64);
 SKUA_ASSERT_OFFSET(struct skua_cqe, cookie, 16);
 SKUA_ASSERT_OFFSET(struct skua_cqe, imm_data, 24);
+SKUA_ASSERT_OFFSET(struct skua_cqe, smac, 36);
 SKUA_ASSERT_OFFSET(struct skua_cqe, qpn, 56);
 SKUA_ASSERT_OFFSET(struct skua_cqe, flags, 63);
 

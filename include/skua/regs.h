@@ -79,6 +79,8 @@ enum skua_health {
 #define SKUA_F_ATOMIC		4	/* CMP_SWAP and FETCH_ADD of RC */
 #define SKUA_F_ETH_CSUM		5	/* ETH: checksums filled in and checked */
 #define SKUA_F_ETH_RSS		6	/* ETH: received frames spread over queue pairs */
+#define SKUA_F_UC		7	/* UC queue pairs: SEND, WRITE */
+#define SKUA_F_UD		8	/* UD and GSI queue pairs, multicast */
 
 #define SKUA_PAGE_SIZE		4096	/* unit of doorbell pages and page-list pages */
 

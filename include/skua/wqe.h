@@ -27,6 +27,7 @@ enum skua_wqe_opcode {
 	SKUA_WQE_LOCAL_INV	= 0x08,
 	SKUA_WQE_CMP_SWAP	= 0x09,	/* with struct skua_wqe_atomic */
 	SKUA_WQE_FETCH_ADD	= 0x0a,	/* with struct skua_wqe_atomic */
+	/* UD and GSI: SEND and SEND_IMM with struct skua_wqe_ud */
 };
 
 #define SKUA_WQE_SIGNALED	0x01	/* write a CQE on success too */
@@ -76,6 +77,34 @@ struct skua_wqe_atomic {
 
 SKUA_ASSERT_SIZE(struct skua_wqe_atomic, 32);
 SKUA_ASSERT_OFFSET(struct skua_wqe_atomic, swap_add, 16);
+
+/* Address vector: the way to a peer. */
+struct skua_av {
+	__u8 dgid[16];		/* network order */
+	__u8 dmac[6];
+	__u8 sgid_index;
+	__u8 hop_limit;
+	__u8 traffic_class;
+	__u8 sl;
+	__le16 rsvd;
+	__le32 flow_label;
+};
+
+SKUA_ASSERT_SIZE(struct skua_av, 32);
+SKUA_ASSERT_OFFSET(struct skua_av, flow_label, 28);
+
+#define SKUA_QKEY_OWN		0x80000000	/* a WQE's Q_Key with this bit: the QP's own */
+
+/* The datagram segment, behind the control segment. */
+struct skua_wqe_ud {
+	struct skua_av av;
+	__le32 dest_qpn;
+	__le32 qkey;
+	__le64 rsvd;
+};
+
+SKUA_ASSERT_SIZE(struct skua_wqe_ud, 48);
+SKUA_ASSERT_OFFSET(struct skua_wqe_ud, dest_qpn, 32);
 
 struct skua_sge {
 	__le64 addr;

@@ -72,6 +72,12 @@ struct skua_create_qp_resp {
 	__u32 comp_mask;
 };
 
+/* What the kernel found on the way to the destination of an AH. */
+struct skua_create_ah_resp {
+	__u8 dmac[6];
+	__u8 reserved[2];
+};
+
 /* A disassociated context may read zeroes where the page was: that must not look alive. */
 enum skua_info_state {
 	SKUA_INFO_DEAD	= 0,	/* no completion will ever come again */

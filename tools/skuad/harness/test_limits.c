@@ -426,7 +426,8 @@ static void the_least_and_the_constant(void **state)
 	assert_true(reg_read(n, SKUA_REG_CMD_MAX_LOG) >= 1);
 	assert_int_equal(first.num_ports, 1);
 	assert_int_equal(le16toh(first.pkey_table_len), 1);
-	assert_memory_equal(first.rsvd, zero.rsvd, sizeof(zero.rsvd));
+	assert_int_equal(first.rsvd0, 0);
+	assert_memory_equal(first.rsvd1, zero.rsvd1, sizeof(zero.rsvd1));
 	/* The EUI-64 of the MAC. */
 	assert_memory_equal(first.guid, ((uint8_t[8]){ n->mac[0] ^ 2, n->mac[1], n->mac[2], 0xff, 0xfe,
 						       n->mac[3], n->mac[4], n->mac[5] }), 8);

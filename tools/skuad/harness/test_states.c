@@ -171,9 +171,10 @@ static void values(void **state)
 	WRONG(TO_INIT, a->access = htole32(SKUA_ACCESS_LOCAL_WRITE));
 	WRONG(TO_INIT, a->access = htole32(0x10));
 	WRONG(TO_INIT, a->sq_draining = 1);
-	WRONG(TO_INIT, a->rsvd[33] = 1);
-	WRONG(TO_INIT, a->av.rsvd0 = 1);
-	WRONG(TO_INIT, a->av.rsvd1[31] = 1);
+	WRONG(TO_INIT, a->rsvd0 = 1);
+	WRONG(TO_INIT, a->rsvd1[27] = 1);
+	WRONG(TO_INIT, a->av.rsvd = 1);
+	WRONG(TO_INIT, a->rsvd2[31] = 1);
 	WRONG(TO_RTR, a->path_mtu = 0);
 	WRONG(TO_RTR, a->path_mtu = 6);
 	WRONG(TO_RTR, a->min_rnr_timer = 32);
