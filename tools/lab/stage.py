@@ -18,11 +18,13 @@ times = []      # (name, seconds, made anew) of this command, for the summary
 
 
 def digest(*inputs):
-    """A hash of strings and of files and trees (absolute paths that exist): content and mode."""
+    """A hash of strings and of files and trees (absolute paths that exist): names and content.
+
+    Where the repository and its build directory are does not matter: what was made in one tree
+    is current in a copy of it."""
     total = hashlib.sha256()
-    for text in inputs:
-        text = str(text)
-        total.update(text.encode() + b'\0')
+    for text in map(str, inputs):
+        total.update(text.replace(paths.BUILD, 'build').replace(paths.REPO, '.').encode() + b'\0')
         if os.path.isabs(text) and os.path.exists(text):
             for path in _files(text):
                 total.update(os.path.relpath(path, paths.REPO).encode() + b'\0')
