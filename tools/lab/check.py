@@ -187,7 +187,7 @@ CHECKS = [
           in_root(paths.lab('check-style'), sources.linux('7.2')), [sources.LINUX_STAGES['7.2']]),
     *[Check('modules-' + series, 300, KERNEL, _modules(series), [images.KERNEL_STAGES[series]])
       for series in root.SERIES],
-    Check('lab-guest', 300, SYSTEM, ['python3', paths.lab('test-guest')], products.stages('6.12')),
+    Check('lab-guest', 420, SYSTEM, ['python3', paths.lab('test-guest')], products.stages('6.12')),
     _guest('guest-6.12', '6.12', 600, './run_selftests.sh'),
     _guest('guest-limits', '6.12', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
            more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),

@@ -52,12 +52,11 @@ class Skuad:
         self.nics, self.directory = nics, directory
         self.place = tempfile.mkdtemp(prefix='skua-', dir='/tmp')
         self.control = self.place + '/control'
-        self.sockets = ['%s/%d' % (self.place, number) for number in range(len(nics))]
         self.log = open(os.path.join(directory, 'skuad.log'), 'w')
         self.captures = []
         command = [SKUAD, '--control', self.control] + (['--verbose'] if verbose else [])
-        for nic, path in zip(nics, self.sockets):
-            words = ['%s=%s' % item for item in nic.options.items()] + ['socket=' + path]
+        for nic in nics:
+            words = ['%s=%s' % item for item in nic.options.items()] + ['socket=' + self.socket(nic)]
             command += ['--device', ','.join(words)]
         ready, told = os.pipe()
         self.process = process.Process(command + ['--ready-fd', str(told)], self.log, binds=[self.place], fds=[told])
@@ -69,6 +68,9 @@ class Skuad:
             self.stop()
             with open(self.log.name) as file:
                 raise LabError('skuad did not start: %s' % (file.read().strip().splitlines() or ['no word'])[-1])
+
+    def socket(self, nic):
+        return '%s/%d' % (self.place, self.nics.index(nic))
 
     def capture(self):
         """Capture every NIC's packets from here on."""

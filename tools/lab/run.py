@@ -93,6 +93,11 @@ def run(options, command, seconds, artifacts=None):
         status, cause, detail = _play(directory, options, command, seconds, result)
     except KeyboardInterrupt:
         status, cause, detail = 130, 'interrupted', 'by the keyboard'
+    return finish(directory, result, start, status, cause, detail)
+
+
+def finish(directory, result, start, status, cause, detail):
+    """Leave result.json, say the last line; returns the status."""
     result.update(status=status, cause=cause, detail=detail, seconds=round(time.monotonic() - start, 1))
     if os.path.exists(root.VERSIONS):
         result['versions'] = root.told()

@@ -50,13 +50,15 @@ def _kernel(options):
 
 
 class Scene:
-    def __init__(self, directory, options):
+    """nics: of a skuad that is not the scene's own, but given to `start`."""
+
+    def __init__(self, directory, options, nics=None):
         os.makedirs(directory, exist_ok=True)
         self.directory, self.options = directory, options
         self.skuad = self.guest = None
         self.kernel, modules = _kernel(options)
-        self.nics = []
-        if options.nics:
+        self.nics = nics or []
+        if options.nics and not nics:
             given = options.device if options.device else ['', '']
             self.nics = [nic_list.Nic(number, text) for number, text in enumerate(given)]
             if len({nic.name for nic in self.nics}) < len(self.nics):
@@ -76,7 +78,7 @@ class Scene:
         self.payload.file(nic_list.SKUACTL, 'usr/bin/skuactl')
         self.payload.tree(products.provider(self.options.rdma_core))
 
-    def start(self, deadline):
+    def start(self, deadline, skuad=None):
         """Boot and set up."""
         options = self.options
         qemu, shares = [], [options.share] if options.share else []
@@ -84,11 +86,13 @@ class Scene:
             port = os.path.join(self.directory, 'gdb')
             qemu = ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % port, '-gdb', 'chardev:gdb', '-S']
         sockets, binds, control = [], [], None
-        if self.nics:
-            self.skuad = nic_list.Skuad(self.nics, self.directory)
+        if self.nics and not skuad:
+            skuad = self.skuad = nic_list.Skuad(self.nics, self.directory)
             if options.capture:
-                self.skuad.capture()
-            sockets, binds, control = self.skuad.sockets, [self.skuad.place], self.skuad.control
+                skuad.capture()
+        if skuad:
+            sockets = [skuad.socket(nic) for nic in self.nics]
+            binds, control = [skuad.place], skuad.control
         self.guest = guest.Guest(self.directory, self.kernel, self.payload, cpus=options.cpus,
                                  memory=options.memory, nics=sockets, control=control, shares=shares,
                                  binds=binds, qemu=qemu, tty=options.tty)
