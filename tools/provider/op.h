@@ -3,6 +3,8 @@
 #ifndef SKUA_OP_H
 #define SKUA_OP_H
 
+#include <stdbool.h>
+
 #include <infiniband/verbs.h>
 
 #include <skua/regs.h>
@@ -19,48 +21,61 @@ struct skua_op {
 	uint8_t wqe;		/* enum skua_wqe_opcode */
 	uint8_t flags;		/* SKUA_OP_* */
 	uint8_t feature;	/* SKUA_F_* that it needs */
+	uint8_t types;		/* bits of enum ibv_qp_type: QPs that serve it */
 };
 
 #define SKUA_OP_SENDS	(SKUA_OP_DATA | SKUA_OP_INLINE)
 
+#define SKUA_OP_RC	(1 << IBV_QPT_RC)
+#define SKUA_OP_RC_UC	(SKUA_OP_RC | 1 << IBV_QPT_UC)
+#define SKUA_OP_ALL	(SKUA_OP_RC_UC | 1 << IBV_QPT_UD)
+
 static const struct skua_op skua_ops[] = {
-	[IBV_WR_SEND] = { SKUA_WQE_SEND, SKUA_OP_SENDS, SKUA_F_RC },
-	[IBV_WR_SEND_WITH_IMM] = { SKUA_WQE_SEND_IMM, SKUA_OP_SENDS | SKUA_OP_IMM, SKUA_F_RC },
+	[IBV_WR_SEND] = { SKUA_WQE_SEND, SKUA_OP_SENDS, SKUA_F_RC, SKUA_OP_ALL },
+	[IBV_WR_SEND_WITH_IMM] = {
+		SKUA_WQE_SEND_IMM, SKUA_OP_SENDS | SKUA_OP_IMM, SKUA_F_RC, SKUA_OP_ALL
+	},
 	[IBV_WR_SEND_WITH_INV] = {
-		SKUA_WQE_SEND_INV, SKUA_OP_SENDS | SKUA_OP_INV, SKUA_F_INVALIDATE
+		SKUA_WQE_SEND_INV, SKUA_OP_SENDS | SKUA_OP_INV, SKUA_F_INVALIDATE, SKUA_OP_RC
 	},
-	[IBV_WR_RDMA_WRITE] = { SKUA_WQE_WRITE, SKUA_OP_SENDS | SKUA_OP_RDMA, SKUA_F_RC },
+	[IBV_WR_RDMA_WRITE] = {
+		SKUA_WQE_WRITE, SKUA_OP_SENDS | SKUA_OP_RDMA, SKUA_F_RC, SKUA_OP_RC_UC
+	},
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = {
-		SKUA_WQE_WRITE_IMM, SKUA_OP_SENDS | SKUA_OP_RDMA | SKUA_OP_IMM, SKUA_F_RC
+		SKUA_WQE_WRITE_IMM, SKUA_OP_SENDS | SKUA_OP_RDMA | SKUA_OP_IMM, SKUA_F_RC,
+		SKUA_OP_RC_UC
 	},
-	[IBV_WR_RDMA_READ] = { SKUA_WQE_READ, SKUA_OP_DATA | SKUA_OP_RDMA, SKUA_F_RC },
+	[IBV_WR_RDMA_READ] = {
+		SKUA_WQE_READ, SKUA_OP_DATA | SKUA_OP_RDMA, SKUA_F_RC, SKUA_OP_RC
+	},
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = {
-		SKUA_WQE_CMP_SWAP, SKUA_OP_DATA | SKUA_OP_ATOMIC, SKUA_F_ATOMIC
+		SKUA_WQE_CMP_SWAP, SKUA_OP_DATA | SKUA_OP_ATOMIC, SKUA_F_ATOMIC, SKUA_OP_RC
 	},
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {
-		SKUA_WQE_FETCH_ADD, SKUA_OP_DATA | SKUA_OP_ATOMIC, SKUA_F_ATOMIC
+		SKUA_WQE_FETCH_ADD, SKUA_OP_DATA | SKUA_OP_ATOMIC, SKUA_F_ATOMIC, SKUA_OP_RC
 	},
-	[IBV_WR_LOCAL_INV] = { SKUA_WQE_LOCAL_INV, SKUA_OP_INV, SKUA_F_INVALIDATE },
+	[IBV_WR_LOCAL_INV] = { SKUA_WQE_LOCAL_INV, SKUA_OP_INV, SKUA_F_INVALIDATE, SKUA_OP_RC },
 };
 
 #define SKUA_NUM_OPS	(sizeof(skua_ops) / sizeof(skua_ops[0]))
 
-/* Opcodes that a device with @features serves, as bits of enum ibv_wr_opcode. */
-static inline uint32_t skua_op_mask(uint64_t features)
+/* Opcodes that a QP of a device with @features serves, as bits of enum ibv_wr_opcode. */
+static inline uint32_t skua_op_mask(uint64_t features, enum ibv_qp_type type)
 {
 	uint32_t mask = 0;
 	unsigned int i;
 
 	for (i = 0; i < SKUA_NUM_OPS; i++)
-		if (skua_ops[i].wqe && features >> skua_ops[i].feature & 1)
+		if (skua_ops[i].types >> type & 1 && features >> skua_ops[i].feature & 1)
 			mask |= 1u << i;
 	return mask;
 }
 
 /* Bytes of a WQE before its SGEs or inline data. */
-static inline uint32_t skua_op_header(const struct skua_op *op)
+static inline uint32_t skua_op_header(const struct skua_op *op, bool datagram)
 {
-	return op->flags & SKUA_OP_ATOMIC ? 3 * SKUA_WQE_SEG :
+	return datagram ? SKUA_WQE_SEG + sizeof(struct skua_wqe_ud) :
+	       op->flags & SKUA_OP_ATOMIC ? 3 * SKUA_WQE_SEG :
 	       op->flags & SKUA_OP_RDMA ? 2 * SKUA_WQE_SEG : SKUA_WQE_SEG;
 }
 

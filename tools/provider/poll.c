@@ -8,6 +8,8 @@
  */
 #include <errno.h>
 
+#include <skua/cmd.h>
+
 #include "skua.h"
 
 static_assert(SKUA_CQE_LOC_PROT_ERR == (int)IBV_WC_LOC_PROT_ERR &&
@@ -41,7 +43,8 @@ static inline enum ibv_wc_opcode skua_cqe_opcode(const struct skua_cqe *cqe)
 
 static inline unsigned int skua_cqe_wc_flags(const struct skua_cqe *cqe)
 {
-	return (cqe->flags & SKUA_CQE_WITH_IMM ? IBV_WC_WITH_IMM : 0) |
+	return (cqe->ip_version ? IBV_WC_GRH : 0) |
+	       (cqe->flags & SKUA_CQE_WITH_IMM ? IBV_WC_WITH_IMM : 0) |
 	       (cqe->flags & SKUA_CQE_WITH_INV ? IBV_WC_WITH_INV : 0);
 }
 
@@ -51,6 +54,14 @@ static inline __be32 skua_cqe_imm_data(const struct skua_cqe *cqe)
 	if (cqe->flags & SKUA_CQE_WITH_INV)
 		return (__force __be32)le32toh(cqe->inv_key);
 	return cqe->imm_data;
+}
+
+/* The priority in the tag of a datagram. */
+static inline uint8_t skua_cqe_sl(const struct skua_cqe *cqe)
+{
+	uint16_t vlan = le16toh(cqe->vlan);
+
+	return vlan == SKUA_VLAN_NONE ? 0 : vlan >> 13;
 }
 
 /* Consume the next CQE, which is there, and free what its WQE held. Returns the wr_id. */
@@ -79,11 +90,11 @@ static inline void skua_cqe_to_wc(const struct skua_cqe *cqe, struct ibv_wc *wc)
 	wc->byte_len = le32toh(cqe->byte_len);
 	wc->imm_data = skua_cqe_imm_data(cqe);
 	wc->qp_num = le32toh(cqe->qpn);
-	wc->src_qp = 0;
+	wc->src_qp = le32toh(cqe->src_qpn);
 	wc->wc_flags = skua_cqe_wc_flags(cqe);
 	wc->pkey_index = 0;
 	wc->slid = 0;
-	wc->sl = 0;
+	wc->sl = skua_cqe_sl(cqe);
 	wc->dlid_path_bits = 0;
 }
 
@@ -195,18 +206,18 @@ static uint64_t skua_read_completion_ts(struct ibv_cq_ex *cq_ex)
 	return le64toh(to_skua_cq_ex(cq_ex)->current->timestamp);
 }
 
-/* What UD alone has, or InfiniBand links. */
 static uint32_t skua_read_src_qp(struct ibv_cq_ex *cq_ex)
 {
-	return 0;
-}
-
-static uint32_t skua_read_slid(struct ibv_cq_ex *cq_ex)
-{
-	return 0;
+	return le32toh(to_skua_cq_ex(cq_ex)->current->src_qpn);
 }
 
 static uint8_t skua_read_sl(struct ibv_cq_ex *cq_ex)
+{
+	return skua_cqe_sl(to_skua_cq_ex(cq_ex)->current);
+}
+
+/* What InfiniBand links have. */
+static uint32_t skua_read_slid(struct ibv_cq_ex *cq_ex)
 {
 	return 0;
 }

@@ -56,7 +56,7 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 		return EINVAL;
 	op = &skua_ops[wr->opcode];
 
-	size = skua_op_header(op);
+	size = skua_op_header(op, qp->datagram);
 	if (op->flags & SKUA_OP_DATA) {
 		num_sge = wr->num_sge;
 		if (unlikely(num_sge > qp->max_send_sge))
@@ -81,7 +81,10 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 		wqe.ctrl->imm_data = wr->imm_data;
 	else if (op->flags & SKUA_OP_INV)
 		wqe.ctrl->inv_key = htole32(wr->invalidate_rkey);
-	if (op->flags & SKUA_OP_RDMA)
+	if (qp->datagram)
+		skua_ud_set(skua_wqe_add_ud(&qp->sq, &wqe), &to_skua_ah(wr->wr.ud.ah)->av,
+			    wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+	else if (op->flags & SKUA_OP_RDMA)
 		skua_wqe_add_rdma(&qp->sq, &wqe, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
 	else if (op->flags & SKUA_OP_ATOMIC)
 		skua_send_add_atomic(qp, &wqe, wr);

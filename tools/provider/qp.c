@@ -14,7 +14,9 @@
 #include "skua.h"
 #include "skua-abi.h"
 
+/* In front of more than one SGE, or of inline data. */
 #define SKUA_SQ_MAX_HEADER	(2 * SKUA_WQE_SEG)
+#define SKUA_SQ_UD_HEADER	(SKUA_WQE_SEG + sizeof(struct skua_wqe_ud))
 
 static_assert(sizeof(struct skua_sge) == SKUA_WQE_SEG, "an SGE is a segment");
 
@@ -35,6 +37,7 @@ static inline uint32_t max_u32(uint32_t a, uint32_t b)
 static int skua_qp_size_sq(const struct skua_alloc_ucontext_resp *caps, struct skua_qp *qp,
 			   const struct ibv_qp_cap *asked)
 {
+	uint32_t header = qp->datagram ? SKUA_SQ_UD_HEADER : SKUA_SQ_MAX_HEADER;
 	uint32_t payload, wqe_blocks, blocks;
 
 	if (!asked->max_send_wr)
@@ -45,13 +48,13 @@ static int skua_qp_size_sq(const struct skua_alloc_ucontext_resp *caps, struct s
 
 	payload = max_u32(max_u32(asked->max_send_sge, 1) * sizeof(struct skua_sge),
 			  asked->max_inline_data);
-	wqe_blocks = skua_wqe_blocks(SKUA_SQ_MAX_HEADER + payload);
+	wqe_blocks = skua_wqe_blocks(header + payload);
 	if (wqe_blocks > SKUA_WQE_MAX_BLOCKS)
 		return EINVAL;
 	/* max_qp_wr WQEs of the largest size fit in an SQ. */
 	blocks = roundup_pow_of_two(asked->max_send_wr * wqe_blocks);
 
-	payload = wqe_blocks * SKUA_WQE_BLOCK - SKUA_SQ_MAX_HEADER;
+	payload = wqe_blocks * SKUA_WQE_BLOCK - header;
 	qp->sq.blocks = blocks;
 	qp->max_send_sge = min_u32(payload / sizeof(struct skua_sge), caps->max_send_sge);
 	qp->max_inline = min_u32(payload, caps->max_inline);
@@ -170,6 +173,20 @@ static int skua_qp_cmd_create(struct ibv_pd *ibv_pd, struct skua_qp *qp,
 				 &resp.ibv_resp, sizeof(resp));
 }
 
+static bool skua_qp_has_type(uint64_t features, enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return features >> SKUA_F_RC & 1;
+	case IBV_QPT_UC:
+		return features >> SKUA_F_UC & 1;
+	case IBV_QPT_UD:
+		return features >> SKUA_F_UD & 1;
+	default:
+		return false;
+	}
+}
+
 static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr,
 				      uint64_t send_ops)
 {
@@ -178,7 +195,7 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 	struct skua_qp *qp;
 	int err;
 
-	if (attr->qp_type != IBV_QPT_RC || attr->srq) {
+	if (!skua_qp_has_type(ctx->caps.features, attr->qp_type) || attr->srq) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -188,7 +205,8 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 
 	qp->db = ctx->db;
 	qp->event_idx = ctx->event_idx;
-	qp->opcodes = skua_op_mask(ctx->caps.features);
+	qp->datagram = attr->qp_type == IBV_QPT_UD;
+	qp->opcodes = skua_op_mask(ctx->caps.features, attr->qp_type);
 	qp->sq_sig = attr->sq_sig_all ? SKUA_WQE_SIGNALED : 0;
 	err = EOPNOTSUPP;
 	if (!skua_qp_fill_wr_ops(qp, send_ops))

@@ -11,6 +11,8 @@ DECLARE_DRV_CMD(skua_cmd_alloc_ucontext, IB_USER_VERBS_CMD_GET_CONTEXT,
 		empty, skua_alloc_ucontext_resp);
 DECLARE_DRV_CMD(skua_cmd_alloc_pd, IB_USER_VERBS_CMD_ALLOC_PD,
 		empty, skua_alloc_pd_resp);
+DECLARE_DRV_CMD(skua_cmd_create_ah, IB_USER_VERBS_CMD_CREATE_AH,
+		empty, skua_create_ah_resp);
 DECLARE_DRV_CMD(skua_cmd_create_cq, IB_USER_VERBS_CMD_CREATE_CQ,
 		skua_create_cq_req, skua_create_cq_resp);
 DECLARE_DRV_CMD(skua_cmd_create_qp, IB_USER_VERBS_CMD_CREATE_QP,

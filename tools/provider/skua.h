@@ -67,6 +67,12 @@ struct skua_pd {
 	void *context;
 };
 
+/* The way to a QP that takes datagrams. */
+struct skua_ah {
+	struct ibv_ah ibv_ah;
+	struct skua_av av;		/* as WQEs have it */
+};
+
 struct skua_cq {
 	struct verbs_cq vcq;
 	struct skua_cq_ring ring;
@@ -91,11 +97,13 @@ struct skua_qp {
 	uint32_t max_inline;
 	uint8_t sq_sig;			/* SKUA_WQE_SIGNALED if all are */
 	bool event_idx;
+	bool datagram;			/* UD: each WQE says where it goes */
 
 	/* ibv_wr_start() to ibv_wr_complete(), under sq_lock */
 	int wr_err;			/* the first one; nothing is built after it */
 	struct skua_wqe wr;
 	const struct skua_op *wr_op;
+	struct skua_wqe_ud *wr_ud;
 
 	struct skua_rq rq;
 	struct skua_lock rq_lock;
@@ -124,6 +132,11 @@ static inline struct skua_pd *to_skua_pd(struct ibv_pd *ibv_pd)
 static inline struct skua_td *to_skua_td(struct ibv_td *ibv_td)
 {
 	return container_of(ibv_td, struct skua_td, ibv_td);
+}
+
+static inline struct skua_ah *to_skua_ah(struct ibv_ah *ibv_ah)
+{
+	return container_of(ibv_ah, struct skua_ah, ibv_ah);
 }
 
 static inline struct skua_cq *to_skua_cq(struct ibv_cq *ibv_cq)
@@ -191,6 +204,10 @@ struct ibv_mr *skua_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uin
 int skua_dereg_mr(struct verbs_mr *vmr);
 struct ibv_mr *skua_import_mr(struct ibv_pd *ibv_pd, uint32_t handle);
 void skua_unimport_mr(struct ibv_mr *ibv_mr);
+
+/* ah.c */
+struct ibv_ah *skua_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr);
+int skua_destroy_ah(struct ibv_ah *ibv_ah);
 
 /* cq.c */
 struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,

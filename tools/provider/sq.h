@@ -116,6 +116,25 @@ static inline void skua_wqe_add_atomic(struct skua_sq *sq, struct skua_wqe *wqe,
 	atomic->compare = htole64(compare);
 }
 
+/* Three segments, always in one block with the control segment. */
+static inline struct skua_wqe_ud *skua_wqe_add_ud(struct skua_sq *sq, struct skua_wqe *wqe)
+{
+	struct skua_wqe_ud *ud = skua_wqe_next_seg(sq, wqe);
+
+	wqe->size += sizeof(*ud) - SKUA_WQE_SEG;
+	return ud;
+}
+
+static inline void skua_ud_set(struct skua_wqe_ud *ud, const struct skua_av *av, uint32_t dest_qpn,
+			       uint32_t qkey)
+{
+	ud->av = *av;
+	ud->dest_qpn = htole32(dest_qpn);
+	/* One with its top bit means the QP's own, in verbs and in WQEs. */
+	ud->qkey = htole32(qkey);
+	ud->rsvd = 0;
+}
+
 static inline void skua_sge_set(struct skua_sge *sge, uint64_t addr, uint32_t length,
 				uint32_t lkey)
 {

@@ -26,6 +26,11 @@ static inline bool skua_wr_begin(struct skua_qp *qp, enum ibv_wr_opcode opcode)
 	qp->wr_op = op;
 	skua_wqe_begin(&qp->sq, &qp->wr, qp_ex->wr_id, op->wqe,
 		       skua_op_send_flags(qp_ex->wr_flags) | qp->sq_sig);
+	if (qp->datagram) {
+		/* It stands before the data, in whichever order they are set; zero is refused. */
+		qp->wr_ud = skua_wqe_add_ud(&qp->sq, &qp->wr);
+		memset(qp->wr_ud, 0, sizeof(*qp->wr_ud));
+	}
 	return true;
 }
 
@@ -125,6 +130,15 @@ static void skua_wr_atomic_fetch_add(struct ibv_qp_ex *qp_ex, uint32_t rkey, uin
 		return;
 	skua_wqe_add_atomic(&qp->sq, &qp->wr, raddr, rkey, add, 0);
 	skua_wr_end(qp);
+}
+
+static void skua_wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t remote_qpn,
+				uint32_t remote_qkey)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (likely(!qp->wr_err))
+		skua_ud_set(qp->wr_ud, &to_skua_ah(ah)->av, remote_qpn, remote_qkey);
 }
 
 /* May the current WQE grow by @size bytes of data? */
@@ -267,6 +281,8 @@ bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
 	qp_ex->wr_rdma_read = skua_wr_rdma_read;
 	qp_ex->wr_atomic_cmp_swp = skua_wr_atomic_cmp_swp;
 	qp_ex->wr_atomic_fetch_add = skua_wr_atomic_fetch_add;
+	if (qp->datagram)
+		qp_ex->wr_set_ud_addr = skua_wr_set_ud_addr;
 	qp_ex->wr_set_sge = skua_wr_set_sge;
 	qp_ex->wr_set_sge_list = skua_wr_set_sge_list;
 	qp_ex->wr_set_inline_data = skua_wr_set_inline_data;

@@ -106,4 +106,8 @@ struct skua_mr_params {
 int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params, u32 *key);
 void skua_cmd_destroy_mr(struct skua_dev *dev, u32 key);
 
+/* UD: let a QP receive from a group, and no more. */
+int skua_cmd_attach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16]);
+int skua_cmd_detach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16]);
+
 #endif /* LINUX_SKUA_COMMAND_H */

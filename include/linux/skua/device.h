@@ -40,6 +40,8 @@ struct notifier_block;
  * @num_db_pages: doorbell pages, page 0 included
  * @reserved_lkey: lkey for DMA addresses, for privileged QPs
  * @max_msg_size: bytes of a message
+ * @max_mcast_groups: multicast groups with QPs
+ * @max_mcast_qps: QPs of a group
  * @max_send_sge: SGEs of a send WQE
  * @max_recv_sge: SGEs of a receive WQE
  * @max_inline: bytes of inline data
@@ -67,6 +69,8 @@ struct skua_limits {
 	u32 num_db_pages;
 	u32 reserved_lkey;
 	u32 max_msg_size;
+	u32 max_mcast_groups;
+	u32 max_mcast_qps;
 	u16 max_send_sge;
 	u16 max_recv_sge;
 	u16 max_inline;

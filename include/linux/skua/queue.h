@@ -134,6 +134,15 @@ static inline void skua_wqe_add_atomic(struct skua_wqe *wqe, u64 raddr, u32 rkey
 	atomic->compare = cpu_to_le64(compare);
 }
 
+/* Three segments, always in one block with the control segment. */
+static inline struct skua_wqe_ud *skua_wqe_add_ud(struct skua_wqe *wqe)
+{
+	struct skua_wqe_ud *ud = skua_wqe_segment(wqe);
+
+	wqe->size += sizeof(*ud) - SKUA_WQE_SEG;
+	return ud;
+}
+
 static inline void skua_sge_set(struct skua_sge *sge, u64 addr, u32 length, u32 lkey)
 {
 	sge->addr = cpu_to_le64(addr);

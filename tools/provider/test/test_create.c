@@ -79,6 +79,22 @@ int ibv_cmd_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp *qp, struct ibv_qp_in
 	return answer;
 }
 
+int ibv_cmd_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah *ah, struct ibv_ah_attr *attr,
+		      struct ib_uverbs_create_ah_resp *resp, size_t resp_size)
+{
+	struct skua_cmd_create_ah_resp *out = (void *)resp;
+
+	assert_int_equal(resp_size, sizeof(*out));
+	memcpy(out->dmac, "\2mac05", 6);
+	ah->context = ibv_pd->context;
+	return answer;
+}
+
+int ibv_cmd_destroy_ah(struct ibv_ah *ah)
+{
+	return answer;
+}
+
 int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 {
 	return answer;
@@ -117,6 +133,7 @@ static int setup(void **state)
 	ctx.info = &info;
 	ctx.db = db_page;
 	pd.ibv_pd.context = &ctx.vctx.context;
+	ctx.caps.features &= ~(1 << SKUA_F_UC | 1 << SKUA_F_UD);
 	answer = 0;
 	assert_int_equal(dontfork, 0);
 	assert_int_equal(pd.users, 0);
@@ -133,17 +150,23 @@ static struct ibv_cq *make_cq(int cqe)
 	return skua_create_cq(&ctx.vctx.context, cqe, NULL, 0);
 }
 
-static struct ibv_qp *make_qp(struct ibv_cq *send_cq, struct ibv_cq *recv_cq,
-			      struct ibv_qp_cap *cap)
+static struct ibv_qp *make_qp_of(enum ibv_qp_type type, struct ibv_cq *send_cq,
+				 struct ibv_cq *recv_cq, struct ibv_qp_cap *cap)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = send_cq, .recv_cq = recv_cq, .cap = *cap, .qp_type = IBV_QPT_RC,
+		.send_cq = send_cq, .recv_cq = recv_cq, .cap = *cap, .qp_type = type,
 	};
 	struct ibv_qp *qp;
 
 	qp = skua_create_qp(&pd.ibv_pd, &attr);
 	*cap = attr.cap;
 	return qp;
+}
+
+static struct ibv_qp *make_qp(struct ibv_cq *send_cq, struct ibv_cq *recv_cq,
+			      struct ibv_qp_cap *cap)
+{
+	return make_qp_of(IBV_QPT_RC, send_cq, recv_cq, cap);
 }
 
 static void test_cq_is_a_power_of_two(void **state)
@@ -224,7 +247,7 @@ static void test_as_many_wrs_of_any_size(void **state)
 }
 
 /* Whatever is asked for: the rings hold it, in WRs of the largest size. */
-static void test_qp_holds_what_its_capacities_say(void **state)
+static void holds_what_its_capacities_say(enum ibv_qp_type type, uint32_t header)
 {
 	struct ibv_cq *cq = make_cq(16);
 	uint32_t sge, data, wr;
@@ -238,7 +261,7 @@ static void test_qp_holds_what_its_capacities_say(void **state)
 					.max_inline_data = data,
 				};
 				struct ibv_qp_cap cap = asked;
-				struct ibv_qp *qp = make_qp(cq, cq, &cap);
+				struct ibv_qp *qp = make_qp_of(type, cq, cq, &cap);
 				uint32_t bytes, payload;
 
 				assert_non_null(qp);
@@ -250,7 +273,7 @@ static void test_qp_holds_what_its_capacities_say(void **state)
 				payload = cap.max_send_sge * 16;
 				if (payload < cap.max_inline_data)
 					payload = cap.max_inline_data;
-				bytes = skua_wqe_blocks(32 + payload) * 64 * cap.max_send_wr;
+				bytes = skua_wqe_blocks(header + payload) * 64 * cap.max_send_wr;
 				assert_true(bytes <= 64u << qp_req.log_sq_blocks);
 				assert_int_equal(cap.max_recv_wr, 1u << qp_req.log_rq_size);
 				assert_true(16 + 16 * cap.max_recv_sge <=
@@ -258,6 +281,71 @@ static void test_qp_holds_what_its_capacities_say(void **state)
 				skua_destroy_qp(qp);
 			}
 	skua_destroy_cq(cq);
+}
+
+static void test_qp_holds_what_its_capacities_say(void **state)
+{
+	ctx.caps.features |= 1 << SKUA_F_UC | 1 << SKUA_F_UD;
+	holds_what_its_capacities_say(IBV_QPT_RC, 32);
+	holds_what_its_capacities_say(IBV_QPT_UC, 32);
+	holds_what_its_capacities_say(IBV_QPT_UD, 64);
+}
+
+static void test_types_come_with_features(void **state)
+{
+	static const struct {
+		enum ibv_qp_type type;
+		uint64_t feature;
+	} table[] = {
+		{ IBV_QPT_UC, 1 << SKUA_F_UC },
+		{ IBV_QPT_UD, 1 << SKUA_F_UD },
+	};
+	const uint64_t without = ctx.caps.features & ~(1 << SKUA_F_UC | 1 << SKUA_F_UD);
+	struct ibv_qp_cap cap = { .max_send_wr = 4 };
+	struct ibv_cq *cq = make_cq(16);
+	struct ibv_qp *qp;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		ctx.caps.features = without | table[!i].feature;
+		assert_null(make_qp_of(table[i].type, cq, cq, &cap));
+		assert_int_equal(errno, EOPNOTSUPP);
+		ctx.caps.features = without | table[i].feature;
+		qp = make_qp_of(table[i].type, cq, cq, &cap);
+		assert_non_null(qp);
+		assert_int_equal(to_skua_qp(qp)->datagram, table[i].type == IBV_QPT_UD);
+		skua_destroy_qp(qp);
+	}
+	ctx.caps.features |= 1 << SKUA_F_UC | 1 << SKUA_F_UD;
+	assert_null(make_qp_of(IBV_QPT_RAW_PACKET, cq, cq, &cap));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(make_qp_of(1, cq, cq, &cap));
+	assert_int_equal(errno, EOPNOTSUPP);
+	skua_destroy_cq(cq);
+}
+
+static void test_ah(void **state)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1, .port_num = 1, .sl = 3,
+		.grh = { .dgid.raw = "where it goes to", .flow_label = 0xabcde, .sgid_index = 2,
+			 .hop_limit = 64, .traffic_class = 0x68 },
+	};
+	const struct skua_av av = {
+		.dgid = "where it goes to", .dmac = "\2mac05", .sgid_index = 2, .hop_limit = 64,
+		.traffic_class = 0x68, .sl = 3, .flow_label = htole32(0xabcde),
+	};
+	struct ibv_ah *ah = skua_create_ah(&pd.ibv_pd, &attr);
+
+	assert_non_null(ah);
+	assert_memory_equal(&to_skua_ah(ah)->av, &av, sizeof(av));
+	answer = EBUSY;
+	assert_int_equal(skua_destroy_ah(ah), EBUSY);
+	answer = 0;
+	assert_int_equal(skua_destroy_ah(ah), 0);
+	answer = ENETUNREACH;
+	assert_null(skua_create_ah(&pd.ibv_pd, &attr));
+	assert_int_equal(errno, ENETUNREACH);
 }
 
 static void test_qp_tells_where_its_memory_is(void **state)
@@ -696,6 +784,8 @@ int main(void)
 		T(test_cq_ex_refuses_what_it_cannot),
 		T(test_as_many_wrs_of_any_size),
 		T(test_qp_holds_what_its_capacities_say),
+		T(test_types_come_with_features),
+		T(test_ah),
 		T(test_qp_tells_where_its_memory_is),
 		T(test_qp_without_queues),
 		T(test_qp_limits),

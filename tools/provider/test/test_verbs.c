@@ -5,6 +5,8 @@
  */
 #include "cmocka_all.h"
 
+#include <skua/cmd.h>
+
 #include "../op.h"
 #include "../skua.h"
 #include "fake.h"
@@ -13,6 +15,7 @@
 #define RQ_SIZE		4
 #define CQ_SIZE		16
 #define QPN		0x123456
+#define FEATURES	(1 << SKUA_F_RC | 1 << SKUA_F_INVALIDATE | 1 << SKUA_F_ATOMIC)
 #define ALL_OPS		(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | \
 			 IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_WRITE | \
 			 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \
@@ -48,7 +51,7 @@ static int setup(void **state)
 	cq.info = &info;
 	qp.db = db_page;
 	qp.event_idx = true;
-	qp.opcodes = skua_op_mask(1 << SKUA_F_RC | 1 << SKUA_F_INVALIDATE);
+	qp.opcodes = skua_op_mask(1 << SKUA_F_RC | 1 << SKUA_F_INVALIDATE, IBV_QPT_RC);
 	qp.max_send_sge = 4;
 	qp.max_inline = 64;
 	qp.max_recv_sge = 3;
@@ -262,7 +265,7 @@ static void test_opcode_without_its_feature_is_refused(void **state)
 {
 	struct ibv_send_wr wr = make_wr(IBV_WR_LOCAL_INV);
 
-	qp.opcodes = skua_op_mask(1 << SKUA_F_RC);
+	qp.opcodes = skua_op_mask(1 << SKUA_F_RC, IBV_QPT_RC);
 	assert_int_equal(post(&wr), EINVAL);
 	wr = make_wr(IBV_WR_SEND);
 	assert_int_equal(post(&wr), 0);
@@ -600,6 +603,197 @@ static void test_wr_errors_take_all_back(void **state)
 	assert_int_equal(db_page[SKUA_DB_SQ / 8], 0);
 }
 
+/* Datagrams */
+
+static struct skua_ah ah = {
+	.av = { .dgid = "somewhere", .dmac = "\2here", .sgid_index = 3, .hop_limit = 64, .sl = 5 },
+};
+
+static void become_ud(void)
+{
+	qp.datagram = true;
+	qp.opcodes = skua_op_mask(FEATURES, IBV_QPT_UD);
+	assert_true(skua_qp_fill_wr_ops(&qp, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM));
+}
+
+static struct ibv_send_wr make_datagram(enum ibv_wr_opcode opcode)
+{
+	struct ibv_send_wr wr = make_wr(opcode);
+
+	wr.wr.ud.ah = &ah.ibv_ah;
+	wr.wr.ud.remote_qpn = 0xabcdef;
+	wr.wr.ud.remote_qkey = 0x80010203;
+	return wr;
+}
+
+/* The address in front of the data, in the first block, whole. Returns where the data is. */
+static const void *check_datagram(uint32_t index, uint8_t opcode)
+{
+	const struct skua_wqe_ud *ud = (void *)(ctrl + 1);
+
+	fake_sq_fetch(&qp.sq, index, wqe_copy);
+	assert_int_equal(ctrl->opcode, opcode);
+	assert_memory_equal(&ud->av, &ah.av, sizeof(ah.av));
+	assert_int_equal(le32toh(ud->dest_qpn), 0xabcdef);
+	assert_int_equal(le32toh(ud->qkey), 0x80010203);
+	assert_int_equal(ud->rsvd, 0);
+	return ud + 1;
+}
+
+static void check_datagram_sges(uint32_t index, uint8_t opcode)
+{
+	const struct skua_sge *sge = check_datagram(index, opcode);
+
+	assert_int_equal(ctrl->nblocks, 2);
+	assert_int_equal(ctrl->num_sge, 2);
+	assert_int_equal(le64toh(sge[0].addr), sges[0].addr);
+	assert_int_equal(le32toh(sge[1].lkey), sges[1].lkey);
+}
+
+static void test_datagram_wqes(void **state)
+{
+	struct ibv_send_wr wr = make_datagram(IBV_WR_SEND);
+	struct ibv_sge sge = { .addr = (uintptr_t)"abcdefgh", .length = 8 };
+
+	become_ud();
+	assert_int_equal(post(&wr), 0);
+	check_datagram_sges(0, SKUA_WQE_SEND);
+	wr = make_datagram(IBV_WR_SEND_WITH_IMM);
+	assert_int_equal(post(&wr), 0);
+	check_datagram_sges(2, SKUA_WQE_SEND_IMM);
+	assert_int_equal(be32toh(ctrl->imm_data), 0x12345678);
+
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.send_flags = IBV_SEND_INLINE;
+	assert_int_equal(post(&wr), 0);
+	assert_memory_equal(check_datagram(4, SKUA_WQE_SEND_IMM), "abcdefgh", 8);
+	assert_int_equal(le32toh(ctrl->length), 8);
+	assert_int_equal(ctrl->nblocks, 2);
+
+	wr.num_sge = 0;
+	assert_int_equal(post(&wr), 0);
+	check_datagram(6, SKUA_WQE_SEND_IMM);
+	assert_int_equal(ctrl->nblocks, 1);
+}
+
+/* Address and data may be set in either order. */
+static void test_datagrams_by_calls(void **state)
+{
+	struct ibv_qp_ex *qp_ex = &qp.vqp.qp_ex;
+
+	become_ud();
+	ibv_wr_start(qp_ex);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_ud_addr(qp_ex, &ah.ibv_ah, 0xabcdef, 0x80010203);
+	ibv_wr_set_sge_list(qp_ex, 2, sges);
+	ibv_wr_send_imm(qp_ex, htobe32(7));
+	ibv_wr_set_sge_list(qp_ex, 2, sges);
+	ibv_wr_set_ud_addr(qp_ex, &ah.ibv_ah, 0xabcdef, 0x80010203);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_inline_data(qp_ex, "xyz", 3);
+	ibv_wr_set_ud_addr(qp_ex, &ah.ibv_ah, 0xabcdef, 0x80010203);
+	assert_int_equal(ibv_wr_complete(qp_ex), 0);
+	check_datagram_sges(0, SKUA_WQE_SEND);
+	check_datagram_sges(2, SKUA_WQE_SEND_IMM);
+	assert_memory_equal(check_datagram(4, SKUA_WQE_SEND), "xyz", 3);
+}
+
+/* What stood in the ring before is no address: one that was not set is zero, which is refused. */
+static void test_datagram_without_an_address(void **state)
+{
+	static const struct skua_wqe_ud none;
+	struct ibv_qp_ex *qp_ex = &qp.vqp.qp_ex;
+
+	become_ud();
+	memset(qp.sq.buf, 0xee, BLOCKS * SKUA_WQE_BLOCK);
+	ibv_wr_start(qp_ex);
+	ibv_wr_send(qp_ex);
+	assert_int_equal(ibv_wr_complete(qp_ex), 0);
+	fake_sq_fetch(&qp.sq, 0, wqe_copy);
+	assert_memory_equal(ctrl + 1, &none, sizeof(none));
+}
+
+static void test_a_datagram_needs_its_blocks(void **state)
+{
+	struct ibv_send_wr wr = make_datagram(IBV_WR_SEND);
+	unsigned int i;
+
+	become_ud();
+	wr.num_sge = 1;
+	for (i = 0; i < BLOCKS / 2; i++)
+		assert_int_equal(post(&wr), 0);
+	assert_int_equal(post(&wr), ENOMEM);
+	skua_sq_retire(&qp.sq, 1);
+	assert_int_equal(post(&wr), ENOMEM);
+	wr.num_sge = 0;
+	assert_int_equal(post(&wr), 0);
+}
+
+static void test_each_type_has_its_opcodes(void **state)
+{
+	static const struct {
+		enum ibv_wr_opcode opcode;
+		bool uc, ud;
+	} table[] = {
+		{ IBV_WR_SEND, true, true },
+		{ IBV_WR_SEND_WITH_IMM, true, true },
+		{ IBV_WR_SEND_WITH_INV, false, false },
+		{ IBV_WR_RDMA_WRITE, true, false },
+		{ IBV_WR_RDMA_WRITE_WITH_IMM, true, false },
+		{ IBV_WR_RDMA_READ, false, false },
+		{ IBV_WR_ATOMIC_CMP_AND_SWP, false, false },
+		{ IBV_WR_ATOMIC_FETCH_AND_ADD, false, false },
+		{ IBV_WR_LOCAL_INV, false, false },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		uint32_t bit = 1u << table[i].opcode;
+
+		assert_true(skua_op_mask(FEATURES, IBV_QPT_RC) & bit);
+		assert_int_equal(!!(skua_op_mask(FEATURES, IBV_QPT_UC) & bit), table[i].uc);
+		assert_int_equal(!!(skua_op_mask(FEATURES, IBV_QPT_UD) & bit), table[i].ud);
+	}
+	become_ud();
+	assert_false(skua_qp_fill_wr_ops(&qp, IBV_QP_EX_WITH_RDMA_WRITE));
+}
+
+static void test_poll_datagram(void **state)
+{
+	struct ibv_recv_wr wr = { .sg_list = sges, .num_sge = 1 }, *bad;
+	struct skua_cqe cqe = {
+		.opcode = SKUA_CQE_RECV, .byte_len = htole32(140), .src_qpn = htole32(0x654321),
+		.vlan = htole16(5 << 13 | 100), .ip_version = 4, .flags = SKUA_CQE_WITH_IMM,
+	};
+	struct ibv_cq_ex *cq_ex = &cq.vcq.cq_ex;
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_wc wc;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		assert_int_equal(skua_post_recv(&qp.vqp.qp, &wr, &bad), 0);
+	complete(cqe);
+	assert_int_equal(skua_poll_cq(&cq.vcq.cq, 1, &wc), 1);
+	assert_int_equal(wc.src_qp, 0x654321);
+	assert_int_equal(wc.wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
+	assert_int_equal(wc.sl, 5);
+	assert_int_equal(wc.byte_len, 140);
+
+	complete(cqe);
+	cqe.vlan = htole16(SKUA_VLAN_NONE);
+	complete(cqe);
+	assert_int_equal(ibv_start_poll(cq_ex, &attr), 0);
+	assert_int_equal(ibv_wc_read_src_qp(cq_ex), 0x654321);
+	assert_int_equal(ibv_wc_read_wc_flags(cq_ex), IBV_WC_GRH | IBV_WC_WITH_IMM);
+	assert_int_equal(ibv_wc_read_sl(cq_ex), 5);
+	assert_int_equal(ibv_wc_read_slid(cq_ex), 0);
+	assert_int_equal(ibv_wc_read_dlid_path_bits(cq_ex), 0);
+	assert_int_equal(ibv_next_poll(cq_ex), 0);
+	assert_int_equal(ibv_wc_read_sl(cq_ex), 0);
+	ibv_end_poll(cq_ex);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -622,6 +816,12 @@ int main(void)
 		T(test_wr_calls_build_the_same_wqes),
 		T(test_wr_inline),
 		T(test_wr_errors_take_all_back),
+		T(test_datagram_wqes),
+		T(test_datagrams_by_calls),
+		T(test_datagram_without_an_address),
+		T(test_a_datagram_needs_its_blocks),
+		T(test_each_type_has_its_opcodes),
+		T(test_poll_datagram),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

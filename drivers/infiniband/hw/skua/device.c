@@ -46,6 +46,14 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_qp_init_rd_atom = limits->max_rd_atomic;
 	attr->max_res_rd_atom = min_t(u64, (u64)limits->max_rd_atomic * limits->max_qp, INT_MAX);
 	attr->max_pkeys = limits->pkey_table_len;
+	if (skua_has(dev, SKUA_F_UD)) {
+		/* They take memory, nothing of the device. */
+		attr->max_ah = INT_MAX;
+		attr->max_mcast_grp = min_t(u32, limits->max_mcast_groups, INT_MAX);
+		attr->max_mcast_qp_attach = min_t(u32, limits->max_mcast_qps, INT_MAX);
+		attr->max_total_mcast_qp_attach =
+			min_t(u64, (u64)limits->max_mcast_groups * limits->max_mcast_qps, INT_MAX);
+	}
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;
 

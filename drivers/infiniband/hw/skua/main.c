@@ -59,6 +59,18 @@ static const struct ib_device_ops skua_ib_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, skua_ib_ucontext, ibucontext),
 };
 
+/* With SKUA_F_UD. */
+static const struct ib_device_ops skua_ib_ud_ops = {
+	.attach_mcast = skua_ib_attach_mcast,
+	.create_ah = skua_ib_create_ah,
+	.create_user_ah = skua_ib_create_ah,
+	.destroy_ah = skua_ib_destroy_ah,
+	.detach_mcast = skua_ib_detach_mcast,
+	.query_ah = skua_ib_query_ah,
+
+	INIT_RDMA_OBJ_SIZE(ib_ah, skua_ib_ah, ibah),
+};
+
 static int skua_ib_notify(struct notifier_block *nb, unsigned long notice, void *data)
 {
 	struct skua_ib_dev *dev = container_of(nb, struct skua_ib_dev, notifier);
@@ -117,6 +129,8 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 	ibdev->local_dma_lkey = skua->limits.reserved_lkey;
 	ibdev->driver_def = skua_ib_uapi;
 	ib_set_device_ops(ibdev, &skua_ib_ops);
+	if (skua_has(skua, SKUA_F_UD))
+		ib_set_device_ops(ibdev, &skua_ib_ud_ops);
 }
 
 static int skua_ib_register(struct skua_ib_dev *dev)

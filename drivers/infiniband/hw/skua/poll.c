@@ -5,6 +5,9 @@
  * The QP of a CQE is looked up by number. It is there: destroying a QP takes its CQEs out of its
  * CQs, under the lock that polling holds, before it is taken out of the table.
  */
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+
 #include "skua_ib.h"
 
 static const u8 skua_ib_wc_opcodes[] = {
@@ -35,6 +38,25 @@ static bool skua_ib_poll_send(struct skua_ib_qp *qp, const struct skua_cqe *cqe,
 	return skua_sq_retire(&qp->sq, le32_to_cpu(cqe->sq_ci));
 }
 
+/* Where a datagram came from. */
+static void skua_ib_poll_source(const struct skua_cqe *cqe, struct ib_wc *wc)
+{
+	u16 vlan = le16_to_cpu(cqe->vlan);
+
+	wc->src_qp = le32_to_cpu(cqe->src_qpn);
+	ether_addr_copy(wc->smac, cqe->smac);
+	wc->network_hdr_type = cqe->ip_version == 4 ? RDMA_NETWORK_IPV4 : RDMA_NETWORK_IPV6;
+	wc->wc_flags |= IB_WC_GRH | IB_WC_WITH_SMAC | IB_WC_WITH_NETWORK_HDR_TYPE;
+	if (vlan == SKUA_VLAN_NONE)
+		return;
+	wc->sl = vlan >> VLAN_PRIO_SHIFT;
+	/* A tag with a priority alone names no VLAN. */
+	if (vlan & VLAN_VID_MASK) {
+		wc->vlan_id = vlan & VLAN_VID_MASK;
+		wc->wc_flags |= IB_WC_WITH_VLAN;
+	}
+}
+
 static void skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
 {
 	wc->opcode = IB_WC_RECV;
@@ -48,7 +70,10 @@ static void skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe,
 		wc->wc_flags |= IB_WC_WITH_INVALIDATE;
 		wc->ex.invalidate_rkey = le32_to_cpu(cqe->inv_key);
 	}
-	wc->src_qp = qp->dest_qpn;
+	if (skua_ib_is_datagram(&qp->ibqp))
+		skua_ib_poll_source(cqe, wc);
+	else
+		wc->src_qp = qp->dest_qpn;
 	wc->wr_id = qp->rq_wr_ids[le32_to_cpu(cqe->cookie) & (qp->rq.size - 1)];
 	/* Release: pairs with the acquire in post_recv, which may now use the slot again. */
 	smp_store_release(&qp->rq.ci, qp->rq.ci + 1);

@@ -26,6 +26,8 @@ int skua_ib_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *a
 	attr->gid_tbl_len = dev->limits.gid_table_len;
 	attr->pkey_tbl_len = dev->limits.pkey_table_len;
 	attr->ip_gids = true;
+	if (skua_has(dev, SKUA_F_UD))
+		attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->max_msg_sz = dev->limits.max_msg_size;
 	attr->max_vl_num = 1;
 	return ib_get_eth_speed(ibdev, port, &attr->active_speed, &attr->active_width);
@@ -36,9 +38,13 @@ int skua_ib_get_port_immutable(struct ib_device *ibdev, u32 port,
 {
 	struct skua_dev *dev = to_skua_dev(ibdev);
 
-	/* RoCEv2 without MADs and the connection managers on them: there is no QP 1. */
-	immutable->core_cap_flags = RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP | RDMA_CORE_CAP_ETH_AH |
-				    RDMA_CORE_CAP_AF_IB;
+	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	if (!skua_has(dev, SKUA_F_UD)) {
+		/* No QP 1: no MADs, nor the connection managers on them. */
+		immutable->core_cap_flags &= ~(RDMA_CORE_CAP_IB_MAD | RDMA_CORE_CAP_IB_CM);
+		immutable->max_mad_size = 0;
+	}
 	immutable->gid_tbl_len = dev->limits.gid_table_len;
 	immutable->pkey_tbl_len = dev->limits.pkey_table_len;
 	return 0;

@@ -6,8 +6,9 @@
 
 /**
  * struct skua_ib_op - how a verbs opcode is sent
- * @wqe: opcode of the WQE; 0: not served
+ * @wqe: opcode of the WQE
  * @feature: that it needs
+ * @types: bits of enum ib_qp_type: QPs that serve it
  * @rdma: with the address at the peer
  * @imm: with immediate data
  * @inv: with a key to invalidate
@@ -17,6 +18,7 @@
 struct skua_ib_op {
 	u8 wqe;
 	u8 feature;
+	u8 types;
 	bool rdma;
 	bool imm;
 	bool inv;
@@ -24,37 +26,48 @@ struct skua_ib_op {
 	bool atomic;
 };
 
+#define SKUA_IB_RC	BIT(IB_QPT_RC)
+#define SKUA_IB_RC_UC	(SKUA_IB_RC | BIT(IB_QPT_UC))
+#define SKUA_IB_ALL	(SKUA_IB_RC_UC | BIT(IB_QPT_UD) | BIT(IB_QPT_GSI))
+
 static const struct skua_ib_op skua_ib_ops_table[] = {
-	[IB_WR_SEND]			= { SKUA_WQE_SEND, SKUA_F_RC },
-	[IB_WR_SEND_WITH_IMM]		= { SKUA_WQE_SEND_IMM, SKUA_F_RC, .imm = true },
-	[IB_WR_SEND_WITH_INV]		= { SKUA_WQE_SEND_INV, SKUA_F_INVALIDATE, .inv = true },
-	[IB_WR_RDMA_WRITE]		= { SKUA_WQE_WRITE, SKUA_F_RC, .rdma = true },
-	[IB_WR_RDMA_WRITE_WITH_IMM]	= { SKUA_WQE_WRITE_IMM, SKUA_F_RC, .rdma = true,
+	[IB_WR_SEND]			= { SKUA_WQE_SEND, SKUA_F_RC, SKUA_IB_ALL },
+	[IB_WR_SEND_WITH_IMM]		= { SKUA_WQE_SEND_IMM, SKUA_F_RC, SKUA_IB_ALL,
 					    .imm = true },
-	[IB_WR_RDMA_READ]		= { SKUA_WQE_READ, SKUA_F_RC, .rdma = true, .read = true },
-	[IB_WR_ATOMIC_CMP_AND_SWP]	= { SKUA_WQE_CMP_SWAP, SKUA_F_ATOMIC, .atomic = true,
-					    .read = true },
-	[IB_WR_ATOMIC_FETCH_AND_ADD]	= { SKUA_WQE_FETCH_ADD, SKUA_F_ATOMIC, .atomic = true,
-					    .read = true },
-	[IB_WR_LOCAL_INV]		= { SKUA_WQE_LOCAL_INV, SKUA_F_INVALIDATE, .inv = true },
+	[IB_WR_SEND_WITH_INV]		= { SKUA_WQE_SEND_INV, SKUA_F_INVALIDATE, SKUA_IB_RC,
+					    .inv = true },
+	[IB_WR_RDMA_WRITE]		= { SKUA_WQE_WRITE, SKUA_F_RC, SKUA_IB_RC_UC,
+					    .rdma = true },
+	[IB_WR_RDMA_WRITE_WITH_IMM]	= { SKUA_WQE_WRITE_IMM, SKUA_F_RC, SKUA_IB_RC_UC,
+					    .rdma = true, .imm = true },
+	[IB_WR_RDMA_READ]		= { SKUA_WQE_READ, SKUA_F_RC, SKUA_IB_RC,
+					    .rdma = true, .read = true },
+	[IB_WR_ATOMIC_CMP_AND_SWP]	= { SKUA_WQE_CMP_SWAP, SKUA_F_ATOMIC, SKUA_IB_RC,
+					    .atomic = true, .read = true },
+	[IB_WR_ATOMIC_FETCH_AND_ADD]	= { SKUA_WQE_FETCH_ADD, SKUA_F_ATOMIC, SKUA_IB_RC,
+					    .atomic = true, .read = true },
+	[IB_WR_LOCAL_INV]		= { SKUA_WQE_LOCAL_INV, SKUA_F_INVALIDATE, SKUA_IB_RC,
+					    .inv = true },
 };
 
-u32 skua_ib_wqe_blocks(u32 num_sge, u32 inline_size)
+u32 skua_ib_wqe_blocks(const struct ib_qp *ibqp, u32 num_sge, u32 inline_size)
 {
+	u32 header = skua_ib_is_datagram(ibqp) ? sizeof(struct skua_wqe_ud) :
+						 sizeof(struct skua_wqe_rdma);
 	u32 data = max_t(u32, num_sge * sizeof(struct skua_sge), inline_size);
 
-	return DIV_ROUND_UP(sizeof(struct skua_wqe_ctrl) + sizeof(struct skua_wqe_rdma) + data,
-			    SKUA_WQE_BLOCK);
+	return DIV_ROUND_UP(sizeof(struct skua_wqe_ctrl) + header + data, SKUA_WQE_BLOCK);
 }
 
-static const struct skua_ib_op *skua_ib_op(struct skua_dev *dev, enum ib_wr_opcode opcode)
+static const struct skua_ib_op *skua_ib_op(struct skua_dev *dev, const struct ib_qp *ibqp,
+					   enum ib_wr_opcode opcode)
 {
 	const struct skua_ib_op *op;
 
 	if (opcode >= ARRAY_SIZE(skua_ib_ops_table))
 		return NULL;
 	op = &skua_ib_ops_table[opcode];
-	return op->wqe && skua_has(dev, op->feature) ? op : NULL;
+	return op->types & BIT(ibqp->qp_type) && skua_has(dev, op->feature) ? op : NULL;
 }
 
 static u8 skua_ib_wqe_flags(const struct skua_ib_qp *qp, int send_flags)
@@ -96,7 +109,8 @@ static int skua_ib_check_send(struct skua_ib_qp *qp, const struct skua_ib_op *op
 		return -EINVAL;
 	if (inl && (op->read || skua_ib_inline_size(wr) > qp->cap.max_inline_data))
 		return -EINVAL;
-	blocks = skua_ib_wqe_blocks(inl ? 0 : wr->num_sge, inl ? skua_ib_inline_size(wr) : 0);
+	blocks = skua_ib_wqe_blocks(&qp->ibqp, inl ? 0 : wr->num_sge,
+				    inl ? skua_ib_inline_size(wr) : 0);
 	return skua_sq_room(&qp->sq) < blocks ? -ENOMEM : 0;
 }
 
@@ -108,6 +122,16 @@ static void skua_ib_add_atomic(struct skua_wqe *wqe, const struct ib_atomic_wr *
 		skua_wqe_add_atomic(wqe, wr->remote_addr, wr->rkey, wr->swap, wr->compare_add);
 }
 
+/* A Q_Key with its top bit means the QP's own, in verbs and in WQEs. */
+static void skua_ib_add_ud(struct skua_wqe *wqe, const struct ib_ud_wr *wr)
+{
+	*skua_wqe_add_ud(wqe) = (struct skua_wqe_ud) {
+		.av = to_skua_ib_ah(wr->ah)->av,
+		.dest_qpn = cpu_to_le32(wr->remote_qpn),
+		.qkey = cpu_to_le32(wr->remote_qkey),
+	};
+}
+
 static void skua_ib_build_send(struct skua_ib_qp *qp, const struct skua_ib_op *op,
 			       const struct ib_send_wr *wr)
 {
@@ -116,9 +140,11 @@ static void skua_ib_build_send(struct skua_ib_qp *qp, const struct skua_ib_op *o
 	int i;
 
 	skua_wqe_begin(&qp->sq, &wqe, op->wqe, skua_ib_wqe_flags(qp, wr->send_flags));
-	if (op->rdma)
+	if (skua_ib_is_datagram(&qp->ibqp))
+		skua_ib_add_ud(&wqe, ud_wr(wr));
+	else if (op->rdma)
 		skua_wqe_add_rdma(&wqe, rdma_wr(wr)->remote_addr, rdma_wr(wr)->rkey);
-	if (op->atomic)
+	else if (op->atomic)
 		skua_ib_add_atomic(&wqe, atomic_wr(wr));
 	if (op->imm)
 		wqe.ctrl->imm_data = wr->ex.imm_data;
@@ -152,7 +178,7 @@ int skua_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	if (state < IB_QPS_RTS)
 		err = -EINVAL;
 	for (; wr && !err; wr = wr->next) {
-		const struct skua_ib_op *op = skua_ib_op(dev, wr->opcode);
+		const struct skua_ib_op *op = skua_ib_op(dev, ibqp, wr->opcode);
 
 		err = skua_ib_check_send(qp, op, wr);
 		if (err)

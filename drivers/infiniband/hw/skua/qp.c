@@ -23,6 +23,23 @@ static_assert((int)SKUA_QPS_RESET == (int)IB_QPS_RESET);
 static_assert((int)SKUA_QPS_RTS == (int)IB_QPS_RTS);
 static_assert((int)SKUA_QPS_ERR == (int)IB_QPS_ERR);
 
+/* Types that verbs and device both have; where the feature is missing, the type is. */
+static const struct {
+	enum skua_qp_type hw;
+	u8 feature;
+} skua_ib_qp_types[] = {
+	[IB_QPT_RC]	= { SKUA_QPT_RC, SKUA_F_RC },
+	[IB_QPT_UC]	= { SKUA_QPT_UC, SKUA_F_UC },
+	[IB_QPT_UD]	= { SKUA_QPT_UD, SKUA_F_UD },
+	[IB_QPT_GSI]	= { SKUA_QPT_GSI, SKUA_F_UD },
+};
+
+static bool skua_ib_has_type(struct skua_dev *dev, enum ib_qp_type type)
+{
+	return type < ARRAY_SIZE(skua_ib_qp_types) && skua_ib_qp_types[type].hw &&
+	       skua_has(dev, skua_ib_qp_types[type].feature);
+}
+
 static void skua_ib_qp_event(struct skua_qp_watch *watch, u8 type)
 {
 	static const enum ib_event_type events[] = {
@@ -48,7 +65,8 @@ static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_at
 	const struct skua_limits *limits = &dev->limits;
 	const struct ib_qp_cap *cap = &attr->cap;
 
-	if (attr->qp_type != IB_QPT_RC || attr->create_flags || attr->srq || attr->rwq_ind_tbl)
+	if (!skua_ib_has_type(dev, attr->qp_type) || attr->create_flags || attr->srq ||
+	    attr->rwq_ind_tbl)
 		return -EOPNOTSUPP;
 	if (cap->max_send_wr > skua_ib_max_qp_wr(dev) ||
 	    cap->max_recv_wr > skua_ib_max_qp_wr(dev) ||
@@ -63,7 +81,7 @@ static void skua_ib_qp_params(struct skua_ib_qp *qp, const struct ib_qp_init_att
 			      struct skua_qp_params *params)
 {
 	*params = (struct skua_qp_params) {
-		.type = SKUA_QPT_RC,
+		.type = skua_ib_qp_types[attr->qp_type].hw,
 		.pdn = to_skua_ib_pd(qp->ibqp.pd)->pdn,
 		.send_cqn = to_skua_ib_cq(attr->send_cq)->watch.cqn,
 		.recv_cqn = to_skua_ib_cq(attr->recv_cq)->watch.cqn,
@@ -190,6 +208,9 @@ static int skua_ib_create_user_qp(struct skua_ib_dev *dev, struct skua_ib_qp *qp
 	struct skua_qp_params params;
 	int err;
 
+	/* Management is the kernel's. */
+	if (attr->qp_type == IB_QPT_GSI)
+		return -EOPNOTSUPP;
 	err = ib_copy_validate_udata_in_cm(udata, req, comp_mask, 0);
 	if (err)
 		return err;
@@ -234,7 +255,8 @@ err_sq:
 
 static int skua_ib_sq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp)
 {
-	u32 wqe_blocks = skua_ib_wqe_blocks(qp->cap.max_send_sge, qp->cap.max_inline_data);
+	u32 wqe_blocks = skua_ib_wqe_blocks(&qp->ibqp, qp->cap.max_send_sge,
+					    qp->cap.max_inline_data);
 
 	if (!qp->cap.max_send_wr)
 		return 0;
@@ -431,36 +453,6 @@ int skua_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 /* Modify and query */
 
-static int skua_ib_set_av(struct skua_av *av, const struct rdma_ah_attr *ah)
-{
-	const struct ib_global_route *grh = rdma_ah_read_grh(ah);
-
-	if (ah->type != RDMA_AH_ATTR_TYPE_ROCE || !(rdma_ah_get_ah_flags(ah) & IB_AH_GRH))
-		return -EINVAL;
-	memcpy(av->dgid, grh->dgid.raw, sizeof(av->dgid));
-	memcpy(av->dmac, ah->roce.dmac, sizeof(av->dmac));
-	av->sgid_index = grh->sgid_index;
-	av->hop_limit = grh->hop_limit;
-	av->traffic_class = grh->traffic_class;
-	av->sl = rdma_ah_get_sl(ah);
-	av->flow_label = cpu_to_le32(grh->flow_label);
-	return 0;
-}
-
-static void skua_ib_get_av(struct rdma_ah_attr *ah, const struct skua_av *av)
-{
-	union ib_gid dgid;
-
-	memcpy(dgid.raw, av->dgid, sizeof(dgid.raw));
-	ah->type = RDMA_AH_ATTR_TYPE_ROCE;
-	rdma_ah_set_sl(ah, av->sl);
-	rdma_ah_set_port_num(ah, 1);
-	rdma_ah_set_ah_flags(ah, IB_AH_GRH);
-	rdma_ah_set_grh(ah, &dgid, le32_to_cpu(av->flow_label), av->sgid_index, av->hop_limit,
-			av->traffic_class);
-	memcpy(ah->roce.dmac, av->dmac, sizeof(ah->roce.dmac));
-}
-
 static u32 skua_ib_qp_access_to_hw(struct skua_dev *dev, int access)
 {
 	u32 rights = 0;
@@ -507,6 +499,7 @@ static const struct {
 	{ IB_QP_MIN_RNR_TIMER,		SKUA_QP_ATTR_MIN_RNR_TIMER },
 	{ IB_QP_DEST_QPN,		SKUA_QP_ATTR_DEST_QPN },
 	{ IB_QP_PKEY_INDEX,		SKUA_QP_ATTR_PKEY_INDEX },
+	{ IB_QP_QKEY,			SKUA_QP_ATTR_QKEY },
 };
 
 /* Fill in what @mask names. Returns the device's mask, or an errno. */
@@ -547,6 +540,7 @@ static int skua_ib_qp_attr_to_hw(struct skua_dev *dev, const struct ib_qp_attr *
 	hw->max_rd_atomic = cpu_to_le16(attr->max_rd_atomic);
 	hw->max_dest_rd_atomic = cpu_to_le16(attr->max_dest_rd_atomic);
 	hw->pkey_index = cpu_to_le16(attr->pkey_index);
+	hw->qkey = cpu_to_le32(attr->qkey);
 	if (mask & IB_QP_AV) {
 		err = skua_ib_set_av(&hw->av, &attr->ah_attr);
 		if (err)
@@ -625,6 +619,7 @@ int skua_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	attr->cur_qp_state = hw.state;
 	attr->path_mtu = hw.path_mtu;
 	attr->path_mig_state = IB_MIG_MIGRATED;
+	attr->qkey = le32_to_cpu(hw.qkey);
 	attr->rq_psn = le32_to_cpu(hw.rq_psn);
 	attr->sq_psn = le32_to_cpu(hw.sq_psn);
 	attr->dest_qp_num = le32_to_cpu(hw.dest_qpn);

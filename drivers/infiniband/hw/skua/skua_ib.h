@@ -98,6 +98,16 @@ struct skua_ib_mr {
 	u32 key;
 };
 
+/**
+ * struct skua_ib_ah - the way to a QP that takes datagrams
+ * @ibah: as the core knows it
+ * @av: as WQEs have it
+ */
+struct skua_ib_ah {
+	struct ib_ah ibah;
+	struct skua_av av;
+};
+
 struct skua_ib_dbr_page;
 
 /**
@@ -231,6 +241,11 @@ static inline struct skua_ib_mr *to_skua_ib_mr(struct ib_mr *ibmr)
 	return container_of(ibmr, struct skua_ib_mr, ibmr);
 }
 
+static inline struct skua_ib_ah *to_skua_ib_ah(struct ib_ah *ibah)
+{
+	return container_of(ibah, struct skua_ib_ah, ibah);
+}
+
 static inline struct skua_ib_cq *to_skua_ib_cq(struct ib_cq *ibcq)
 {
 	return container_of(ibcq, struct skua_ib_cq, ibcq);
@@ -239,6 +254,12 @@ static inline struct skua_ib_cq *to_skua_ib_cq(struct ib_cq *ibcq)
 static inline struct skua_ib_qp *to_skua_ib_qp(struct ib_qp *ibqp)
 {
 	return container_of(ibqp, struct skua_ib_qp, ibqp);
+}
+
+/* Each message of such a QP goes wherever its WQE says. */
+static inline bool skua_ib_is_datagram(const struct ib_qp *ibqp)
+{
+	return ibqp->qp_type == IB_QPT_UD || ibqp->qp_type == IB_QPT_GSI;
 }
 
 /* device.c */
@@ -292,6 +313,14 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 				  struct ib_dmah *dmah, struct ib_udata *udata);
 int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 
+/* ah.c */
+/* -EINVAL if the device does not take it. */
+int skua_ib_set_av(struct skua_av *av, const struct rdma_ah_attr *ah);
+void skua_ib_get_av(struct rdma_ah_attr *ah, const struct skua_av *av);
+int skua_ib_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *attr, struct ib_udata *udata);
+int skua_ib_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr);
+int skua_ib_destroy_ah(struct ib_ah *ibah, u32 flags);
+
 /* cq.c */
 int skua_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		      struct uverbs_attr_bundle *attrs);
@@ -318,8 +347,12 @@ int skua_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		      const struct ib_send_wr **bad_wr);
 int skua_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad_wr);
-/* 64-byte blocks that a WQE with so much takes. */
-u32 skua_ib_wqe_blocks(u32 num_sge, u32 inline_size);
+/* 64-byte blocks that a WQE of a QP with so much takes. */
+u32 skua_ib_wqe_blocks(const struct ib_qp *ibqp, u32 num_sge, u32 inline_size);
+
+/* mcast.c */
+int skua_ib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+int skua_ib_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
 
 /* flush.c */
 void skua_ib_flush_init(struct skua_ib_dev *dev);

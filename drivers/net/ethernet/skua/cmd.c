@@ -80,6 +80,8 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->num_db_pages = le32_to_cpu(caps.num_db_pages);
 	limits->reserved_lkey = le32_to_cpu(caps.reserved_lkey);
 	limits->max_msg_size = le32_to_cpu(caps.max_msg_size);
+	limits->max_mcast_groups = le32_to_cpu(caps.max_mcast_groups);
+	limits->max_mcast_qps = le32_to_cpu(caps.max_mcast_qps);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
 	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
 	limits->max_inline = le16_to_cpu(caps.max_inline);
@@ -278,3 +280,26 @@ void skua_cmd_destroy_mr(struct skua_dev *dev, u32 key)
 	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_MR, key);
 }
 EXPORT_SYMBOL_GPL(skua_cmd_destroy_mr);
+
+static int skua_cmd_mcast(struct skua_dev *dev, enum skua_cmd_opcode opcode, u32 qpn,
+			  const u8 mgid[16])
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, opcode);
+	cmd.mcast.qpn = cpu_to_le32(qpn);
+	memcpy(cmd.mcast.mgid, mgid, sizeof(cmd.mcast.mgid));
+	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+}
+
+int skua_cmd_attach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16])
+{
+	return skua_cmd_mcast(dev, SKUA_CMD_ATTACH_MCAST, qpn, mgid);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_attach_mcast);
+
+int skua_cmd_detach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16])
+{
+	return skua_cmd_mcast(dev, SKUA_CMD_DETACH_MCAST, qpn, mgid);
+}
+EXPORT_SYMBOL_GPL(skua_cmd_detach_mcast);

@@ -19,7 +19,8 @@
 #define SKUA_FEATURES_KNOWN	(BIT_ULL(SKUA_F_EVENT_IDX) | BIT_ULL(SKUA_F_ETHERNET) | \
 				 BIT_ULL(SKUA_F_RC) | BIT_ULL(SKUA_F_INVALIDATE) | \
 				 BIT_ULL(SKUA_F_ATOMIC) | BIT_ULL(SKUA_F_ETH_CSUM) | \
-				 BIT_ULL(SKUA_F_ETH_RSS))
+				 BIT_ULL(SKUA_F_ETH_RSS) | BIT_ULL(SKUA_F_UC) | \
+				 BIT_ULL(SKUA_F_UD))
 
 static const char * const skua_health_names[] = {
 	[SKUA_HEALTH_OK]		= "no cause given",
