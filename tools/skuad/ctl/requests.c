@@ -21,6 +21,7 @@
 #include "ctl/control.h"
 #include "ctl/server.h"
 #include "link/capture.h"
+#include "link/impair.h"
 #include "skua/regs.h"
 
 #define MAX_DEPTH	4	/* of nested JSON */
@@ -122,6 +123,11 @@ static struct json_object *device_object(const struct skua_dev_info *info, bool 
 	add_string(o, "mac", mac);
 	add_string(o, "link", info->link);
 	add_bool(o, "link_up", info->link_up);
+	if (info->outside) {
+		add_bool(o, "link_peer", info->link_peer);
+		add_number(o, "link_tx_lost", info->link_tx_lost);
+		add_number(o, "link_rx_lost", info->link_rx_lost);
+	}
 	add_string(o, "state", state_name(info));
 	add_string(o, "health", name_of(health, ARRAY_SIZE(health), info->health, number,
 					sizeof(number)));
@@ -481,6 +487,76 @@ static void do_inject(struct request *r)
 		log_info(d->name, "fault %s, by hand", f->name);
 }
 
+/* impair */
+
+struct impair_call {
+	struct skua_dev *dev;
+	bool set, failed;
+	struct impair_config config;
+};
+
+static void impair(void *arg)
+{
+	const struct impair_config *now;
+	struct impair_call *c = arg;
+
+	c->failed = c->set && !skua_dev_set_impair(c->dev, &c->config);
+	now = skua_dev_get_impair(c->dev);
+	c->config = now ? *now : (struct impair_config){ 0 };
+}
+
+static bool parse_rules(struct request *r, struct json_object *rules, struct impair_config *config)
+{
+	char err[100];
+
+	if (!json_object_is_type(rules, json_type_array)) {
+		refuse(r->out, "impair: 'rules' must be an array of strings");
+		return false;
+	}
+	for (size_t i = 0; i < json_object_array_length(rules); i++) {
+		struct json_object *rule = json_object_array_get_idx(rules, i);
+
+		if (!json_object_is_type(rule, json_type_string)) {
+			refuse(r->out, "impair: 'rules' must be an array of strings");
+			return false;
+		}
+		if (!impair_parse(config, json_object_get_string(rule), err, sizeof(err))) {
+			refuse(r->out, "impair: %s", err);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void do_impair(struct request *r)
+{
+	const struct ctl_device *d = &r->state->devices[r->first];
+	struct impair_call c = { .dev = d->dev };
+	struct json_object *rules, *list;
+
+	c.set = json_object_object_get_ex(r->in, "rules", &rules);
+	if (c.set && !parse_rules(r, rules, &c.config))
+		return;
+	engine_call(d->engine, impair, &c);
+	if (c.failed) {
+		refuse(r->out, "impair: out of memory");
+		return;
+	}
+	list = json_object_new_array();
+	for (unsigned int i = 0; i < c.config.n; i++) {
+		struct json_object *o = json_object_new_object();
+
+		add_string(o, "rule", c.config.rule[i].text);
+		add_number(o, "seen", c.config.rule[i].matched);
+		add_number(o, "done", c.config.rule[i].acted);
+		json_object_array_add(list, o);
+	}
+	json_object_object_add(r->out, "rules", list);
+	add_number(r->out, "overflow", c.config.overflow);
+	if (c.set)
+		log_info(d->name, "%u rules of impairment, by hand", c.config.n);
+}
+
 /* capture, capture-stop */
 
 struct capture_call {
@@ -582,6 +658,7 @@ static const struct row {
 	{ "counters",	  DEVICE_MAY,  { NULL }, do_counters },
 	{ "link",	  DEVICE_MUST, { "up" }, do_link },
 	{ "inject",	  DEVICE_MUST, { "fault", "number" }, do_inject },
+	{ "impair",	  DEVICE_MUST, { "rules" }, do_impair },
 	{ "capture",	  DEVICE_MUST, { NULL }, do_capture },
 	{ "capture-stop", DEVICE_MUST, { NULL }, do_capture_stop },
 };

@@ -10,6 +10,8 @@
  *   {"cmd": "link", "device": "skua0", "up": false}
  *   {"cmd": "inject", "device": "skua0", "fault": "qp-fatal", "number": 17}
  *						faults[] says which there are, and what number is
+ *   {"cmd": "impair", "device": "skua0", "rules": ["drop=1%", "delay=1ms"]}
+ *						link/impair.h; without rules: what there is
  *   {"cmd": "capture", "device": "skua0"}	with a descriptor to write to
  *   {"cmd": "capture-stop", "device": "skua0"}
  *

@@ -27,7 +27,7 @@
 #include "ctl/server.h"
 #include "ctl/table.h"
 
-#define MAX_ARGS	3	/* of a command */
+#define MAX_ARGS	18	/* of a command: a device, rules, a seed */
 #define USAGE		2
 #define TOP_QPS		20	/* lines */
 
@@ -373,6 +373,24 @@ static int do_inject(struct ctl_client *c, const struct options *o)
 	return 0;
 }
 
+static int do_impair(struct ctl_client *c, const struct options *o)
+{
+	static const struct column columns[] = {
+		{ "RULE", "rule" }, { "SEEN", "seen" }, { "DONE", "done" },
+	};
+	struct json_object *request = request_for("impair", o->arg[0]), *rules;
+	bool none = o->nargs == 2 && !strcmp(o->arg[1], "none");
+
+	if (o->nargs > 1) {
+		rules = json_object_new_array();
+		for (int i = 1; i < o->nargs && !none; i++)
+			json_object_array_add(rules, json_object_new_string(o->arg[i]));
+		json_object_object_add(request, "rules", rules);
+	}
+	show(o, ask(c, o, request, -1), "rules", columns, ARRAY_SIZE(columns));
+	return 0;
+}
+
 /* capture */
 
 /* The signals that end a capture, as a descriptor; SIGPIPE is the reader's end, not ours. */
@@ -476,6 +494,7 @@ static const struct command {
 	{ "capture", " DEVICE [-w FILE]", 1, 1, do_capture },
 	{ "link", " DEVICE up|down", 2, 2, do_link },
 	{ "inject", " DEVICE FAULT [NUMBER]", 2, 3, do_inject },
+	{ "impair", " DEVICE [none | RULE...]", 1, MAX_ARGS, do_impair },
 };
 
 static const struct argp_option argp_options[] = {
@@ -501,6 +520,8 @@ static const char argp_doc[] =
 	"  top [DEVICE]            the rates that matter and the busiest QPs, over and over\n"
 	"  capture DEVICE          packets as pcapng, until interrupted\n"
 	"  link DEVICE up|down     plug the wire in, or out\n"
+	"  impair DEVICE RULE...   lose, delay or change packets: drop=1%, delay=1ms, ...\n"
+	"  impair DEVICE [none]    what there is of that; or an end to it\n"
 	"  inject DEVICE FAULT [NUMBER]\n"
 	"      none                the faults that last are over\n"
 	"      command-timeout     the next command, or so many, is never answered\n"

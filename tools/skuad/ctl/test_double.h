@@ -24,6 +24,7 @@
 #include "ctl/control.h"
 #include "ctl/server.h"
 #include "link/capture.h"
+#include "link/impair.h"
 #include "skua/regs.h"
 
 struct skua_dev {
@@ -112,6 +113,21 @@ void skua_dev_for_each_mr(const struct skua_dev *dev, skua_info_fn *fn, void *ar
 struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap)
 {
 	return atomic_exchange(&dev->capture, cap);
+}
+
+static struct impair_config double_impair;
+
+bool skua_dev_set_impair(struct skua_dev *dev, const struct impair_config *config)
+{
+	(void)dev;
+	double_impair = *config;
+	return true;
+}
+
+const struct impair_config *skua_dev_get_impair(const struct skua_dev *dev)
+{
+	(void)dev;
+	return double_impair.n ? &double_impair : NULL;
 }
 
 void skua_dev_set_link(struct skua_dev *dev, bool up)

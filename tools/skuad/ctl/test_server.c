@@ -201,6 +201,24 @@ static void counters_have_the_names_of_the_manual(void **state)
 	ctl_client_close(&c);
 }
 
+static void impairments_are_set_shown_and_ended(void **state)
+{
+	struct ctl_client c = connected();
+	struct json_object *answer, *rules;
+
+	(void)state;
+	assert_ok(ask(&c, "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":[\"drop=1%\",\"seed=3\",\"delay=1ms\"]}"));
+	assert_int_equal(double_impair.seed, 3);
+	answer = ask(&c, "{\"cmd\":\"impair\",\"device\":\"skua0\"}");
+	rules = member(answer, "rules");
+	assert_int_equal(json_object_array_length(rules), 2);
+	assert_string_equal(text(json_object_array_get_idx(rules, 1), "rule"), "delay=1ms");
+	assert_ok(answer);
+	assert_ok(ask(&c, "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":[]}"));
+	assert_int_equal(double_impair.n, 0);
+	ctl_client_close(&c);
+}
+
 static void the_link_goes_down_and_up(void **state)
 {
 	struct ctl_client c = connected();
@@ -267,6 +285,10 @@ static void bad_requests_are_refused_clearly(void **state)
 		{ "{\"cmd\":\"qps\",\"device\":\"skua7\"}\n", "no such device: 'skua7'" },
 		{ "{\"cmd\":\"link\",\"up\":true}\n", "'device' is missing" },
 		{ "{\"cmd\":\"link\",\"device\":\"skua0\"}\n", "must be true or false" },
+		{ "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":1}\n", "must be an array" },
+		{ "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":[1]}\n", "must be an array" },
+		{ "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":[\"drop=2\"]}\n",
+		  "bad rule: 'drop=2'" },
 		{ "{\"cmd\":\"link\",\"device\":\"skua0\",\"up\":1}\n", "must be true or false" },
 		{ INJECT "}\n", "'fault' must be one of none, " },
 		{ INJECT ",\"fault\":7}\n", "'fault' must be one of none, " },
@@ -501,6 +523,7 @@ int main(void)
 		served(an_answer_may_be_large),
 		served(counters_have_the_names_of_the_manual),
 		served(the_link_goes_down_and_up),
+		served(impairments_are_set_shown_and_ended),
 		served(a_fault_that_cannot_be_is_refused),
 		served(an_answer_has_the_id_of_its_request),
 		served(bad_requests_are_refused_clearly),
