@@ -95,7 +95,7 @@ struct skua_cqe {
 	/* Receives of UD and GSI; else 0. */
 	__le32 src_qpn;
 	__u8 smac[6];		/* MAC that it came from */
-	__le16 vlan;		/* 802.1Q tag, priority included; SKUA_VLAN_NONE: no tag */
+	__le16 vlan;		/* 802.1Q id and priority; SKUA_VLAN_NONE: no tag, or id 0 */
 	__u8 ip_version;	/* 4 or 6 */
 	__u8 rsvd0[11];
 	__le32 qpn;

@@ -51,7 +51,7 @@ struct skua_qp;
 #define FEATURES_OFFERED \
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
-	 1ull << SKUA_F_ETH_RSS)
+	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UD)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -178,6 +178,7 @@ struct skua_dev {
 	struct rss rss;
 	struct gid_entry gids[LIMIT_GID];
 	uint32_t gid_gen;		/* changes with the table */
+	unsigned int gid_hint;		/* the entry that was asked for last */
 	struct link_port *port;
 
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */

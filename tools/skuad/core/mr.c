@@ -6,6 +6,7 @@
  * looked up in the map of host memory as it is now, so that a region that was unmapped is
  * gone at once.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -71,12 +72,9 @@ static int mr_add(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 
 	if (!mr)
 		return SKUA_CMD_NO_RESOURCE;
-	do {
-		index = numtab_add(&dev->mrs, mr);
-		/* The reserved lkey is nobody's. */
-		if (index == RESERVED_LKEY >> 8)
-			numtab_del(&dev->mrs, index);
-	} while (index == RESERVED_LKEY >> 8);
+	/* That of the reserved lkey is never given out. */
+	static_assert(RESERVED_LKEY >> 8 == NUMTAB_MASK, "another region may get its index");
+	index = numtab_add(&dev->mrs, mr);
 	if (!index) {
 		free(mr);
 		return SKUA_CMD_NO_RESOURCE;

@@ -75,20 +75,32 @@ static uint32_t draw(struct numtab *t)
 	return number & NUMTAB_MASK;
 }
 
+static bool has_room(struct numtab *t)
+{
+	return t->count < t->max && (t->used < (t->mask + 1) / 2 || grow(t));
+}
+
 uint32_t numtab_add(struct numtab *t, void *object)
 {
 	uint32_t number;
 
-	if (t->count >= t->max)
-		return 0;
-	if (t->used >= (t->mask + 1) / 2 && !grow(t))
+	if (!has_room(t))
 		return 0;
 	do
 		number = draw(t);
-	while (number <= 1 || find(t, number));
+	while (number <= 1 || number == NUMTAB_MASK || find(t, number));
 	insert(t, number, object);
 	t->count++;
 	return number;
+}
+
+uint32_t numtab_add_one(struct numtab *t, void *object)
+{
+	if (find(t, 1) || !has_room(t))
+		return 0;
+	insert(t, 1, object);
+	t->count++;
+	return 1;
 }
 
 /* Take the slot out and move up those behind it that would not be found any more. */
@@ -110,11 +122,16 @@ static void erase(struct numtab *t, struct numtab_slot *slot)
 
 void numtab_del(struct numtab *t, uint32_t number)
 {
-	uint32_t *rest = &t->rest[t->nrest++ % NUMTAB_REST];
 	struct numtab_slot *slot = find(t, number);
+	uint32_t *rest;
 
-	slot->object = NULL;
 	t->count--;
+	if (number == 1) {
+		erase(t, slot);
+		return;
+	}
+	slot->object = NULL;
+	rest = &t->rest[t->nrest++ % NUMTAB_REST];
 	if (*rest)
 		erase(t, find(t, *rest));
 	*rest = number;

@@ -41,8 +41,10 @@ static inline bool numtab_full(const struct numtab *t)
 	return t->count >= t->max;
 }
 
-/* A number for @object, which is not NULL; above 1. 0 if there is no room. */
+/* A number for @object, which is not NULL; above 1, below NUMTAB_MASK. 0 if there is no room. */
 uint32_t numtab_add(struct numtab *t, void *object);
+/* The number 1, which never rests. 0 if it is taken, too. */
+uint32_t numtab_add_one(struct numtab *t, void *object);
 void numtab_del(struct numtab *t, uint32_t number);
 
 /* Some object, or NULL when there is none: to take a table down, in time linear in its size. */

@@ -213,20 +213,51 @@ static bool takes_rdma(const struct skua_dev *dev)
 	return dev_running(dev) && (dev->port_flags & need) == need;
 }
 
+/* ETH-9: is there a GID that makes it ours? */
+static bool is_ours(struct skua_dev *dev, const struct roce_path *path)
+{
+	/* Most often the same as the last time. */
+	for (unsigned int i = 0; i < LIMIT_GID; i++) {
+		unsigned int at = (dev->gid_hint + i) % LIMIT_GID;
+		const struct gid_entry *e = &dev->gids[at];
+
+		if (e->set && e->vlan == path->vlan && !memcmp(e->gid, path->dgid, 16) &&
+		    (!memcmp(path->dmac, dev->mac, 6) || !memcmp(path->dmac, e->mac, 6))) {
+			dev->gid_hint = at;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Does it come from the QP's peer, by the way that the QP knows? */
+static bool is_from_peer(struct skua_qp *qp, const struct roce_path *path)
+{
+	return !memcmp(path->dgid, qp->path.sgid, 16) && !memcmp(path->sgid, qp->path.dgid, 16) &&
+	       path->vlan == qp->path.vlan && gid_programmed(qp->dev, qp);
+}
+
+static const enum transport transports[] = {
+	[SKUA_QPT_RC] = TRANSPORT_RC, [SKUA_QPT_UC] = TRANSPORT_UC,
+	[SKUA_QPT_UD] = TRANSPORT_UD, [SKUA_QPT_GSI] = TRANSPORT_UD,
+};
+
 /* The QP that @t is for, if it expects packets from just there; else its end is counted. Nothing of
  * a packet is believed before. */
 static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t)
 {
-	const struct roce_path *path = t->path;
 	struct skua_qp *qp = numtab_get(&dev->qps, t->dest_qpn);
 
-	if (!qp || qp->type != SKUA_QPT_RC ||
+	if (!qp || qp->type == SKUA_QPT_ETH ||
 	    !(train_is_response(t->op) ? qp_can_send(qp) : qp_can_receive(qp))) {
 		STAT_INC(dev, rdma_rx_bad_qp);
 		return NULL;
 	}
-	if (memcmp(path->dgid, qp->path.sgid, 16) || memcmp(path->sgid, qp->path.dgid, 16) ||
-	    path->vlan != qp->path.vlan || !gid_programmed(dev, qp)) {
+	if (t->transport != transports[qp->type]) {
+		STAT_INC(dev, rdma_rx_bad_opcode);
+		return NULL;
+	}
+	if (!(t->transport == TRANSPORT_UD ? is_ours(dev, t->path) : is_from_peer(qp, t->path))) {
 		STAT_INC(dev, rdma_rx_bad_addr);
 		return NULL;
 	}
@@ -235,7 +266,9 @@ static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t)
 
 static void hand_over(struct skua_qp *qp, const struct train *t)
 {
-	if (train_is_response(t->op))
+	if (t->transport == TRANSPORT_UD)
+		ud_rx(qp, t);
+	else if (train_is_response(t->op))
 		roce_req_rx(qp, t);
 	else
 		roce_resp_rx(qp, t);
@@ -255,19 +288,6 @@ void skua_dev_rx_train(struct skua_dev *dev, const struct train *t)
 	qp = qp_for(dev, t);
 	if (qp)
 		hand_over(qp, t);
-}
-
-/* ETH-9: is there a GID that makes it ours? */
-static bool is_ours(const struct skua_dev *dev, const struct roce_path *path)
-{
-	for (int i = 0; i < LIMIT_GID; i++) {
-		const struct gid_entry *e = &dev->gids[i];
-
-		if (e->set && e->vlan == path->vlan && !memcmp(e->gid, path->dgid, 16) &&
-		    (!memcmp(path->dmac, dev->mac, 6) || !memcmp(path->dmac, e->mac, 6)))
-			return true;
-	}
-	return false;
 }
 
 static void count_fault(struct skua_dev *dev, enum roce_fault fault)

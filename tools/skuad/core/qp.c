@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Queue pairs: their life, their states, and their turn in the device's round.
+ * Queue pairs: their life, and their turn in the device's round.
  *
  * A QP with work is in the device's active list. When nothing is left to do it stays there
  * for the spin window, in which its record is looked at; then it asks for the doorbell and
@@ -85,6 +85,34 @@ void qp_fatal(struct skua_qp *qp)
 	qp_error(qp, SKUA_EVENT_QP_FATAL);
 }
 
+static bool rc_run(struct skua_qp *qp, int32_t *budget)
+{
+	bool any = roce_resp_run(qp, budget);
+
+	if (qp_can_send(qp))
+		any |= roce_req_run(qp, budget);
+	return any;
+}
+
+static void rc_flush(struct skua_qp *qp)
+{
+	roce_req_flush(qp);
+	roce_resp_flush(qp);
+}
+
+/* What sets the types of QPs apart. */
+static const struct qp_kind {
+	uint8_t feature;		/* that brings it */
+	bool driver;			/* privileged ones only */
+	bool (*run)(struct skua_qp *qp, int32_t *budget);
+	void (*flush)(struct skua_qp *qp);	/* what it has taken from its queues, in ERR */
+} kinds[] = {
+	[SKUA_QPT_RC]  = { SKUA_F_RC, false, rc_run, rc_flush },
+	[SKUA_QPT_UD]  = { SKUA_F_UD, false, unacked_run, unacked_flush },
+	[SKUA_QPT_GSI] = { SKUA_F_UD, true, unacked_run, unacked_flush },
+	[SKUA_QPT_ETH] = { SKUA_F_ETHERNET, true, eth_run, unacked_flush },
+};
+
 bool qp_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct skua_dev *dev = qp->dev;
@@ -96,25 +124,17 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 		qp_deactivate(qp);
 		return false;
 	}
-	if (qp->type == SKUA_QPT_ETH) {
-		if (qp_can_send(qp))
-			any = eth_run(qp, budget);
-	} else {
-		any = roce_resp_run(qp, budget);
-		if (qp_can_send(qp))
-			any |= roce_req_run(qp, budget);
-	}
+	any = kinds[qp->type].run(qp, budget);
+	if (qp->state == SKUA_QPS_SQE)
+		any |= sq_flush(qp);
 	if (qp->state == SKUA_QPS_ERR) {
-		if (qp->type == SKUA_QPT_RC) {
-			roce_req_flush(qp);
-			roce_resp_flush(qp);
-		}
+		kinds[qp->type].flush(qp);
 		if (qp->req.una == qp->req.tail)
 			any |= sq_flush(qp);
-		if (qp->type != SKUA_QPT_RC || !roce_resp_holds(qp))
+		if (!roce_resp_holds(qp))
 			any |= rq_flush(qp);
 	}
-	if (any || (qp->type == SKUA_QPT_RC && (roce_resp_pending(qp) || roce_req_pending(qp)))) {
+	if (any || roce_resp_pending(qp) || roce_req_pending(qp)) {
 		qp->idle_since = 0;
 		return any;
 	}
@@ -125,19 +145,23 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 	return false;
 }
 
-/* As after CREATE_QP: no work, no state of the transport. */
-static void qp_reset(struct skua_qp *qp)
+void qp_stop(struct skua_qp *qp)
+{
+	qp_deactivate(qp);
+	err_list_leave(qp);
+	timer_cancel(&qp->dev->engine->timers, &qp->timer);
+	qp->state = SKUA_QPS_RESET;
+}
+
+void qp_reset(struct skua_qp *qp)
 {
 	struct skua_dbr *dbr = qp->sq_size && dev_has(qp->dev, SKUA_F_EVENT_IDX) ?
 		mem_ref_at(&qp->dev->mem, &qp->sq_dbr, sizeof(*dbr), true) : NULL;
 
-	qp_deactivate(qp);
-	err_list_leave(qp);
-	timer_cancel(&qp->dev->engine->timers, &qp->timer);
+	qp_stop(qp);
 	async_event_forget(qp->dev, &qp->error_event);
 	async_event_forget(qp->dev, &qp->established_event);
 	async_event_forget(qp->dev, &qp->drained_event);
-	qp->state = SKUA_QPS_RESET;
 	qp->error_raised = false;
 	qp->draining = false;
 	qp->dead_sq = false;
@@ -156,9 +180,7 @@ static void qp_reset(struct skua_qp *qp)
 
 static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 {
-	qp_deactivate(qp);
-	err_list_leave(qp);
-	timer_cancel(&dev->engine->timers, &qp->timer);
+	qp_stop(qp);
 	async_event_forget(dev, &qp->error_event);
 	async_event_forget(dev, &qp->established_event);
 	async_event_forget(dev, &qp->drained_event);
@@ -250,6 +272,13 @@ static int load_queues(struct skua_dev *dev, struct skua_qp *qp,
 	return ring_load(dev, &qp->rq, &in->rq, (uint64_t)qp->rq_size << qp->rq_log_stride);
 }
 
+/* Does the host have the type that it asks for, and may it? */
+static bool bad_type(const struct skua_dev *dev, uint8_t type, bool privileged)
+{
+	return type >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[type].run ||
+	       !dev_has(dev, kinds[type].feature) || (kinds[type].driver && !privileged);
+}
+
 int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
 	const struct skua_cmd_create_qp *in = &dev->cmdq.cmd.create_qp;
@@ -263,12 +292,10 @@ int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (!pd || !scq || !rcq)
 		return SKUA_CMD_BAD_OBJECT;
 	if (le32toh(in->flags) & ~(uint32_t)SKUA_QP_FLAGS ||
-	    le32toh(in->db_page) >= LIMIT_DB_PAGES ||
-	    !((in->type == SKUA_QPT_RC && dev_has(dev, SKUA_F_RC)) ||
-	      (in->type == SKUA_QPT_ETH && dev_has(dev, SKUA_F_ETHERNET) && privileged)) ||
+	    le32toh(in->db_page) >= LIMIT_DB_PAGES || bad_type(dev, in->type, privileged) ||
 	    bad_queues(in))
 		return SKUA_CMD_BAD_PARAM;
-	if (numtab_full(&dev->qps))
+	if (numtab_full(&dev->qps) || (in->type == SKUA_QPT_GSI && numtab_get(&dev->qps, 1)))
 		return SKUA_CMD_NO_RESOURCE;
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
@@ -288,7 +315,8 @@ int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		status = load_queues(dev, qp, in);
 	if (!status) {
 		status = SKUA_CMD_NO_RESOURCE;
-		qp->number = numtab_add(&dev->qps, qp);
+		qp->number = in->type == SKUA_QPT_GSI ? numtab_add_one(&dev->qps, qp) :
+							numtab_add(&dev->qps, qp);
 	}
 	if (!qp->number) {
 		qp_free(dev, qp);
@@ -310,258 +338,10 @@ int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (!qp)
 		return SKUA_CMD_BAD_OBJECT;
 	/* Other engines may still read its payload and inline data: stop it, wait, free it. */
-	qp_deactivate(qp);
-	err_list_leave(qp);
-	timer_cancel(&dev->engine->timers, &qp->timer);
-	qp->state = SKUA_QPS_RESET;
+	qp_stop(qp);
 	if (cmd_drain(dev))
 		return -1;
 	qp_unref(qp);
 	qp_free(dev, qp);
 	return SKUA_CMD_OK;
-}
-
-/* The transitions, and the attributes that each must and may have (IBTA, RC). */
-#define INIT_MUST	(SKUA_QP_ATTR_PKEY_INDEX | SKUA_QP_ATTR_ACCESS)
-#define RTR_MUST	(SKUA_QP_ATTR_AV | SKUA_QP_ATTR_PATH_MTU | SKUA_QP_ATTR_DEST_QPN | \
-			 SKUA_QP_ATTR_RQ_PSN | SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC | \
-			 SKUA_QP_ATTR_MIN_RNR_TIMER)
-#define RTR_MAY		(SKUA_QP_ATTR_ACCESS | SKUA_QP_ATTR_PKEY_INDEX)
-#define RTS_MUST	(SKUA_QP_ATTR_TIMEOUT | SKUA_QP_ATTR_RETRY_CNT | \
-			 SKUA_QP_ATTR_RNR_RETRY | SKUA_QP_ATTR_SQ_PSN | \
-			 SKUA_QP_ATTR_MAX_RD_ATOMIC)
-#define RTS_MAY		(SKUA_QP_ATTR_ACCESS | SKUA_QP_ATTR_MIN_RNR_TIMER)
-#define SQD_MAY		(SKUA_QP_ATTR_PKEY_INDEX | SKUA_QP_ATTR_AV | SKUA_QP_ATTR_TIMEOUT | \
-			 SKUA_QP_ATTR_RETRY_CNT | SKUA_QP_ATTR_RNR_RETRY | \
-			 SKUA_QP_ATTR_MAX_RD_ATOMIC | SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC | \
-			 SKUA_QP_ATTR_ACCESS | SKUA_QP_ATTR_MIN_RNR_TIMER)
-
-static const struct transition {
-	uint8_t from, to;
-	uint32_t must, may;
-} rc_transitions[] = {
-	{ SKUA_QPS_RESET, SKUA_QPS_INIT, INIT_MUST, 0 },
-	{ SKUA_QPS_INIT, SKUA_QPS_INIT, 0, INIT_MUST },
-	{ SKUA_QPS_INIT, SKUA_QPS_RTR, RTR_MUST, RTR_MAY },
-	{ SKUA_QPS_RTR, SKUA_QPS_RTS, RTS_MUST, RTS_MAY },
-	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, RTS_MAY },
-	{ SKUA_QPS_RTS, SKUA_QPS_SQD, 0, SKUA_QP_ATTR_SQD_EVENT },
-	{ SKUA_QPS_SQD, SKUA_QPS_SQD, 0, SQD_MAY },
-	{ SKUA_QPS_SQD, SKUA_QPS_RTS, 0, RTS_MAY },
-};
-
-static const struct transition eth_transitions[] = {
-	{ SKUA_QPS_RESET, SKUA_QPS_INIT, 0, 0 },
-	{ SKUA_QPS_INIT, SKUA_QPS_RTR, 0, 0 },
-	{ SKUA_QPS_RTR, SKUA_QPS_RTS, 0, 0 },
-};
-
-static const struct transition *find_transition(const struct skua_qp *qp, uint8_t to)
-{
-	static const struct transition any_to = { 0 };
-	bool eth = qp->type == SKUA_QPT_ETH;
-	const struct transition *t = eth ? eth_transitions : rc_transitions;
-	size_t n = eth ? sizeof(eth_transitions) : sizeof(rc_transitions);
-
-	if (to == SKUA_QPS_RESET || to == SKUA_QPS_ERR)
-		return qp->state == SKUA_QPS_RESET && to == SKUA_QPS_ERR ? NULL : &any_to;
-	if (qp->draining)
-		return NULL;
-	for (n /= sizeof(*t); n; n--, t++)
-		if (t->from == qp->state && t->to == to)
-			return t;
-	return NULL;
-}
-
-static bool mapped_ipv4(const uint8_t *gid)
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid, prefix, sizeof(prefix));
-}
-
-static bool av_good(const struct skua_dev *dev, const struct skua_av *av)
-{
-	static const uint8_t zero[16];
-
-	if (!dev->gids[av->sgid_index].set || !memcmp(av->dmac, zero, 6) || av->dmac[0] & 1 ||
-	    !memcmp(av->dgid, zero, 16) || le32toh(av->flow_label) > 0xfffff || av->sl > 7)
-		return false;
-	return mapped_ipv4(av->dgid) == mapped_ipv4(dev->gids[av->sgid_index].gid);
-}
-
-#define QP_RIGHTS	(SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_READ | \
-			 SKUA_ACCESS_REMOTE_ATOMIC)
-
-static int check_attr(const struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mask)
-{
-	if (mask & SKUA_QP_ATTR_PKEY_INDEX && a->pkey_index)
-		return SKUA_CMD_BAD_PARAM;
-	if (mask & SKUA_QP_ATTR_ACCESS &&
-	    le32toh(a->access) & ~(uint32_t)(dev_has(qp->dev, SKUA_F_ATOMIC) ? QP_RIGHTS :
-					     QP_RIGHTS & ~SKUA_ACCESS_REMOTE_ATOMIC))
-		return SKUA_CMD_BAD_PARAM;
-	if (mask & SKUA_QP_ATTR_AV && !av_good(qp->dev, &a->av))
-		return SKUA_CMD_BAD_PARAM;
-	if (mask & SKUA_QP_ATTR_PATH_MTU && (a->path_mtu < 1 || a->path_mtu > 5))
-		return SKUA_CMD_BAD_PARAM;
-	if (mask & SKUA_QP_ATTR_DEST_QPN && le32toh(a->dest_qpn) > NUMTAB_MASK)
-		return SKUA_CMD_BAD_PARAM;
-	if ((mask & SKUA_QP_ATTR_RQ_PSN && le32toh(a->rq_psn) > PSN_MASK) ||
-	    (mask & SKUA_QP_ATTR_SQ_PSN && le32toh(a->sq_psn) > PSN_MASK))
-		return SKUA_CMD_BAD_PARAM;
-	if ((mask & SKUA_QP_ATTR_TIMEOUT && a->timeout > 31) ||
-	    (mask & SKUA_QP_ATTR_MIN_RNR_TIMER && a->min_rnr_timer > 31) ||
-	    (mask & SKUA_QP_ATTR_RETRY_CNT && a->retry_cnt > 7) ||
-	    (mask & SKUA_QP_ATTR_RNR_RETRY && a->rnr_retry > 7))
-		return SKUA_CMD_BAD_PARAM;
-	if ((mask & SKUA_QP_ATTR_MAX_RD_ATOMIC && le16toh(a->max_rd_atomic) > LIMIT_RD) ||
-	    (mask & SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC && le16toh(a->max_dest_rd_atomic) > LIMIT_RD))
-		return SKUA_CMD_BAD_PARAM;
-	return SKUA_CMD_OK;
-}
-
-/* The QP's own path from its AV; without a flow label the QPNs spread the ports. */
-static void set_path(struct skua_qp *qp, const struct skua_av *av)
-{
-	const struct gid_entry *gid = &qp->dev->gids[av->sgid_index];
-	uint32_t spread = le32toh(av->flow_label);
-
-	if (!spread)
-		spread = qp->number ^ qp->dest_qpn * 0x9e3779b1u;
-	qp->path = (struct roce_path){
-		.vlan = gid->vlan,
-		.sport = (uint16_t)(0xc000 | ((spread ^ spread >> 14) & 0x3fff)),
-		.flow_label = le32toh(av->flow_label),
-		.sl = av->sl & 7,
-		.traffic_class = av->traffic_class,
-		.hop_limit = av->hop_limit ? av->hop_limit : 64,
-	};
-	qp->gid_gen = qp->dev->gid_gen;
-	qp->gid_good = true;
-	memcpy(qp->path.smac, gid->mac, 6);
-	memcpy(qp->path.dmac, av->dmac, 6);
-	memcpy(qp->path.sgid, gid->gid, 16);
-	memcpy(qp->path.dgid, av->dgid, 16);
-}
-
-static void apply(struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mask)
-{
-	struct skua_qp_attr *to = &qp->attr;
-
-	if (mask & SKUA_QP_ATTR_ACCESS) {
-		to->access = a->access;
-		qp->access = le32toh(a->access);
-	}
-	if (mask & SKUA_QP_ATTR_DEST_QPN) {
-		to->dest_qpn = a->dest_qpn;
-		qp->dest_qpn = le32toh(a->dest_qpn);
-	}
-	if (mask & SKUA_QP_ATTR_AV) {
-		to->av = a->av;
-		set_path(qp, &a->av);
-	}
-	if (mask & SKUA_QP_ATTR_PATH_MTU) {
-		to->path_mtu = a->path_mtu;
-		qp->pmtu = 128u << a->path_mtu;
-	}
-	if (mask & SKUA_QP_ATTR_TIMEOUT)
-		to->timeout = a->timeout;
-	if (mask & SKUA_QP_ATTR_RETRY_CNT)
-		to->retry_cnt = a->retry_cnt;
-	if (mask & SKUA_QP_ATTR_RNR_RETRY)
-		to->rnr_retry = a->rnr_retry;
-	if (mask & SKUA_QP_ATTR_MIN_RNR_TIMER)
-		to->min_rnr_timer = a->min_rnr_timer;
-	if (mask & SKUA_QP_ATTR_RQ_PSN)
-		qp->resp.epsn = le32toh(a->rq_psn);
-	if (mask & SKUA_QP_ATTR_SQ_PSN)
-		qp->req.psn = qp->req.una_psn = qp->req.sent_psn = le32toh(a->sq_psn);
-	if (mask & SKUA_QP_ATTR_MAX_RD_ATOMIC) {
-		to->max_rd_atomic = a->max_rd_atomic;
-		qp->max_rd = le16toh(a->max_rd_atomic);
-	}
-	if (mask & SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC) {
-		to->max_dest_rd_atomic = a->max_dest_rd_atomic;
-		qp->max_dest_rd = le16toh(a->max_dest_rd_atomic);
-	}
-}
-
-/* In steps: it is stopped, then waits until no train refers to its WQEs. */
-static int modify_to_reset(struct skua_dev *dev, struct skua_qp *qp)
-{
-	qp_deactivate(qp);
-	qp->state = SKUA_QPS_RESET;
-	if (cmd_drain(dev))
-		return -1;
-	qp_reset(qp);
-	return SKUA_CMD_OK;
-}
-
-int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
-{
-	const struct skua_cmd_modify_qp *in = &dev->cmdq.cmd.modify_qp;
-	struct skua_qp *qp = numtab_get(&dev->qps, le32toh(in->qpn));
-	uint32_t mask = le32toh(in->mask);
-	const struct transition *t;
-	uint8_t to;
-	int status;
-
-	(void)cpl;
-	if (!qp)
-		return SKUA_CMD_BAD_OBJECT;
-	if (dev->cmdq.draining)
-		return modify_to_reset(dev, qp);
-	if (mask & ~(uint32_t)SKUA_QP_ATTR_MASK || in->attr.sq_draining)
-		return SKUA_CMD_BAD_PARAM;
-	status = check_attr(qp, &in->attr, mask);
-	if (status)
-		return status;
-	if (mask & SKUA_QP_ATTR_CUR_STATE && in->attr.cur_state != qp->state)
-		return SKUA_CMD_BAD_STATE;
-	to = mask & SKUA_QP_ATTR_STATE ? in->attr.state : qp->state;
-	t = find_transition(qp, to);
-	if (!t)
-		return SKUA_CMD_BAD_STATE;
-	if ((mask & t->must) != t->must ||
-	    mask & ~(t->must | t->may | SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_CUR_STATE))
-		return SKUA_CMD_BAD_PARAM;
-	if (to == SKUA_QPS_RESET)
-		return modify_to_reset(dev, qp);
-	if (to == SKUA_QPS_ERR) {
-		roce_resp_stop(qp);
-		qp_to_err(qp);
-		return SKUA_CMD_OK;
-	}
-	if (to == SKUA_QPS_RTR && qp->type == SKUA_QPT_RC) {
-		status = roce_resp_start(qp);
-		if (status)
-			return status;
-	}
-	apply(qp, &in->attr, mask);
-	if (to == SKUA_QPS_SQD && qp->state == SKUA_QPS_RTS) {
-		qp->draining = true;
-		qp->drained_wanted = mask & SKUA_QP_ATTR_SQD_EVENT;
-		async_event_forget(dev, &qp->drained_event);
-	}
-	qp->state = to;
-	if (qp_can_send(qp))
-		qp_activate(qp);
-	return SKUA_CMD_OK;
-}
-
-int cmd_query_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
-{
-	struct skua_qp *qp = numtab_get(&dev->qps, le32toh(dev->cmdq.cmd.object.number));
-	struct skua_qp_attr attr;
-
-	if (!qp)
-		return SKUA_CMD_BAD_OBJECT;
-	attr = qp->attr;
-	attr.state = qp->state;
-	attr.cur_state = qp->state;
-	attr.sq_draining = qp->draining;
-	attr.sq_psn = htole32(qp->req.psn);
-	attr.rq_psn = htole32(qp->resp.epsn);
-	return cmd_output(dev, cpl, &attr, sizeof(attr));
 }

@@ -31,6 +31,7 @@ struct send_wqe {
 	uint32_t rkey;
 	uint64_t raddr;
 	uint64_t swap_add, compare;	/* atomics */
+	const struct skua_wqe_ud *ud;	/* UD: in our copy */
 	uint32_t psn, npsn;		/* of its packets, once it has been started */
 	uint32_t read_off;		/* READ: bytes that have come */
 	const uint8_t *data;		/* inline data, or struct sge */
@@ -44,7 +45,7 @@ struct recv_wqe {
 	struct sge sge[LIMIT_SGE];
 };
 
-/* roce/req.c: the requester. Indices of the window run free: una <= nxt <= tail. */
+/* roce/req.c: the requester; roce/unacked.c uses of it what it needs. Indices of the window run free: una <= nxt <= tail. */
 struct roce_req {
 	uint32_t una;			/* oldest WQE without completion */
 	uint32_t nxt;			/* WQE to send from next */
@@ -161,7 +162,7 @@ struct skua_qp {
 	struct mem_ref rq_dbr;
 
 	struct skua_qp_attr attr;	/* as given, little endian */
-	uint32_t access, dest_qpn, pmtu;
+	uint32_t access, dest_qpn, pmtu, qkey;
 	uint16_t max_rd, max_dest_rd;
 	struct roce_path path;
 	uint32_t gid_gen;		/* of the GID table, when gid_good was found */
@@ -179,7 +180,7 @@ static inline bool qp_can_send(const struct skua_qp *qp)
 
 static inline bool qp_can_receive(const struct skua_qp *qp)
 {
-	return qp->state == SKUA_QPS_RTR || qp_can_send(qp);
+	return qp->state >= SKUA_QPS_RTR && qp->state <= SKUA_QPS_SQE;
 }
 
 /* qp.c */
@@ -188,8 +189,18 @@ void qp_to_err(struct skua_qp *qp);
 /* To ERR, with an asynchronous event: one at most between INIT and RESET. */
 void qp_error(struct skua_qp *qp, uint8_t event);
 void qp_fatal(struct skua_qp *qp);
+/* To RESET: nothing of it is looked at any more, but trains of it may be under way. */
+void qp_stop(struct skua_qp *qp);
+/* As after CREATE_QP: no work, no state of the transport. */
+void qp_reset(struct skua_qp *qp);
 /* Do the QP's work. *@budget: payload bytes, or what counts as such. True if any was done. */
 bool qp_run(struct skua_qp *qp, int32_t *budget);
+
+/* attr.c: an address vector with values that may be; the way that it leads, now, or
+ * enum skua_vendor_err. */
+bool av_valid(const struct skua_av *av);
+int path_resolve(const struct skua_dev *dev, const struct skua_av *av, uint32_t qpn,
+		 uint32_t dest_qpn, struct roce_path *path);
 
 /* sq.c: from ring to window, and back as completions. */
 bool sq_fetch(struct skua_qp *qp);		/* one WQE more in the window */
@@ -219,6 +230,9 @@ bool eth_run(struct skua_qp *qp, int32_t *budget);
 
 /* roce/send.c: all that the path of the QP needs is filled in; what is lost counts as sent. */
 enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark *mark);
+/* The same with a path of its own. */
+enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
+				 struct port_mark *mark);
 
 /* roce/req.c */
 void roce_req_reset(struct skua_qp *qp);
@@ -226,6 +240,7 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget);
 bool roce_req_pending(const struct skua_qp *qp);	/* would do something if run again */
 void roce_req_flush(struct skua_qp *qp);		/* the window, in ERR */
 void roce_req_rx(struct skua_qp *qp, const struct train *t);
+void roce_drained(struct skua_qp *qp);			/* SQD: all that was begun is complete */
 void roce_timer(struct timer *timer);
 
 /* roce/resp.c */
@@ -238,5 +253,14 @@ bool roce_resp_pending(const struct skua_qp *qp);
 bool roce_resp_holds(const struct skua_qp *qp);		/* CQEs that come before those of a flush */
 void roce_resp_flush(struct skua_qp *qp);
 void roce_resp_rx(struct skua_qp *qp, const struct train *t);
+
+/* roce/unacked.c: the send side of those whose peer does not answer */
+bool unacked_run(struct skua_qp *qp, int32_t *budget);
+void unacked_flush(struct skua_qp *qp);
+
+/* roce/ud.c: False: the wire has no room. A WQE that is no good has a status then. */
+bool ud_send(struct skua_qp *qp, struct send_wqe *wqe);
+bool ud_wqe_valid(const struct skua_wqe_ud *ud);
+void ud_rx(struct skua_qp *qp, const struct train *t);
 
 #endif /* SKUAD_CORE_QP_H */

@@ -12,31 +12,35 @@
 #include "core/copy.h"
 #include "core/qp.h"
 
+#define RC	(1u << SKUA_QPT_RC)
+#define UC	(1u << SKUA_QPT_UC)
+#define UD	(1u << SKUA_QPT_UD | 1u << SKUA_QPT_GSI)
+#define ETH	(1u << SKUA_QPT_ETH)
+
 struct wqe_format {
-	bool valid;
+	uint16_t types;		/* of QPs that know it */
 	bool rdma;		/* has struct skua_wqe_rdma */
 	bool atomic;		/* has struct skua_wqe_atomic */
 	bool payload;		/* may have SGEs or, where nothing comes back, inline data */
 	bool response;		/* its SGEs are written by the peer's response */
-	bool eth;		/* for ETH QPs too */
 	bool imm;		/* uses imm_data or inv_key */
 	uint8_t cqe;		/* enum skua_cqe_opcode */
 };
 
 static const struct wqe_format formats[] = {
-	[SKUA_WQE_NOP]	     = { .valid = true, .eth = true, .cqe = SKUA_CQE_NOP },
-	[SKUA_WQE_SEND]	     = { .valid = true, .eth = true, .payload = true, .cqe = SKUA_CQE_SEND },
-	[SKUA_WQE_SEND_IMM]  = { .valid = true, .payload = true, .imm = true, .cqe = SKUA_CQE_SEND },
-	[SKUA_WQE_SEND_INV]  = { .valid = true, .payload = true, .imm = true, .cqe = SKUA_CQE_SEND },
-	[SKUA_WQE_WRITE]     = { .valid = true, .payload = true, .rdma = true, .cqe = SKUA_CQE_WRITE },
-	[SKUA_WQE_WRITE_IMM] = { .valid = true, .payload = true, .rdma = true, .imm = true,
+	[SKUA_WQE_NOP]	     = { RC | UC | UD | ETH, .cqe = SKUA_CQE_NOP },
+	[SKUA_WQE_SEND]	     = { RC | UC | UD | ETH, .payload = true, .cqe = SKUA_CQE_SEND },
+	[SKUA_WQE_SEND_IMM]  = { RC | UC | UD, .payload = true, .imm = true, .cqe = SKUA_CQE_SEND },
+	[SKUA_WQE_SEND_INV]  = { RC, .payload = true, .imm = true, .cqe = SKUA_CQE_SEND },
+	[SKUA_WQE_WRITE]     = { RC | UC, .payload = true, .rdma = true, .cqe = SKUA_CQE_WRITE },
+	[SKUA_WQE_WRITE_IMM] = { RC | UC, .payload = true, .rdma = true, .imm = true,
 				 .cqe = SKUA_CQE_WRITE },
-	[SKUA_WQE_READ]	     = { .valid = true, .payload = true, .rdma = true, .response = true,
+	[SKUA_WQE_READ]	     = { RC, .payload = true, .rdma = true, .response = true,
 				 .cqe = SKUA_CQE_READ },
-	[SKUA_WQE_LOCAL_INV] = { .valid = true, .imm = true, .cqe = SKUA_CQE_LOCAL_INV },
-	[SKUA_WQE_CMP_SWAP]  = { .valid = true, .payload = true, .atomic = true, .response = true,
+	[SKUA_WQE_LOCAL_INV] = { RC, .imm = true, .cqe = SKUA_CQE_LOCAL_INV },
+	[SKUA_WQE_CMP_SWAP]  = { RC, .payload = true, .atomic = true, .response = true,
 				 .cqe = SKUA_CQE_CMP_SWAP },
-	[SKUA_WQE_FETCH_ADD] = { .valid = true, .payload = true, .atomic = true, .response = true,
+	[SKUA_WQE_FETCH_ADD] = { RC, .payload = true, .atomic = true, .response = true,
 				 .cqe = SKUA_CQE_FETCH_ADD },
 };
 
@@ -132,7 +136,7 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 	uint32_t head = sizeof(*c);
 	uint64_t length;
 
-	if (!f->valid || (qp->type == SKUA_QPT_ETH && !f->eth) ||
+	if (!(f->types >> qp->type & 1) ||
 	    (f->atomic && !dev_has(qp->dev, SKUA_F_ATOMIC)) ||
 	    ((c->opcode == SKUA_WQE_SEND_INV || c->opcode == SKUA_WQE_LOCAL_INV) &&
 	     !dev_has(qp->dev, SKUA_F_INVALIDATE))) {
@@ -145,6 +149,14 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 
 		memcpy(&r, p + head, len);
 		head += len;
+	}
+	if (UD >> qp->type & 1 && f->payload) {
+		wqe->ud = (const struct skua_wqe_ud *)(const void *)(p + head);
+		head += sizeof(*wqe->ud);
+		if (!ud_wqe_valid(wqe->ud)) {
+			fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
+			return;
+		}
 	}
 	if (r.rsvd || (r.compare && c->opcode != SKUA_WQE_CMP_SWAP) || bad_format(qp, f, c, head)) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);

@@ -237,7 +237,10 @@ static void add_name(struct json_object *o, const char *key, const char *const *
 
 static void tell_qp(struct json_object *o, const void *info)
 {
-	static const char *const types[] = { [SKUA_QPT_RC] = "RC", [SKUA_QPT_ETH] = "ETH" };
+	static const char *const types[] = {
+		[SKUA_QPT_RC] = "RC", [SKUA_QPT_UC] = "UC", [SKUA_QPT_UD] = "UD",
+		[SKUA_QPT_GSI] = "GSI", [SKUA_QPT_ETH] = "ETH",
+	};
 	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
 	const struct skua_qp_info *qp = info;
 
@@ -249,14 +252,20 @@ static void tell_qp(struct json_object *o, const void *info)
 	add_number(o, "rcqn", qp->rcqn);
 	if (qp->type == SKUA_QPT_ETH)
 		return;
-	add_number(o, "dest_qpn", qp->dest_qpn);
 	add_number(o, "sq_psn", qp->sq_psn);
-	add_number(o, "una_psn", qp->una_psn);
-	add_number(o, "rq_psn", qp->rq_psn);
 	add_number(o, "waiting", qp->waiting);
+	if (qp->type == SKUA_QPT_UD || qp->type == SKUA_QPT_GSI) {
+		add_number(o, "qkey", qp->qkey);
+		return;
+	}
+	add_number(o, "dest_qpn", qp->dest_qpn);
+	add_number(o, "rq_psn", qp->rq_psn);
+	add_number(o, "path_mtu", qp->path_mtu);
+	if (qp->type == SKUA_QPT_UC)
+		return;
+	add_number(o, "una_psn", qp->una_psn);
 	add_number(o, "retries", qp->retries);
 	add_number(o, "rnr_retries", qp->rnr_retries);
-	add_number(o, "path_mtu", qp->path_mtu);
 }
 
 static void tell_cq(struct json_object *o, const void *info)

@@ -159,7 +159,7 @@ static int do_qps(struct ctl_client *c, const struct options *o)
 	static const struct column columns[] = {
 		{ "DEVICE", "device" }, { "QPN", "qpn" }, { "TYPE", "type" },
 		{ "STATE", "state" }, { "PEER", "dest_qpn" }, { "MTU", "path_mtu" },
-		{ "SQ-PSN", "sq_psn" }, { "UNACKED", "una_psn" }, { "RQ-PSN", "rq_psn" },
+		{ "Q-KEY", "qkey" }, { "SQ-PSN", "sq_psn" }, { "UNACKED", "una_psn" }, { "RQ-PSN", "rq_psn" },
 		{ "WAITING", "waiting" }, { "RETRIES", "retries" }, { "RNR", "rnr_retries" },
 		{ "PD", "pdn" }, { "SEND-CQ", "scqn" }, { "RECV-CQ", "rcqn" },
 	};

@@ -74,9 +74,9 @@ static void qps_are_a_table(void **state)
 	(void)state;
 	assert_int_equal(run("qps skua1"), 0);
 	assert_string_equal(output,
-		"DEVICE   QPN  TYPE  STATE  PEER   MTU  SQ-PSN  UNACKED  RQ-PSN  WAITING  RETRIES  RNR"
+		"DEVICE   QPN  TYPE  STATE  PEER   MTU  Q-KEY  SQ-PSN  UNACKED  RQ-PSN  WAITING  RETRIES  RNR"
 		"  PD  SEND-CQ  RECV-CQ\n"
-		"skua1   8192  RC    RTS      77  1024      10        9       8        3        1    2"
+		"skua1   8192  RC    RTS      77  1024  -          10        9       8        3        1    2"
 		"   4        5        6\n");
 }
 
@@ -237,7 +237,7 @@ static void in_a_guest_the_socket_is_a_port(void **state)
 	for (int i = 0; i < 3; i++) {
 		snprintf(args, sizeof(args), "-s %s qps skua1 | tail -n 1 | tr -s ' '", port.name);
 		assert_int_equal(run(args), 0);
-		assert_string_equal(output, "skua1 8192 RC RTS 77 1024 10 9 8 3 1 2 4 5 6\n");
+		assert_string_equal(output, "skua1 8192 RC RTS 77 1024 - 10 9 8 3 1 2 4 5 6\n");
 	}
 	snprintf(args, sizeof(args), "-s %s inject skua0 fatal", port.name);
 	assert_int_equal(run(args), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* States of QPs: every transition with every attribute, what each attribute may be, and SQD. */
-#include "harness/harness.h"
+#include "harness/datagram.h"
 
 #define BIT_STATE	SKUA_QP_ATTR_STATE
 #define INIT_NEEDS	(SKUA_QP_ATTR_PKEY_INDEX | SKUA_QP_ATTR_ACCESS)
@@ -29,19 +29,47 @@ static const struct transition rc[] = {
 	{ SKUA_QPS_SQD, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_ACCESS | SKUA_QP_ATTR_MIN_RNR_TIMER },
 };
 
+#define UD_NEEDS	(SKUA_QP_ATTR_PKEY_INDEX | SKUA_QP_ATTR_QKEY)
+
+static const struct transition ud[] = {
+	{ SKUA_QPS_RESET, SKUA_QPS_INIT, UD_NEEDS, 0 },
+	{ SKUA_QPS_INIT, SKUA_QPS_INIT, 0, UD_NEEDS },
+	{ SKUA_QPS_INIT, SKUA_QPS_RTR, 0, UD_NEEDS },
+	{ SKUA_QPS_RTR, SKUA_QPS_RTS, SKUA_QP_ATTR_SQ_PSN, SKUA_QP_ATTR_QKEY },
+	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_QKEY },
+	{ SKUA_QPS_RTS, SKUA_QPS_SQD, 0, SKUA_QP_ATTR_SQD_EVENT },
+	{ SKUA_QPS_SQD, SKUA_QPS_SQD, 0, UD_NEEDS },
+	{ SKUA_QPS_SQD, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_QKEY },
+	{ SKUA_QPS_SQE, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_QKEY },
+};
+
 static const struct transition eth[] = {
 	{ SKUA_QPS_RESET, SKUA_QPS_INIT, 0, 0 },
 	{ SKUA_QPS_INIT, SKUA_QPS_RTR, 0, 0 },
 	{ SKUA_QPS_RTR, SKUA_QPS_RTS, 0, 0 },
 };
 
-static const struct transition *look_up(const struct transition *t, size_t n, uint8_t from, uint8_t to)
+#define TABLE(t, ...)	{ t, sizeof(t) / sizeof((t)[0]), __VA_ARGS__ }
+
+static const struct service {
+	const struct transition *table;
+	size_t n;
+	bool sqd, sqe;			/* it has this state */
+} services[] = {
+	[SKUA_QPT_RC] = TABLE(rc, true, false),
+	[SKUA_QPT_UD] = TABLE(ud, true, true),
+	[SKUA_QPT_GSI] = TABLE(ud, true, true),
+	[SKUA_QPT_ETH] = TABLE(eth, false, false),
+};
+
+static const struct transition *look_up(uint8_t type, uint8_t from, uint8_t to)
 {
 	static const struct transition end;
+	const struct transition *t = services[type].table;
 
 	if (to == SKUA_QPS_RESET || (to == SKUA_QPS_ERR && from != SKUA_QPS_RESET))
 		return &end;
-	for (; n; n--, t++)
+	for (size_t n = services[type].n; n; n--, t++)
 		if (t->from == from && t->to == to)
 			return t;
 	return NULL;
@@ -69,56 +97,68 @@ static int change(struct world *w, struct node *n, uint32_t qpn, uint32_t mask, 
 	return command(w, n, &cmd);
 }
 
+/* A WQE that leads from RTS to SQE. */
+static void post_bad(struct world *w, struct node *n)
+{
+	host_store32(at(n, n->sq_dbr), 0);
+	n->sq_pi = 0;
+	post(n, 0xff, 0, 0, 0, 0, 0, 0);
+	expect(w, n, SKUA_CQE_NOP, SKUA_CQE_LOC_QP_OP_ERR);
+}
+
 /* From wherever it is, by the shortest way. */
-static void bring(struct world *w, struct node *n, uint32_t qpn, bool is_eth, uint8_t state)
+static void bring(struct world *w, struct node *n, uint32_t qpn, uint8_t type, uint8_t state)
 {
 	static const uint8_t ways[7][5] = {
 		[SKUA_QPS_INIT] = { SKUA_QPS_INIT }, [SKUA_QPS_RTR] = { SKUA_QPS_INIT, SKUA_QPS_RTR },
 		[SKUA_QPS_RTS] = { SKUA_QPS_INIT, SKUA_QPS_RTR, SKUA_QPS_RTS },
 		[SKUA_QPS_SQD] = { SKUA_QPS_INIT, SKUA_QPS_RTR, SKUA_QPS_RTS, SKUA_QPS_SQD },
+		[SKUA_QPS_SQE] = { SKUA_QPS_INIT, SKUA_QPS_RTR, SKUA_QPS_RTS },
 		[SKUA_QPS_ERR] = { SKUA_QPS_INIT, SKUA_QPS_ERR },
 	};
 	uint8_t from = SKUA_QPS_RESET;
 
 	must(w, n, state_cmd(qpn, SKUA_QPS_RESET));
+	host_store32(at(n, n->sq_dbr), 0);
 	for (const uint8_t *to = ways[state]; *to; from = *to++) {
-		const struct transition *t = is_eth ? look_up(eth, 3, from, *to) :
-			look_up(rc, sizeof(rc) / sizeof(rc[0]), from, *to);
+		const struct transition *t = look_up(type, from, *to);
 
 		assert_int_equal(change(w, n, qpn, t->needs | BIT_STATE, from, *to), SKUA_CMD_OK);
 	}
+	if (state == SKUA_QPS_SQE)
+		post_bad(w, n);
 }
 
-static void every_transition(struct world *w, struct node *n, uint32_t qpn, bool is_eth)
+static void every_transition(struct world *w, struct node *n, uint32_t qpn, uint8_t type)
 {
 	static const uint8_t states[] = { SKUA_QPS_RESET, SKUA_QPS_INIT, SKUA_QPS_RTR, SKUA_QPS_RTS,
-					  SKUA_QPS_SQD, SKUA_QPS_ERR };
+					  SKUA_QPS_SQD, SKUA_QPS_SQE, SKUA_QPS_ERR };
 
 	for (size_t i = 0; i < sizeof(states); i++) {
 		uint8_t from = states[i];
 
-		if (is_eth && from == SKUA_QPS_SQD)
+		if ((from == SKUA_QPS_SQD && !services[type].sqd) ||
+		    (from == SKUA_QPS_SQE && !services[type].sqe))
 			continue;
 		for (uint8_t to = 0; to < 9; to++) {
-			const struct transition *t = is_eth ? look_up(eth, 3, from, to) :
-				look_up(rc, sizeof(rc) / sizeof(rc[0]), from, to);
+			const struct transition *t = look_up(type, from, to);
 			uint32_t mask = (t ? t->needs : 0) | BIT_STATE;
 
-			bring(w, n, qpn, is_eth, from);
+			bring(w, n, qpn, type, from);
 			if (change(w, n, qpn, mask, from, to) != (t ? SKUA_CMD_OK : SKUA_CMD_BAD_STATE))
 				fail_msg("from %u to %u", from, to);
 			assert_int_equal(qp_state(w, n, qpn), t ? to : from);
 			for (uint32_t bit = 2; t && bit < 0x20000; bit <<= 1) {
 				bool fine = bit == SKUA_QP_ATTR_CUR_STATE || t->may & bit;
 
-				bring(w, n, qpn, is_eth, from);
+				bring(w, n, qpn, type, from);
 				if (change(w, n, qpn, mask ^ bit, from, to) !=
 				    (fine ? SKUA_CMD_OK : SKUA_CMD_BAD_PARAM))
 					fail_msg("from %u to %u, attribute 0x%x", from, to, bit);
 				assert_int_equal(qp_state(w, n, qpn), fine ? to : from);
 			}
 			/* Not the state that the caller believes in. */
-			bring(w, n, qpn, is_eth, from);
+			bring(w, n, qpn, type, from);
 			assert_int_equal(change(w, n, qpn, mask | SKUA_QP_ATTR_CUR_STATE, from ^ 1, to),
 					 SKUA_CMD_BAD_STATE);
 		}
@@ -129,7 +169,7 @@ static void transitions_of_rc(void **state)
 {
 	struct world *w = *state;
 
-	every_transition(w, &w->n[0], w->n[0].qpn, false);
+	every_transition(w, &w->n[0], w->n[0].qpn, SKUA_QPT_RC);
 }
 
 static void transitions_of_eth(void **state)
@@ -137,7 +177,17 @@ static void transitions_of_eth(void **state)
 	struct world *w = *state;
 
 	eth_queues(w, &w->n[0]);
-	every_transition(w, &w->n[0], w->n[0].qpn, true);
+	every_transition(w, &w->n[0], w->n[0].qpn, SKUA_QPT_ETH);
+}
+
+static void transitions_of_ud(void **state)
+{
+	struct world *w = *state;
+
+	for (uint8_t type = SKUA_QPT_UD; type <= SKUA_QPT_GSI; type++) {
+		ud_queues(w, &w->n[0], type, SKUA_QPS_RESET);
+		every_transition(w, &w->n[0], w->n[0].qpn, type);
+	}
 }
 
 /* One attribute wrong, of a transition that takes it. */
@@ -156,7 +206,7 @@ static void values(void **state)
 	struct skua_qp_attr attr_ = good(&w->n[1]), *a = &attr_;		\
 	struct skua_cmd cmd_;						\
 									\
-	bring(w, n, n->qpn, false, from);				\
+	bring(w, n, n->qpn, SKUA_QPT_RC, from);				\
 	a->state = to;							\
 	__VA_ARGS__;							\
 	cmd_ = modify_cmd(n->qpn, (needs) | BIT_STATE, *a);		\
@@ -407,6 +457,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STEPPED(transitions_of_rc, "QPS-1 QPS-3 GRO-7"),
+		STEPPED(transitions_of_ud, "QPS-1 QPS-3 QPS-12"),
 		STEPPED(transitions_of_eth, "QPS-2 QPS-3"),
 		STEPPED(values, "QPS-4 GEN-2"),
 		{ "FEA-2: rights_of_a_feature_that_was_not_accepted",

@@ -16,13 +16,14 @@
 #include "roce/icrc.h"
 #include "roce/wire.h"
 #include "skua/cmd.h"
+#include "skua/cqe.h"
 
 #define BTH_MIGREQ	0x40	/* as hardware sends it; some refuses 0 */
 #define IPV4_DF		0x4000
 
 enum place { FIRST, MIDDLE, LAST, ONLY, NUM_PLACES };
 
-/* By kind of message and place in it: the BTH opcode, of RC. */
+/* By kind of message and place in it: the BTH opcode, of RC; the transport's bits come on top. */
 static const uint8_t bth_opcodes[TRAIN_NUM_OPS][NUM_PLACES] = {
 	[TRAIN_SEND]	  = { 0x00, 0x01, 0x02, 0x04 },
 	[TRAIN_SEND_IMM]  = { 0x00, 0x01, 0x03, 0x05 },
@@ -40,30 +41,32 @@ static const uint8_t bth_opcodes[TRAIN_NUM_OPS][NUM_PLACES] = {
 #define HAS_PAYLOAD	true
 
 /* Packets in the middle do not say what the last one will be: they are those of the plain kind. */
-const struct roce_opcode roce_opcodes[ROCE_OPCODES] = {
-	[0x00] = { true, TRAIN_SEND, true, false, 0, HAS_PAYLOAD },
-	[0x01] = { true, TRAIN_SEND, false, false, 0, HAS_PAYLOAD },
-	[0x02] = { true, TRAIN_SEND, false, true, 0, HAS_PAYLOAD },
-	[0x03] = { true, TRAIN_SEND_IMM, false, true, EXT_IMM, HAS_PAYLOAD },
-	[0x04] = { true, TRAIN_SEND, true, true, 0, HAS_PAYLOAD },
-	[0x05] = { true, TRAIN_SEND_IMM, true, true, EXT_IMM, HAS_PAYLOAD },
-	[0x06] = { true, TRAIN_WRITE, true, false, EXT_RETH, HAS_PAYLOAD },
-	[0x07] = { true, TRAIN_WRITE, false, false, 0, HAS_PAYLOAD },
-	[0x08] = { true, TRAIN_WRITE, false, true, 0, HAS_PAYLOAD },
-	[0x09] = { true, TRAIN_WRITE_IMM, false, true, EXT_IMM, HAS_PAYLOAD },
-	[0x0a] = { true, TRAIN_WRITE, true, true, EXT_RETH, HAS_PAYLOAD },
-	[0x0b] = { true, TRAIN_WRITE_IMM, true, true, EXT_RETH | EXT_IMM, HAS_PAYLOAD },
-	[0x0c] = { true, TRAIN_READ_REQ, true, true, EXT_RETH, false },
-	[0x0d] = { true, TRAIN_READ_RESP, true, false, EXT_AETH, HAS_PAYLOAD },
-	[0x0e] = { true, TRAIN_READ_RESP, false, false, 0, HAS_PAYLOAD },
-	[0x0f] = { true, TRAIN_READ_RESP, false, true, EXT_AETH, HAS_PAYLOAD },
-	[0x10] = { true, TRAIN_READ_RESP, true, true, EXT_AETH, HAS_PAYLOAD },
-	[0x11] = { true, TRAIN_ACK, true, true, EXT_AETH, false },
-	[0x12] = { true, TRAIN_ATOMIC_RESP, true, true, EXT_AETH | EXT_ATOMIC_ACK, false },
-	[0x13] = { true, TRAIN_CMP_SWAP, true, true, EXT_ATOMIC, false },
-	[0x14] = { true, TRAIN_FETCH_ADD, true, true, EXT_ATOMIC, false },
-	[0x16] = { true, TRAIN_SEND_INV, false, true, EXT_IETH, HAS_PAYLOAD },
-	[0x17] = { true, TRAIN_SEND_INV, true, true, EXT_IETH, HAS_PAYLOAD },
+const struct roce_opcode roce_opcodes[256] = {
+	[0x00] = { true, TRANSPORT_RC, TRAIN_SEND, true, false, 0, HAS_PAYLOAD },
+	[0x01] = { true, TRANSPORT_RC, TRAIN_SEND, false, false, 0, HAS_PAYLOAD },
+	[0x02] = { true, TRANSPORT_RC, TRAIN_SEND, false, true, 0, HAS_PAYLOAD },
+	[0x03] = { true, TRANSPORT_RC, TRAIN_SEND_IMM, false, true, EXT_IMM, HAS_PAYLOAD },
+	[0x04] = { true, TRANSPORT_RC, TRAIN_SEND, true, true, 0, HAS_PAYLOAD },
+	[0x05] = { true, TRANSPORT_RC, TRAIN_SEND_IMM, true, true, EXT_IMM, HAS_PAYLOAD },
+	[0x06] = { true, TRANSPORT_RC, TRAIN_WRITE, true, false, EXT_RETH, HAS_PAYLOAD },
+	[0x07] = { true, TRANSPORT_RC, TRAIN_WRITE, false, false, 0, HAS_PAYLOAD },
+	[0x08] = { true, TRANSPORT_RC, TRAIN_WRITE, false, true, 0, HAS_PAYLOAD },
+	[0x09] = { true, TRANSPORT_RC, TRAIN_WRITE_IMM, false, true, EXT_IMM, HAS_PAYLOAD },
+	[0x0a] = { true, TRANSPORT_RC, TRAIN_WRITE, true, true, EXT_RETH, HAS_PAYLOAD },
+	[0x0b] = { true, TRANSPORT_RC, TRAIN_WRITE_IMM, true, true, EXT_RETH | EXT_IMM, HAS_PAYLOAD },
+	[0x0c] = { true, TRANSPORT_RC, TRAIN_READ_REQ, true, true, EXT_RETH, false },
+	[0x0d] = { true, TRANSPORT_RC, TRAIN_READ_RESP, true, false, EXT_AETH, HAS_PAYLOAD },
+	[0x0e] = { true, TRANSPORT_RC, TRAIN_READ_RESP, false, false, 0, HAS_PAYLOAD },
+	[0x0f] = { true, TRANSPORT_RC, TRAIN_READ_RESP, false, true, EXT_AETH, HAS_PAYLOAD },
+	[0x10] = { true, TRANSPORT_RC, TRAIN_READ_RESP, true, true, EXT_AETH, HAS_PAYLOAD },
+	[0x11] = { true, TRANSPORT_RC, TRAIN_ACK, true, true, EXT_AETH, false },
+	[0x12] = { true, TRANSPORT_RC, TRAIN_ATOMIC_RESP, true, true, EXT_AETH | EXT_ATOMIC_ACK, false },
+	[0x13] = { true, TRANSPORT_RC, TRAIN_CMP_SWAP, true, true, EXT_ATOMIC, false },
+	[0x14] = { true, TRANSPORT_RC, TRAIN_FETCH_ADD, true, true, EXT_ATOMIC, false },
+	[0x16] = { true, TRANSPORT_RC, TRAIN_SEND_INV, false, true, EXT_IETH, HAS_PAYLOAD },
+	[0x17] = { true, TRANSPORT_RC, TRAIN_SEND_INV, true, true, EXT_IETH, HAS_PAYLOAD },
+	[0x64] = { true, TRANSPORT_UD, TRAIN_SEND, true, true, EXT_DETH, HAS_PAYLOAD },
+	[0x65] = { true, TRANSPORT_UD, TRAIN_SEND_IMM, true, true, EXT_DETH | EXT_IMM, HAS_PAYLOAD },
 };
 
 static uint8_t *put8(uint8_t *p, uint8_t v)
@@ -99,13 +102,6 @@ static uint8_t *put_zeros(uint8_t *p, size_t len)
 	return p + len;
 }
 
-static bool gid_is_ipv4(const uint8_t *gid)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid, mapped, sizeof(mapped));
-}
-
 /* Bytes of packet @i's payload. */
 static uint32_t payload_len(const struct train *t, uint32_t i)
 {
@@ -127,14 +123,20 @@ static enum place place_of(const struct train *t, uint32_t i)
 
 static uint8_t opcode_of(const struct train *t, uint32_t i)
 {
-	return bth_opcodes[t->op][place_of(t, i)];
+	return (uint8_t)(t->transport | bth_opcodes[t->op][place_of(t, i)]);
 }
 
 uint32_t roce_ext_len(uint8_t ext)
 {
 	return (ext & EXT_RETH ? 16 : 0) + (ext & EXT_AETH ? 4 : 0) + (ext & EXT_IMM ? 4 : 0) +
 	       (ext & EXT_IETH ? 4 : 0) + (ext & EXT_ATOMIC ? 28 : 0) +
-	       (ext & EXT_ATOMIC_ACK ? 8 : 0);
+	       (ext & EXT_ATOMIC_ACK ? 8 : 0) + (ext & EXT_DETH ? 8 : 0);
+}
+
+/* What stands between BTH and ICRC. */
+static uint32_t transport_len(const struct train *t, uint32_t i)
+{
+	return roce_ext_len(roce_opcodes[opcode_of(t, i)].ext) + ((payload_len(t, i) + 3) & ~3u);
 }
 
 static uint32_t packet_len(const struct train *t, uint32_t i)
@@ -142,8 +144,7 @@ static uint32_t packet_len(const struct train *t, uint32_t i)
 	uint32_t ip = gid_is_ipv4(t->path->sgid) ? IPV4_LEN : IPV6_LEN;
 	uint32_t vlan = t->path->vlan == SKUA_VLAN_NONE ? 0 : 4;
 
-	return 14 + vlan + ip + UDP_LEN + BTH_LEN + roce_ext_len(roce_opcodes[opcode_of(t, i)].ext) +
-	       ((payload_len(t, i) + 3) & ~3u) + ROCE_ICRC_LEN;
+	return 14 + vlan + ip + UDP_LEN + BTH_LEN + transport_len(t, i) + ROCE_ICRC_LEN;
 }
 
 uint64_t roce_train_bytes(const struct train *t, uint32_t *longest)
@@ -200,6 +201,10 @@ static uint8_t *put_transport(uint8_t *p, const struct train *t, uint32_t i)
 	uint32_t pad = -len & 3;
 
 	p = put_bth(p, t, i, opcode, pad);
+	if (ext & EXT_DETH) {
+		p = put32(p, t->qkey);
+		p = put32(p, t->src_qpn & 0xffffff);
+	}
 	if (ext & EXT_RETH) {
 		p = put64(p, t->raddr);
 		p = put32(p, t->rkey);
@@ -281,6 +286,21 @@ static uint8_t *put_udp(uint8_t *p, const struct roce_path *path, size_t udp_len
 	p = put16(p, ROCE_UDP_PORT);
 	p = put16(p, udp_len);
 	return put16(p, 0);		/* no checksum: the ICRC does its work */
+}
+
+void roce_ud_header(uint8_t *header, const struct train *t)
+{
+	bool ipv4 = gid_is_ipv4(t->path->sgid);
+	uint32_t ip_len = ipv4 ? IPV4_LEN : IPV6_LEN;
+	uint8_t *ip = put_zeros(header, SKUA_UD_HEADER - ip_len);
+	size_t udp_len = UDP_LEN + BTH_LEN + transport_len(t, 0) + ROCE_ICRC_LEN;
+
+	if (t->ip)
+		memcpy(ip, t->ip, ip_len);
+	else if (ipv4)
+		put_ipv4(ip, t->path, udp_len);
+	else
+		put_ipv6(ip, t->path, udp_len);
 }
 
 size_t roce_packet_build(uint8_t *buf, const struct train *t, uint32_t i)

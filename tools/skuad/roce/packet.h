@@ -28,6 +28,9 @@ size_t roce_packet_build(uint8_t *buf, const struct train *t, uint32_t i);
 /* Bytes of all packets of @t together, and of the longest one. */
 uint64_t roce_train_bytes(const struct train *t, uint32_t *longest);
 
+/* The SKUA_UD_HEADER bytes in front of a received datagram (manual: UD-7). */
+void roce_ud_header(uint8_t *header, const struct train *t);
+
 /* A packet as it came: its bytes belong to the caller, and are not copied. */
 struct roce_packet {
 	struct roce_path path;
@@ -43,7 +46,7 @@ enum roce_fault {
 	ROCE_BAD_LENGTH,	/* cut short, too long, or its lengths and pad do not fit */
 	ROCE_BAD_ICRC,
 	ROCE_BAD_HEADER,	/* version, or IPv4 header checksum */
-	ROCE_BAD_OPCODE,	/* unknown, or of another transport */
+	ROCE_BAD_OPCODE,	/* unknown */
 	ROCE_BAD_PKEY,
 };
 

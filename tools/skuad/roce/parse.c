@@ -36,17 +36,11 @@ static uint64_t get64(const uint8_t *p)
 	return (uint64_t)get32(p) << 32 | get32(p + 4);
 }
 
-static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-static bool is_mapped(const uint8_t *gid)
-{
-	return !memcmp(gid, mapped, sizeof(mapped));
-}
-
 static void map_ipv4(uint8_t *gid, const uint8_t *addr)
 {
-	memcpy(gid, mapped, sizeof(mapped));
-	memcpy(gid + sizeof(mapped), addr, 4);
+	memset(gid, 0, 10);
+	memset(gid + 10, 0xff, 2);
+	memcpy(gid + 12, addr, 4);
 }
 
 /* Both return the IP header's length, or 0 if it is none with UDP right behind it; and the bytes
@@ -69,7 +63,7 @@ static size_t open_ipv6(struct roce_path *path, const uint8_t *ip, size_t len, s
 {
 	/* IPv4 addresses come in IPv4 packets: else one might be forged as the other. */
 	if (len < IPV6_LEN || ip[0] >> 4 != 6 || ip[6] != IP_PROTO_UDP ||
-	    is_mapped(ip + 8) || is_mapped(ip + 24))
+	    gid_is_ipv4(ip + 8) || gid_is_ipv4(ip + 24))
 		return 0;
 	path->traffic_class = get16(ip) >> 4 & 0xff;
 	path->flow_label = get32(ip) & 0xfffff;
@@ -147,6 +141,11 @@ static bool icrc_good(const struct roce_packet *pkt)
 
 static void parse_ext(struct train *t, uint8_t ext, const uint8_t *p)
 {
+	if (ext & EXT_DETH) {
+		t->qkey = get32(p);
+		t->src_qpn = get24(p + 5);
+		p += 8;
+	}
 	if (ext & (EXT_RETH | EXT_ATOMIC)) {
 		t->raddr = get64(p);
 		t->rkey = get32(p + 8);
@@ -192,7 +191,7 @@ enum roce_fault roce_packet_parse(struct roce_packet *pkt)
 		return ROCE_BAD_ICRC;
 	if (bth[1] & BTH_VERSION)
 		return ROCE_BAD_HEADER;
-	if (bth[0] >= ROCE_OPCODES || !roce_opcodes[bth[0]].known)
+	if (!roce_opcodes[bth[0]].known)
 		return ROCE_BAD_OPCODE;
 	if (get16(bth + 2) != PKEY_DEFAULT)
 		return ROCE_BAD_PKEY;
@@ -207,10 +206,11 @@ enum roce_fault roce_packet_parse(struct roce_packet *pkt)
 	payload = bth + BTH_LEN + head;
 
 	pkt->train = (struct train){
-		.op = opcode->op, .first = opcode->first, .last = opcode->last,
+		.op = opcode->op, .transport = opcode->transport,
+		.first = opcode->first, .last = opcode->last,
 		.solicited = opcode->last && bth[1] & BTH_SE, .ack_req = bth[8] & BTH_ACKREQ,
 		.dest_qpn = get24(bth + 5), .psn = get24(bth + 9), .npkts = 1,
-		.path = &pkt->path,
+		.path = &pkt->path, .ip = pkt->ip,
 	};
 	parse_ext(&pkt->train, opcode->ext, bth + BTH_LEN);
 	if (left) {

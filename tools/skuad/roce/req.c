@@ -409,8 +409,7 @@ static bool next_ready(struct skua_qp *qp)
 	return qp->state == SKUA_QPS_RTS && (req->nxt != req->tail || sq_fetch(qp));
 }
 
-/* In SQD: all that was begun is complete. */
-static void drained(struct skua_qp *qp)
+void roce_drained(struct skua_qp *qp)
 {
 	qp->draining = false;
 	if (qp->drained_wanted)
@@ -437,7 +436,7 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 	if (any && req->ack_deadline == TIMER_NEVER)
 		start_ack_timer(qp);
 	if (qp->draining && req->una == req->nxt && !next_ready(qp))
-		drained(qp);
+		roce_drained(qp);
 	return any;
 }
 

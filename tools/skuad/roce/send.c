@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * From a QP to its port: what requester and responder send alike.
+ * From a QP to its port: what all services send alike.
  */
 #include "core/qp.h"
 #include "roce/packet.h"
 
 #define FRAME_HEADERS	18	/* Ethernet and a VLAN tag, which the MTU does not count */
 
-enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark *mark)
+enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
+				 struct port_mark *mark)
 {
-	struct skua_dev *dev = qp->dev;
 	enum port_result r;
 	uint32_t longest;
 	uint64_t bytes;
 
-	t->dest_qpn = qp->dest_qpn;
-	t->src_qpn = qp->number;
-	t->pmtu = qp->pmtu;
-	t->path = &qp->path;
 	*mark = (struct port_mark){ 0 };
 	bytes = roce_train_bytes(t, &longest);
 	if (!(dev->port_flags & SKUA_PORT_F_ENABLE) || !port_is_up(dev->port) ||
@@ -29,4 +25,13 @@ enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark
 		STAT_ADD(dev, rdma_tx_bytes, bytes);
 	}
 	return r;
+}
+
+enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark *mark)
+{
+	t->dest_qpn = qp->dest_qpn;
+	t->src_qpn = qp->number;
+	t->pmtu = qp->pmtu;
+	t->path = &qp->path;
+	return roce_send_train(qp->dev, t, mark);
 }

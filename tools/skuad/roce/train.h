@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/seg.h"
 
@@ -28,6 +29,13 @@ enum train_op {
 	TRAIN_FETCH_ADD,
 	TRAIN_ATOMIC_RESP,
 	TRAIN_NUM_OPS,
+};
+
+/* The transport service, as the upper bits of the opcode say it. */
+enum transport {
+	TRANSPORT_RC = 0x00,
+	TRANSPORT_UC = 0x20,
+	TRANSPORT_UD = 0x60,
 };
 
 /* What a requester gets; all others go to the responder. */
@@ -57,14 +65,24 @@ struct roce_path {
 	uint8_t hop_limit;
 };
 
+/* Is the GID an IPv4 address mapped to IPv6? */
+static inline bool gid_is_ipv4(const uint8_t *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid, mapped, sizeof(mapped));
+}
+
 struct train {
 	enum train_op op;
+	enum transport transport;
 	bool first, last;	/* holds the first, the last packet of its message */
 	bool solicited;		/* SE of the last packet */
 	bool ack_req;		/* AckReq of the last packet */
 	uint8_t syndrome;	/* ACK; READ_RESP, ATOMIC_RESP */
 	uint32_t dest_qpn;
-	uint32_t src_qpn;	/* not on the wire; for logs */
+	uint32_t src_qpn;	/* on the wire of UD only: DETH */
+	uint32_t qkey;		/* UD: DETH */
 	uint32_t psn;		/* of its first packet */
 	uint32_t npkts;		/* packets in it; READ_REQ and ACK: 1 */
 	uint32_t pmtu;		/* bytes; every packet but a last one is full */
@@ -77,6 +95,7 @@ struct train {
 	uint64_t compare;
 	const struct roce_path *path;
 	const struct seglist *payload;	/* of these packets; NULL: none */
+	const uint8_t *ip;	/* its IP header as it came; NULL: as the path gives it */
 };
 
 /* The distance from @b to @a on the circle of PSNs, -2^23 to 2^23 - 1. */

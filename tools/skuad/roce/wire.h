@@ -31,7 +31,7 @@
 /* Headers behind the BTH. */
 enum ext {
 	EXT_RETH = 1, EXT_AETH = 2, EXT_IMM = 4, EXT_IETH = 8, EXT_ATOMIC = 16,
-	EXT_ATOMIC_ACK = 32,
+	EXT_ATOMIC_ACK = 32, EXT_DETH = 64,
 };
 
 uint32_t roce_ext_len(uint8_t ext);	/* bytes */
@@ -39,14 +39,13 @@ uint32_t roce_ext_len(uint8_t ext);	/* bytes */
 /* What a packet with a BTH opcode is. */
 struct roce_opcode {
 	bool known;
+	enum transport transport;
 	enum train_op op;
 	bool first, last;
 	uint8_t ext;
 	bool payload;			/* it may have some */
 };
 
-#define ROCE_OPCODES	0x18		/* those of RC; all others are unknown */
-
-extern const struct roce_opcode roce_opcodes[ROCE_OPCODES];
+extern const struct roce_opcode roce_opcodes[256];
 
 #endif /* SKUAD_ROCE_WIRE_H */

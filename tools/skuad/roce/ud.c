@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * UD and GSI: datagrams of one packet (manual: unreliable services).
+ *
+ * A datagram is a train of one packet and goes the way of all trains; where it does not leave the
+ * process there are no headers of it, and the receiver's copy of them is made from its path.
+ */
+#include "core/copy.h"
+#include "core/qp.h"
+#include "roce/packet.h"
+
+#define PACKET_HEADERS	96		/* of the MTU; PRT-6 */
+#define MTU_MIN		256u
+#define MTU_MAX		4096u
+
+bool ud_wqe_valid(const struct skua_wqe_ud *ud)
+{
+	return av_valid(&ud->av) && le32toh(ud->dest_qpn) <= NUMTAB_MASK && !ud->rsvd;
+}
+
+/* Bytes of the longest datagram: the port's active MTU. */
+static uint32_t active_mtu(const struct skua_dev *dev)
+{
+	uint32_t mtu = MTU_MAX;
+
+	while (mtu > MTU_MIN && mtu + PACKET_HEADERS > dev->mtu)
+		mtu /= 2;
+	return mtu;
+}
+
+static void fault(struct send_wqe *wqe, uint8_t status, int vendor_err)
+{
+	wqe->status = status;
+	wqe->vendor_err = (uint8_t)vendor_err;
+}
+
+/* Where it goes, and what. False: it is no good. */
+static bool prepare(struct skua_qp *qp, struct send_wqe *wqe, struct roce_path *path,
+		    struct seglist *src)
+{
+	int err = path_resolve(qp->dev, &wqe->ud->av, qp->number, le32toh(wqe->ud->dest_qpn), path);
+
+	if (err) {
+		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, err);
+		return false;
+	}
+	if (wqe->length > active_mtu(qp->dev)) {
+		fault(wqe, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
+		return false;
+	}
+	src->n = 0;
+	src->bytes = 0;
+	err = sq_payload(qp, wqe, 0, wqe->length, 0, src);
+	if (err)
+		fault(wqe, SKUA_CQE_LOC_PROT_ERR, err);
+	return !err;
+}
+
+bool ud_send(struct skua_qp *qp, struct send_wqe *wqe)
+{
+	struct roce_req *req = &qp->req;
+	struct seglist *src = &qp->dev->engine->src;
+	uint32_t qkey = le32toh(wqe->ud->qkey);
+	struct roce_path path;
+	struct train t = {
+		.op = wqe->opcode == SKUA_WQE_SEND_IMM ? TRAIN_SEND_IMM : TRAIN_SEND,
+		.transport = TRANSPORT_UD, .first = true, .last = true,
+		.solicited = wqe->flags & SKUA_WQE_SOLICITED,
+		.dest_qpn = le32toh(wqe->ud->dest_qpn), .src_qpn = qp->number,
+		.qkey = qkey & SKUA_QKEY_OWN ? qp->qkey : qkey,
+		.psn = req->psn, .npkts = 1, .pmtu = MTU_MAX, .imm = wqe->imm,
+		.path = &path, .payload = src,
+	};
+	enum port_result r;
+
+	if (!prepare(qp, wqe, &path, src))
+		return true;
+	r = roce_send_train(qp->dev, &t, &wqe->mark);
+	if (r == PORT_BUSY) {
+		req->busy = true;
+		return false;
+	}
+	if (r == PORT_SENT)
+		STAT_INC(qp->dev, rdma_tx_send);
+	req->psn = psn_add(req->psn, 1);
+	req->nxt++;
+	return true;
+}
+
+/* The header, and the payload behind it, to the receive. enum skua_vendor_err. */
+static int place(struct skua_qp *qp, const struct recv_wqe *wqe, const struct train *t)
+{
+	struct seglist *dst = &qp->dev->engine->dst, src;
+	uint8_t header[SKUA_UD_HEADER];
+	int err;
+
+	src.n = 1;
+	src.bytes = sizeof(header);
+	src.seg[0] = (struct seg){ header, sizeof(header) };
+	if (t->payload) {
+		memcpy(src.seg + 1, t->payload->seg, t->payload->n * sizeof(src.seg[0]));
+		src.n += t->payload->n;
+		src.bytes += t->payload->bytes;
+	}
+	dst->n = 0;
+	dst->bytes = 0;
+	err = rq_payload(qp, wqe, 0, src.bytes, dst);
+	if (!err) {
+		roce_ud_header(header, t);
+		copy_segs(dst, &src);
+	}
+	return err;
+}
+
+static uint16_t vlan_tag(const struct roce_path *path)
+{
+	return path->vlan == SKUA_VLAN_NONE ? SKUA_VLAN_NONE :
+	       (uint16_t)(path->sl << 13 | path->vlan);
+}
+
+static void complete(struct skua_qp *qp, const struct recv_wqe *wqe, const struct train *t,
+		     uint32_t bytes)
+{
+	struct skua_cqe cqe = {
+		.opcode = SKUA_CQE_RECV,
+		.cookie = htole32(wqe->cookie),
+		.byte_len = htole32(bytes),
+		.src_qpn = htole32(t->src_qpn),
+		.vlan = htole16(vlan_tag(t->path)),
+		.ip_version = gid_is_ipv4(t->path->sgid) ? 4 : 6,
+		.flags = t->solicited ? SKUA_CQE_SOLICITED : 0,
+	};
+
+	memcpy(cqe.smac, t->path->smac, sizeof(cqe.smac));
+	if (t->op == TRAIN_SEND_IMM) {
+		cqe.imm_data = t->imm;
+		cqe.flags |= SKUA_CQE_WITH_IMM;
+	}
+	STAT_INC(qp->dev, rdma_rx_send);
+	rq_complete(qp, &cqe);
+}
+
+/* The receive itself is no good: nothing of it has to do with the peer. */
+static void fail_recv(struct skua_qp *qp, const struct recv_wqe *wqe, uint8_t status, uint8_t err)
+{
+	struct skua_cqe cqe = {
+		.opcode = SKUA_CQE_RECV, .status = status, .vendor_err = err,
+		.cookie = htole32(wqe->cookie),
+	};
+
+	rq_complete(qp, &cqe);
+	qp_to_err(qp);
+}
+
+void ud_rx(struct skua_qp *qp, const struct train *t)
+{
+	uint32_t bytes = SKUA_UD_HEADER + (t->payload ? t->payload->bytes : 0);
+	struct recv_wqe wqe;
+	enum rq_result r;
+	uint8_t why;
+	int err;
+
+	if (t->qkey != qp->qkey) {
+		STAT_INC(qp->dev, rdma_rx_bad_qkey);
+		return;
+	}
+	r = rq_peek(qp, &wqe, &why);
+	if (r == RQ_EMPTY || r == RQ_FATAL || (r == RQ_OK && wqe.length < bytes)) {
+		STAT_INC(qp->dev, rdma_rx_no_receive);
+		return;
+	}
+	rq_take(qp);
+	if (r == RQ_BAD) {
+		fail_recv(qp, &wqe, SKUA_CQE_LOC_QP_OP_ERR, why);
+		return;
+	}
+	err = place(qp, &wqe, t);
+	if (err)
+		fail_recv(qp, &wqe, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+	else
+		complete(qp, &wqe, t, bytes);
+}

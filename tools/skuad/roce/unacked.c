@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The send side of the services without acknowledgements.
+ *
+ * WQEs pass through the same window as those of RC: they are sent at nxt and completed at una, in
+ * order, as soon as no train refers to their memory. One that is wrong waits until all before it
+ * have completed, and moves the QP to SQE, where all behind it are flushed (manual: QPS-12).
+ */
+#include "core/qp.h"
+
+#define MESSAGE_COST	256		/* of a turn, at least */
+
+static bool complete_passed(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+	bool any = false;
+
+	for (; req->una != req->nxt; req->una++) {
+		struct send_wqe *wqe = sq_wqe(qp, req->una);
+
+		if (!port_passed(&wqe->mark)) {
+			req->busy = true;
+			break;
+		}
+		sq_complete(qp, wqe, SKUA_CQE_SUCCESS, SKUA_VENDOR_ERR_NONE);
+		any = true;
+	}
+	return any;
+}
+
+/* The WQE at nxt is no good. False: it has to wait for those before it. */
+static bool fail(struct skua_qp *qp, const struct send_wqe *wqe)
+{
+	struct roce_req *req = &qp->req;
+
+	if (req->una != req->nxt || !port_passed(&wqe->mark)) {
+		req->busy = true;
+		return false;
+	}
+	req->una++;
+	req->nxt++;
+	req->nxt_pkt = 0;
+	if (qp_can_send(qp)) {
+		qp->state = SKUA_QPS_SQE;
+		qp->draining = false;
+	}
+	sq_complete(qp, wqe, wqe->status, wqe->vendor_err);
+	return true;
+}
+
+/* May the WQE at nxt be gone on with? In SQD only if it was begun before. */
+static bool next_ready(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+
+	if (qp->state == SKUA_QPS_SQD)
+		return req->nxt != req->tail && req->nxt_pkt;
+	return qp->state == SKUA_QPS_RTS && (req->nxt != req->tail || sq_fetch(qp));
+}
+
+bool unacked_run(struct skua_qp *qp, int32_t *budget)
+{
+	struct roce_req *req = &qp->req;
+	bool any;
+
+	if (!qp_can_send(qp))
+		return false;
+	req->busy = false;
+	any = complete_passed(qp);
+	while (*budget > 0 && next_ready(qp)) {
+		struct send_wqe *wqe = sq_wqe(qp, req->nxt);
+
+		*budget -= MESSAGE_COST + (int32_t)(wqe->length < 65536 ? wqe->length : 0);
+		if (wqe->opcode == SKUA_WQE_NOP && !wqe->status)
+			req->nxt++;
+		else if (!wqe->status && !ud_send(qp, wqe))
+			break;
+		if (wqe->status && !fail(qp, wqe))
+			break;
+		complete_passed(qp);
+		any = true;
+	}
+	if (qp->draining && req->una == req->nxt && !next_ready(qp))
+		roce_drained(qp);
+	return any;
+}
+
+void unacked_flush(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+
+	while (req->una != req->tail) {
+		struct send_wqe *wqe = sq_wqe(qp, req->una);
+		bool sent = (int32_t)(req->nxt - req->una) > 0;
+
+		if (!port_passed(&wqe->mark))
+			return;
+		req->una++;
+		sq_complete(qp, wqe, sent ? SKUA_CQE_SUCCESS : SKUA_CQE_WR_FLUSH_ERR,
+			    SKUA_VENDOR_ERR_NONE);
+	}
+	req->nxt = req->una;
+	req->nxt_pkt = 0;
+	req->busy = false;
+}
