@@ -90,6 +90,56 @@ static void acknowledgements(void **state)
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
 }
 
+static void answer(struct world *w, struct node *n, struct node *peer, uint32_t psn, uint8_t syndrome)
+{
+	struct train t = train_from(n, TRAIN_ACK, psn);
+
+	t.syndrome = syndrome;
+	arrive(w, n, peer, t);
+}
+
+/* An ACK that comes while all of it waits to be sent again: nothing is any more. */
+static void acknowledged_before_it_is_sent_again(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t before;
+
+	mute(w, b);
+	for (int i = 0; i < 2; i++)
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 3000, b->buf, b->key, 0);
+	settle(w);
+	before = STAT(w, a, retransmits);
+	answer(w, a, b, FIRST_PSN, AETH_RNR | 31);
+	answer(w, a, b, FIRST_PSN + 3, 0);
+	assert_int_equal(STAT(w, a, retransmits) - before, 2);
+	assert_int_equal(poll_cq(a)->status, SKUA_CQE_SUCCESS);
+	assert_null(poll_cq(a));
+	answer(w, a, b, FIRST_PSN + 5, 0);
+	assert_int_equal(poll_cq(a)->status, SKUA_CQE_SUCCESS);
+}
+
+/* An ACK of what is behind a READ that waits to be sent again is none of the READ. */
+static void a_read_is_not_acknowledged_before_it_is_sent_again(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	mute(w, b);
+	fill(b, 8, 5);
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf + 64, 8, b->buf, b->key, 0);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf + 64, b->key, 0);
+	settle(w);
+	answer(w, a, b, FIRST_PSN, AETH_RNR | 1);
+	answer(w, a, b, FIRST_PSN + 1, 0);
+	pass(w, 20000);		/* sent again, and lost again */
+	unmute(w, b);
+	pass(w, 2 * (4096ull << 14));
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	assert_memory_equal(at(a, a->buf + 64), at(b, b->buf), 8);
+}
+
 /* What all packets of a QP have, from its address vector; none changes with the GID's entry. */
 static void the_path_of_a_qp(void **state)
 {
@@ -576,6 +626,8 @@ int main(void)
 		STEPPED(fences, "ORD-3"),
 		STEPPED(local_invalidation_waits, "ORD-4 MR-5"),
 		STEPPED(acknowledgements, "ROC-9"),
+		STEPPED(acknowledged_before_it_is_sent_again, "ROC-9 ROC-12"),
+		STEPPED(a_read_is_not_acknowledged_before_it_is_sent_again, "ROC-9 ROC-13"),
 		STEPPED(the_path_of_a_qp, "ROC-3 ROC-4 GID-4"),
 		STEPPED(loopback, "ROC-14"),
 		STEPPED(a_qp_that_is_its_own_peer, "ROC-14"),

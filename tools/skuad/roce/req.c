@@ -469,10 +469,10 @@ void roce_req_flush(struct skua_qp *qp)
 	req->busy = false;
 }
 
-/* The oldest READ or atomic without all of its responses, of those that were sent. */
-static struct send_wqe *oldest_read(const struct skua_qp *qp)
+/* The oldest READ or atomic without all of its responses, of those before @end. */
+static struct send_wqe *oldest_read(const struct skua_qp *qp, uint32_t end)
 {
-	for (uint32_t i = qp->req.una; i != qp->req.nxt; i++) {
+	for (uint32_t i = qp->req.una; i != end; i++) {
 		struct send_wqe *wqe = sq_wqe(qp, i);
 
 		if (has_response(wqe) && !wqe->done)
@@ -481,14 +481,35 @@ static struct send_wqe *oldest_read(const struct skua_qp *qp)
 	return NULL;
 }
 
-/* All packets before @psn have arrived, but READs only as far as their responses came. */
+/* What was to be sent again, and is acknowledged by now, is not. */
+static void skip_acked(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+	const struct send_wqe *wqe = sq_wqe(qp, req->nxt);
+	int32_t pkts;
+
+	while (req->nxt != req->tail && acked(req, wqe)) {
+		next_wqe(req);
+		wqe = sq_wqe(qp, req->nxt);
+	}
+	if (req->nxt == req->tail || !wqe->npsn || has_response(wqe))
+		return;
+	pkts = psn_diff(req->una_psn, wqe->psn);
+	if (pkts > (int32_t)req->nxt_pkt)
+		req->nxt_pkt = (uint32_t)pkts;
+}
+
+/*
+ * All packets before @psn have arrived, but READs only as far as their responses came: those,
+ * too, that are about to be sent again.
+ */
 static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &qp->req;
-	const struct send_wqe *read = oldest_read(qp);
+	const struct send_wqe *read = oldest_read(qp, req->tail);
 	uint32_t limit;
 
-	if (read) {
+	if (read && read->npsn) {
 		limit = psn_add(read->psn, read->read_off / qp->pmtu);
 		if (psn_diff(psn, limit) > 0)
 			psn = limit;
@@ -498,6 +519,8 @@ static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 	req->una_psn = psn;
 	req->retries = 0;
 	req->rnr_retries = 0;
+	req->rnr_wait = false;
+	skip_acked(qp);
 	complete_acked(qp);
 	start_ack_timer(qp);
 }
@@ -564,7 +587,7 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_req *req = &qp->req;
-	struct send_wqe *wqe = oldest_read(qp);
+	struct send_wqe *wqe = oldest_read(qp, req->nxt);
 	struct seglist *dst = &qp->dev->engine->dst;
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
 	int err;
@@ -603,7 +626,7 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_req *req = &qp->req;
-	struct send_wqe *wqe = oldest_read(qp);
+	struct send_wqe *wqe = oldest_read(qp, req->nxt);
 	struct seglist *dst = &qp->dev->engine->dst, *src = &qp->dev->engine->src;
 	uint64_t value = htole64(t->swap_add);
 	int err;
