@@ -53,7 +53,9 @@ def words(command, cwd=None, binds=(), env=None, root=None):
             places.append(place)
     environment = dict(ENVIRONMENT, **(env or {}))
     inner = ['sh', '-c', 'cd "$0" && exec "$@"', cwd or paths.REPO, *command]
-    return [*unshare(), 'sh', '-c', SETUP, 'chroot', root or paths.ROOT, *places, '--',
+    # chroot is an administrator's program, for which the path of another user need not be.
+    path = os.environ.get('PATH', '/usr/bin:/bin') + ':/usr/sbin:/sbin'
+    return ['env', 'PATH=' + path, *unshare(), 'sh', '-c', SETUP, 'chroot', root or paths.ROOT, *places, '--',
             *('%s=%s' % item for item in environment.items()), *inner]
 
 
