@@ -122,7 +122,12 @@ static const struct {
 	{ "query", do_query, NULL },
 };
 
-TEST(every_allocation_of_every_verb)
+FIXTURE(failures) {};
+FIXTURE_SETUP(failures) { }
+FIXTURE_TEARDOWN(failures) { }
+
+/* Hundreds of attempts, under the slowest of kernels. */
+TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 900)
 {
 	/* A network namespace has a /sys of its own, without what was mounted there. */
 	ASSERT_TRUE(!mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL) || errno == EBUSY);
