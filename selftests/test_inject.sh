@@ -80,11 +80,14 @@ command_is_lost_after_reset() {
 	echo 1 >"/sys/bus/pci/devices/$device/reset"
 	dmesg | tail -n "+$((lines + 1))" | grep -q 'cannot be used after its reset' && revives
 }
+# RST-4: what makes it let go of memory is a reset.
 fatal() {
 	listen
 	begin_traffic && inject fatal && traffic_ends &&
-		died_of 'it reported a fatal error (status 0x[0-9a-f]*, health: .*)' && refuses && revives
+		died_of 'it reported a fatal error (status 0x[0-9a-f]*, health: .*)' &&
+		within 5 state_is ready && refuses && revives
 }
+# REG-4: its registers are all ones.
 gone() {
 	listen
 	begin_traffic && inject gone && state_is gone && traffic_ends &&
@@ -100,6 +103,32 @@ fails_at_probe() {
 	timeout 60 sh -c "echo $device >$driver/bind"
 	status=$?
 	[ $status != 0 ] && [ $status != 124 ] && [ ! -e "$driver/$device" ] && inject none && bound
+}
+
+# PCI-4 GRO-1 INI-6: a device that a driver does not know, or cannot use, is refused, and the log
+# says what is wrong with it.
+is_refused() {
+	listen
+	unbound && inject "$1" || return
+	! echo "$device" >$driver/bind && [ ! -e "$driver/$device" ] &&
+		dmesg | tail -n "+$((lines + 1))" | grep "skua $device: $2"
+	local status=$?
+	inject none && bound && [ $status = 0 ]
+}
+# Ethernet works with it all the same.
+is_refused_by_rdma() {
+	listen
+	unbound && inject "$1" && echo "$device" >$driver/bind && [ ! -e /sys/class/infiniband/skua_0 ] &&
+		ls "/sys/bus/pci/devices/$device/net" &&
+		dmesg | tail -n "+$((lines + 1))" | grep "skua_ib.*: $2"
+	local status=$?
+	unbound && inject none && bound && [ $status = 0 ]
+}
+# GRO-2: of features that are offered, the drivers take those that they know.
+is_more_than_known() {
+	unbound && inject new-features && bound
+	local status=$?
+	inject none && [ $status = 0 ]
 }
 
 t 'traffic' works
@@ -119,4 +148,11 @@ t 'a device that is fatal is unbound' dead_and_unbound fatal
 t 'a device that is gone is unbound' dead_and_unbound gone
 t 'a device that is gone is not bound' fails_at_probe gone
 t 'a device that answers no command is not bound' fails_at_probe command-timeout
+t 'a device with another signature is refused' \
+	is_refused other-signature 'signature is 0x[0-9a-f]*, not 0x[0-9a-f]*: not a Skua'
+t 'a device of another version is refused' \
+	is_refused other-version 'interface version is 2\.0, this driver knows 1 only'
+t 'a device without objects is refused' is_refused no-limits 'limit num_ports is 0, at least 1 is needed'
+t 'a device without MRs is refused by RDMA' is_refused_by_rdma no-mrs 'limit max_mr is 0, at least 1'
+t 'a device with features that are not known' is_more_than_known
 end

@@ -321,7 +321,7 @@ void skua_dev_bar_read(struct skua_dev *dev, unsigned int bar, uint64_t offset, 
 	if (dev->inject.gone) {
 		memset(data, 0xff, len);
 	} else if (bar == SKUA_BAR_REGS && len == 4 && offset % 4 == 0) {
-		v32 = htole32(reg_read(dev, offset));
+		v32 = htole32(inject_register(dev, offset, reg_read(dev, offset)));
 		memcpy(data, &v32, 4);
 	} else if (bar == SKUA_BAR_DOORBELL) {
 		memset(data, 0, len);

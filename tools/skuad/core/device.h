@@ -143,6 +143,7 @@ struct cmdq {
 struct inject {
 	uint32_t commands;		/* that will not be carried out */
 	bool gone;			/* as if pulled out */
+	uint8_t guise;			/* another device that it poses as: SKUA_FAULT_*, or 0 */
 	struct async_event stray[INJECT_STRAYS];
 };
 
@@ -269,6 +270,9 @@ void eq_free_all(struct skua_dev *dev);
 /* inject.c */
 bool inject_takes_command(struct skua_dev *dev);	/* true: the one just fetched vanishes */
 void inject_reset(struct skua_dev *dev);
+/* What the host is told instead, if the device poses as another. */
+uint32_t inject_register(const struct skua_dev *dev, uint64_t offset, uint32_t value);
+void inject_caps(const struct skua_dev *dev, struct skua_device_caps *caps);
 
 /* cq.c */
 void cq_fail(struct skua_dev *dev, struct cq *cq);

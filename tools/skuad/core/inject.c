@@ -70,6 +70,7 @@ static void vanish(struct skua_dev *dev)
 static void heal(struct skua_dev *dev)
 {
 	dev->inject.commands = 0;
+	dev->inject.guise = SKUA_FAULT_NONE;
 	if (dev->inject.gone)
 		skua_dev_reset(dev);
 }
@@ -88,6 +89,13 @@ int skua_dev_inject(struct skua_dev *dev, enum skua_fault fault, uint32_t number
 		return 0;
 	case SKUA_FAULT_FATAL:
 		skua_dev_fail(dev, SKUA_HEALTH_INJECTED);
+		return 0;
+	case SKUA_FAULT_OTHER_SIGNATURE:
+	case SKUA_FAULT_OTHER_VERSION:
+	case SKUA_FAULT_NEW_FEATURES:
+	case SKUA_FAULT_NO_LIMITS:
+	case SKUA_FAULT_NO_MRS:
+		dev->inject.guise = (uint8_t)fault;
 		return 0;
 	default:
 		break;
@@ -118,6 +126,29 @@ bool inject_takes_command(struct skua_dev *dev)
 		return false;
 	dev->inject.commands--;
 	return true;
+}
+
+uint32_t inject_register(const struct skua_dev *dev, uint64_t offset, uint32_t value)
+{
+	switch (offset) {
+	case SKUA_REG_SIGNATURE:
+		return dev->inject.guise == SKUA_FAULT_OTHER_SIGNATURE ? ~value : value;
+	case SKUA_REG_VERSION:
+		return dev->inject.guise == SKUA_FAULT_OTHER_VERSION ?
+			SKUA_VERSION(SKUA_VERSION_MAJOR + 1, 0) : value;
+	case SKUA_REG_FEATURES_HI:
+		return dev->inject.guise == SKUA_FAULT_NEW_FEATURES ? UINT32_MAX : value;
+	default:
+		return value;
+	}
+}
+
+void inject_caps(const struct skua_dev *dev, struct skua_device_caps *caps)
+{
+	if (dev->inject.guise == SKUA_FAULT_NO_LIMITS)
+		*caps = (struct skua_device_caps) { .cmd_timeout = caps->cmd_timeout };
+	else if (dev->inject.guise == SKUA_FAULT_NO_MRS)
+		caps->max_mr = 0;
 }
 
 void inject_reset(struct skua_dev *dev)

@@ -39,6 +39,7 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		.cmd_timeout = LIMIT_CMD_TIMEOUT,
 	};
 
+	inject_caps(dev, &caps);
 	return cmd_output(dev, cpl, &caps, sizeof(caps));
 }
 

@@ -95,6 +95,12 @@ enum skua_fault {
 	SKUA_FAULT_QP_ACCESS_ERROR,
 	SKUA_FAULT_EQ_OVERFLOW,		/* more asynchronous events than there is room for */
 	SKUA_FAULT_STRAY_EVENTS,	/* of an unknown type, and of objects that are not there */
+	/* Another device than its ids tell, resets or not; the last one asked for. */
+	SKUA_FAULT_OTHER_SIGNATURE,
+	SKUA_FAULT_OTHER_VERSION,	/* the next major one */
+	SKUA_FAULT_NEW_FEATURES,	/* bits 32 to 63, none of which is known, are offered */
+	SKUA_FAULT_NO_LIMITS,		/* all are zero */
+	SKUA_FAULT_NO_MRS,		/* max_mr is */
 };
 
 /* 0; -ENOENT: no object of that number; -ENXIO: the device is not enabled, or has no

@@ -413,6 +413,11 @@ static const struct fault {
 	{ "qp-access-error",	SKUA_FAULT_QP_ACCESS_ERROR,	NUMBER_QP },
 	{ "eq-overflow",	SKUA_FAULT_EQ_OVERFLOW,		NUMBER_NONE },
 	{ "stray-events",	SKUA_FAULT_STRAY_EVENTS,	NUMBER_NONE },
+	{ "other-signature",	SKUA_FAULT_OTHER_SIGNATURE,	NUMBER_NONE },
+	{ "other-version",	SKUA_FAULT_OTHER_VERSION,	NUMBER_NONE },
+	{ "new-features",	SKUA_FAULT_NEW_FEATURES,	NUMBER_NONE },
+	{ "no-limits",		SKUA_FAULT_NO_LIMITS,		NUMBER_NONE },
+	{ "no-mrs",		SKUA_FAULT_NO_MRS,		NUMBER_NONE },
 };
 
 struct inject_call {
@@ -432,7 +437,7 @@ static void inject(void *arg)
 static const struct fault *find_fault(struct request *r)
 {
 	struct json_object *name = NULL;
-	char all[200] = "";
+	char all[300] = "";
 
 	if (json_object_object_get_ex(r->in, "fault", &name) &&
 	    !json_object_is_type(name, json_type_string))

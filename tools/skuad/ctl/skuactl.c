@@ -531,7 +531,10 @@ static const char argp_doc[] =
 	"      qp-fatal, qp-request-error, qp-access-error\n"
 	"                          the QP of this number goes to ERR with this event\n"
 	"      eq-overflow         more asynchronous events than the EQ has room for\n"
-	"      stray-events        of an unknown type, and of objects that are not there\n\n"
+	"      stray-events        of an unknown type, and of objects that are not there\n"
+	"      other-signature, other-version, no-limits, no-mrs\n"
+	"                          a device that drivers refuse, or that RDMA does\n"
+	"      new-features        a device that offers features that nobody knows\n\n"
 	"  skuactl capture skua0 | tshark -r -";
 
 static error_t parse_option(int key, char *arg, struct argp_state *state);

@@ -171,6 +171,50 @@ static void stray_events_are_of_nothing(void **state)
 	expect_event(w, n, SKUA_EVENT_CQ_ERR, 0xffffffff);
 }
 
+static void a_device_that_poses_as_another_does_so_through_resets(void **state)
+{
+	static const struct { enum skua_fault fault; uint32_t reg, value; } guises[] = {
+		{ SKUA_FAULT_OTHER_SIGNATURE, SKUA_REG_SIGNATURE, ~SKUA_SIGNATURE },
+		{ SKUA_FAULT_OTHER_VERSION, SKUA_REG_VERSION,
+		  SKUA_VERSION(SKUA_VERSION_MAJOR + 1, 0) },
+		{ SKUA_FAULT_NEW_FEATURES, SKUA_REG_FEATURES_HI, 0xffffffff },
+	};
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	for (size_t i = 0; i < sizeof(guises) / sizeof(guises[0]); i++) {
+		uint32_t true_value = reg_read(n, guises[i].reg);
+
+		assert_int_not_equal(true_value, guises[i].value);
+		inject(n, guises[i].fault, 0);
+		assert_int_equal(reg_read(n, guises[i].reg), guises[i].value);
+		skua_dev_reset(n->dev);
+		assert_int_equal(reg_read(n, guises[i].reg), guises[i].value);
+		inject(n, SKUA_FAULT_NONE, 0);
+		assert_int_equal(reg_read(n, guises[i].reg), true_value);
+	}
+}
+
+static void limits_can_be_hidden(void **state)
+{
+	static const struct { enum skua_fault fault; bool qps, mrs; } guises[] = {
+		{ SKUA_FAULT_NO_MRS, true, false },
+		{ SKUA_FAULT_NO_LIMITS, false, false },
+		{ SKUA_FAULT_NONE, true, true },
+	};
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	for (size_t i = 0; i < sizeof(guises) / sizeof(guises[0]); i++) {
+		const struct skua_device_caps *caps;
+
+		inject(n, guises[i].fault, 0);
+		caps = query(w, n, (struct skua_cmd)CMD(SKUA_CMD_QUERY_DEVICE), sizeof(*caps));
+		assert_int_equal(!!caps->max_qp, guises[i].qps);
+		assert_int_equal(!!caps->max_mr, guises[i].mrs);
+	}
+}
+
 static void what_is_not_there_cannot_fail(void **state)
 {
 	struct world *w = *state;
@@ -194,6 +238,8 @@ int main(void)
 		STEPPED(qp_errors_raise_their_event_once, "ERR-11"),
 		STEPPED(an_eq_that_runs_full_ends_with_how_the_port_is, "EVT-5 EVT-7"),
 		STEPPED(stray_events_are_of_nothing, "EQE-2"),
+		STEPPED(a_device_that_poses_as_another_does_so_through_resets, "INI-1"),
+		STEPPED(limits_can_be_hidden, "INI-6"),
 		cmocka_unit_test_setup_teardown(what_is_not_there_cannot_fail, setup_stepped,
 						teardown),
 	};
