@@ -182,6 +182,46 @@ static void skua_shut_down(struct skua_nic *nic)
 	dma_pool_destroy(nic->dbr_pool);
 }
 
+/*
+ * From a function in reset to a NIC that is in use. The netdev is made, or, after a reset from
+ * outside, has its device back.
+ */
+static int skua_start(struct skua_nic *nic)
+{
+	bool first = !nic->dev.netdev;
+	int err;
+
+	err = skua_regs_identify(nic);
+	if (err)
+		return err;
+	skua_health_revive(nic);
+	err = skua_bring_up(nic);
+	if (err)
+		return err;
+	err = skua_eqs_create(nic);
+	if (err)
+		goto err_shut_down;
+	err = first ? skua_netdev_create(nic) : skua_netdev_attach(nic);
+	if (err)
+		goto err_eqs;
+	err = skua_rdma_add(nic);
+	if (err)
+		goto err_netdev;
+	skua_health_start(nic);
+	return 0;
+
+err_netdev:
+	if (first)
+		skua_netdev_destroy(nic);
+	else
+		skua_netdev_detach(nic);
+err_eqs:
+	skua_eqs_destroy(nic);
+err_shut_down:
+	skua_shut_down(nic);
+	return err;
+}
+
 static int skua_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct skua_nic *nic;
@@ -195,39 +235,20 @@ static int skua_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		err = -ENOMEM;
 		goto err_disable;
 	}
+	pci_set_drvdata(pdev, nic);
 	err = skua_bars_map(nic);
 	if (err)
 		goto err_free;
-	err = skua_regs_identify(nic);
-	if (err)
-		goto err_bars;
 	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	if (err)
 		goto err_bars;
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 
-	err = skua_bring_up(nic);
+	err = skua_start(nic);
 	if (err)
 		goto err_bars;
-	err = skua_eqs_create(nic);
-	if (err)
-		goto err_shut_down;
-	err = skua_netdev_create(nic);
-	if (err)
-		goto err_eqs;
-	pci_set_drvdata(pdev, nic);
-	err = skua_rdma_add(nic);
-	if (err)
-		goto err_netdev;
-	skua_health_start(nic);
 	return 0;
 
-err_netdev:
-	skua_netdev_destroy(nic);
-err_eqs:
-	skua_eqs_destroy(nic);
-err_shut_down:
-	skua_shut_down(nic);
 err_bars:
 	skua_bars_unmap(nic);
 err_free:
@@ -283,50 +304,18 @@ static void skua_reset_prepare(struct pci_dev *pdev)
 	nic->halted = true;
 }
 
-static int skua_revive(struct skua_nic *nic)
-{
-	int err;
-
-	err = skua_regs_identify(nic);
-	if (err)
-		return err;
-	skua_health_revive(nic);
-	err = skua_bring_up(nic);
-	if (err)
-		goto err_dead;
-	err = skua_eqs_create(nic);
-	if (err)
-		goto err_shut_down;
-	err = skua_netdev_attach(nic);
-	if (err)
-		goto err_eqs;
-	err = skua_rdma_add(nic);
-	if (err)
-		goto err_netdev;
-	skua_health_start(nic);
-	return 0;
-
-err_netdev:
-	skua_netdev_detach(nic);
-err_eqs:
-	skua_eqs_destroy(nic);
-err_shut_down:
-	skua_shut_down(nic);
-err_dead:
-	skua_health_bury(nic);
-	return err;
-}
-
 static void skua_reset_done(struct pci_dev *pdev)
 {
 	struct skua_nic *nic = pci_get_drvdata(pdev);
 	int err;
 
-	err = skua_revive(nic);
-	if (err)
+	err = skua_start(nic);
+	if (err) {
+		skua_health_bury(nic);
 		dev_err(&pdev->dev, "cannot be used after its reset, error %d\n", err);
-	else
+	} else {
 		dev_info(&pdev->dev, "was reset, and is in use again\n");
+	}
 	nic->halted = err;
 }
 
