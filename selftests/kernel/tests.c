@@ -367,17 +367,19 @@ static int st_bare_open(struct st_bare *bare, struct st_side *side, unsigned int
 	return PTR_ERR_OR_ZERO(bare->cq);
 }
 
+static const struct ib_qp_cap st_cap = {
+	.max_send_wr = ST_WRS, .max_recv_wr = ST_WRS, .max_send_sge = ST_SGES,
+	.max_recv_sge = ST_SGES, .max_inline_data = ST_INLINE,
+};
+
 /* Give a side a QP whose completions go to @cq, and connect it. The old QP is destroyed. */
-static int st_new_qp(struct st_side side[2], struct st_side *whose, struct ib_cq *cq)
+static int st_new_qp(struct st_side side[2], struct st_side *whose, struct ib_cq *cq,
+		     const struct ib_qp_cap *cap)
 {
 	struct ib_qp_init_attr attr = {
 		.event_handler = st_event, .qp_context = whose,
 		.send_cq = cq, .recv_cq = cq, .sq_sig_type = IB_SIGNAL_REQ_WR,
-		.qp_type = IB_QPT_RC,
-		.cap = {
-			.max_send_wr = ST_WRS, .max_recv_wr = ST_WRS, .max_send_sge = ST_SGES,
-			.max_recv_sge = ST_SGES, .max_inline_data = ST_INLINE,
-		},
+		.qp_type = IB_QPT_RC, .cap = *cap,
 	};
 	struct ib_qp *qp = ib_create_qp(whose->pd, &attr);
 
@@ -454,10 +456,10 @@ static const char *st_bare_cq(struct st_side *side)
 	const char *wrong;
 
 	CHECK(!st_bare_open(&bare, &side[0], 4 * ST_WRS));
-	wrong = st_new_qp(side, &side[0], bare.cq) ? "new QP" : NULL;
+	wrong = st_new_qp(side, &side[0], bare.cq, &st_cap) ? "new QP" : NULL;
 	wrong = wrong ?: st_arming(side, &bare);
 	wrong = wrong ?: st_solicited(side, &bare);
-	if (st_new_qp(side, &side[0], side[0].cq))
+	if (st_new_qp(side, &side[0], side[0].cq, &st_cap))
 		return wrong ?: "QP of before";
 	ib_destroy_cq(bare.cq);
 	return wrong ?: st_one(&side[0], &side[1], IB_WR_SEND, 100);
@@ -472,7 +474,7 @@ static const char *st_overflow(struct st_side *side)
 	int i;
 
 	CHECK(!st_bare_open(&bare, a, 4));
-	wrong = st_new_qp(side, a, bare.cq) ? "new QP" : NULL;
+	wrong = st_new_qp(side, a, bare.cq, &st_cap) ? "new QP" : NULL;
 	for (i = 0; i < 2 * bare.cq->cqe && i < ST_WRS && !wrong; i++)
 		if (st_post_rdma(a, b, IB_WR_RDMA_WRITE, 0, ST_HALF, 64, IB_SEND_SIGNALED))
 			wrong = "post";
@@ -482,7 +484,39 @@ static const char *st_overflow(struct st_side *side)
 		wrong = "no event of the QP";
 	if (!wrong && a->event != IB_EVENT_QP_FATAL)
 		wrong = "another event of the QP";
-	if (st_new_qp(side, a, a->cq))
+	if (st_new_qp(side, a, a->cq, &st_cap))
+		return wrong ?: "QP of before";
+	ib_destroy_cq(bare.cq);
+	return wrong ?: st_one(a, b, IB_WR_SEND, 100);
+}
+
+/* The limits are true for queues of the kernel, which are larger than memory comes in one piece. */
+static const char *st_largest(struct st_side *side)
+{
+	struct st_side *a = &side[0], *b = &side[1];
+	const struct ib_device_attr *attrs = &a->dev->attrs;
+	const struct ib_qp_cap cap = {
+		.max_send_wr = attrs->max_qp_wr, .max_recv_wr = attrs->max_qp_wr,
+		.max_send_sge = attrs->max_send_sge, .max_recv_sge = attrs->max_recv_sge,
+	};
+	const char *wrong;
+	struct st_bare bare;
+	struct ib_wc wc;
+	int i;
+
+	CHECK(!st_bare_open(&bare, a, attrs->max_cqe));
+	wrong = st_new_qp(side, a, bare.cq, &cap) ? "new QP" : NULL;
+	/* Some pages of each ring. */
+	for (i = 0; i < 300 && !wrong; i++) {
+		st_fill(a->buf, 64, i);
+		if (st_post_rdma(a, b, IB_WR_RDMA_WRITE, 0, ST_HALF, 64, IB_SEND_SIGNALED))
+			wrong = "post";
+		else if (!st_poll(&bare, &wc) || wc.status != IB_WC_SUCCESS)
+			wrong = "completion";
+		else if (memcmp(a->buf, b->buf + ST_HALF, 64))
+			wrong = "data";
+	}
+	if (st_new_qp(side, a, a->cq, &st_cap))
 		return wrong ?: "QP of before";
 	ib_destroy_cq(bare.cq);
 	return wrong ?: st_one(a, b, IB_WR_SEND, 100);
@@ -505,6 +539,7 @@ static const struct {
 	{ "destroy with completions", st_destroy_with_completions },
 	{ "a CQ of its own: arming, solicited", st_bare_cq },
 	{ "a CQ that overflows", st_overflow },
+	{ "queues as large as the limits", st_largest },
 };
 
 static const struct {

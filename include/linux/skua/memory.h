@@ -5,30 +5,12 @@
 #ifndef LINUX_SKUA_MEMORY_H
 #define LINUX_SKUA_MEMORY_H
 
+#include <linux/scatterlist.h>
 #include <linux/types.h>
 
 #include <skua/pagelist.h>
 
 struct skua_dev;
-
-/**
- * struct skua_mem - the kernel's memory for one ring: coherent, one DMA range, zeroed
- * @va: its address
- * @dma: its DMA address, aligned to its size
- * @size: bytes, a power of two, at least a page
- */
-struct skua_mem {
-	void *va;
-	dma_addr_t dma;
-	size_t size;
-};
-
-/* May sleep. @size is rounded up to a power of two. */
-int skua_mem_alloc(struct skua_dev *dev, struct skua_mem *mem, size_t size);
-/* Only after the device was told to let go of it. Nothing happens if @mem is empty. */
-void skua_mem_free(struct skua_dev *dev, struct skua_mem *mem);
-/* Describe @mem: a list of one page. */
-void skua_mem_describe(const struct skua_mem *mem, struct skua_pagelist *list);
 
 /* A doorbell record of the kernel: 64 bytes, zeroed. NULL without memory. May sleep. */
 void *skua_dbr_alloc(struct skua_dev *dev, dma_addr_t *dma);
@@ -72,5 +54,30 @@ int skua_pages_begin(struct skua_dev *dev, struct skua_pages *pages, u64 npages,
 void skua_pages_add(struct skua_pages *pages, dma_addr_t addr);
 void skua_pages_end(struct skua_pages *pages);
 void skua_pages_free(struct skua_dev *dev, struct skua_pages *pages);
+
+/**
+ * struct skua_mem - the kernel's memory for one ring: coherent and zeroed
+ * @va: its address
+ * @dma: its DMA address, aligned to its size, if it is one DMA range
+ * @size: bytes, a power of two, at least a page
+ * @sgt: its pages, if it is not
+ * @pages: their list
+ */
+struct skua_mem {
+	void *va;
+	dma_addr_t dma;
+	size_t size;
+	struct sg_table sgt;
+	struct skua_pages pages;
+};
+
+/* One DMA range. May sleep. @size is rounded up to a power of two. */
+int skua_mem_alloc(struct skua_dev *dev, struct skua_mem *mem, size_t size);
+/* The same for what may be larger than there are ranges: if need be, pages from anywhere. */
+int skua_mem_alloc_large(struct skua_dev *dev, struct skua_mem *mem, size_t size);
+/* Only after the device was told to let go of it. Nothing happens if @mem is empty. */
+void skua_mem_free(struct skua_dev *dev, struct skua_mem *mem);
+/* Describe @mem, for as long as it is there. */
+void skua_mem_describe(const struct skua_mem *mem, struct skua_pagelist *list);
 
 #endif /* LINUX_SKUA_MEMORY_H */

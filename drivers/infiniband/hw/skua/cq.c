@@ -82,7 +82,8 @@ int skua_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	INIT_LIST_HEAD(&cq->send_qps);
 	INIT_LIST_HEAD(&cq->recv_qps);
 	cq->ring.size = roundup_pow_of_two(attr->cqe);
-	err = skua_mem_alloc(dev->dev, &cq->mem, (size_t)cq->ring.size * sizeof(struct skua_cqe));
+	err = skua_mem_alloc_large(dev->dev, &cq->mem,
+				   (size_t)cq->ring.size * sizeof(struct skua_cqe));
 	if (err)
 		return err;
 	cq->ring.buf = cq->mem.va;

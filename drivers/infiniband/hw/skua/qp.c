@@ -264,7 +264,7 @@ static int skua_ib_sq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp)
 	qp->sq_wrs = kvcalloc(qp->sq.blocks, sizeof(*qp->sq_wrs), GFP_KERNEL);
 	if (!qp->sq_wrs)
 		return -ENOMEM;
-	if (skua_mem_alloc(dev, &qp->sq_mem, (size_t)qp->sq.blocks * SKUA_WQE_BLOCK))
+	if (skua_mem_alloc_large(dev, &qp->sq_mem, (size_t)qp->sq.blocks * SKUA_WQE_BLOCK))
 		goto err_wrs;
 	qp->sq.buf = qp->sq_mem.va;
 	qp->sq.dbr = skua_dbr_alloc(dev, &qp->sq_dbr);
@@ -298,7 +298,7 @@ static int skua_ib_rq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp)
 	qp->rq_wr_ids = kvcalloc(qp->rq.size, sizeof(*qp->rq_wr_ids), GFP_KERNEL);
 	if (!qp->rq_wr_ids)
 		return -ENOMEM;
-	if (skua_mem_alloc(dev, &qp->rq_mem, (size_t)qp->rq.size << qp->rq.log_stride))
+	if (skua_mem_alloc_large(dev, &qp->rq_mem, (size_t)qp->rq.size << qp->rq.log_stride))
 		goto err_wr_ids;
 	qp->rq.buf = qp->rq_mem.va;
 	qp->rq.dbr = skua_dbr_alloc(dev, &qp->rq_dbr);

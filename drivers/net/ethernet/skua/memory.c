@@ -9,39 +9,12 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "skua.h"
 
 static_assert(sizeof(struct skua_dbr) == sizeof(struct skua_cq_dbr));
 static_assert(sizeof(struct skua_dbr) == sizeof(struct skua_eq_dbr));
-
-int skua_mem_alloc(struct skua_dev *dev, struct skua_mem *mem, size_t size)
-{
-	/* The DMA API aligns coherent memory to its size if that is a power of two. */
-	mem->size = max_t(size_t, roundup_pow_of_two(size), PAGE_SIZE);
-	mem->va = dma_alloc_coherent(skua_dma_dev(dev), mem->size, &mem->dma,
-				     GFP_KERNEL | __GFP_NOWARN);
-	return mem->va ? 0 : -ENOMEM;
-}
-EXPORT_SYMBOL_GPL(skua_mem_alloc);
-
-void skua_mem_free(struct skua_dev *dev, struct skua_mem *mem)
-{
-	if (!mem->va)
-		return;
-	dma_free_coherent(skua_dma_dev(dev), mem->size, mem->va, mem->dma);
-	mem->va = NULL;
-}
-EXPORT_SYMBOL_GPL(skua_mem_free);
-
-void skua_mem_describe(const struct skua_mem *mem, struct skua_pagelist *list)
-{
-	memset(list, 0, sizeof(*list));
-	list->npages = cpu_to_le32(1);
-	list->log_page = ilog2(mem->size);
-	list->addr[0] = cpu_to_le64(mem->dma | SKUA_PL_PRESENT);
-}
-EXPORT_SYMBOL_GPL(skua_mem_describe);
 
 void *skua_dbr_alloc(struct skua_dev *dev, dma_addr_t *dma)
 {
@@ -162,3 +135,125 @@ void skua_pages_free(struct skua_dev *dev, struct skua_pages *pages)
 	pages->nlists = 0;
 }
 EXPORT_SYMBOL_GPL(skua_pages_free);
+
+int skua_mem_alloc(struct skua_dev *dev, struct skua_mem *mem, size_t size)
+{
+	memset(mem, 0, sizeof(*mem));
+	/* The DMA API aligns coherent memory to its size if that is a power of two. */
+	mem->size = max_t(size_t, roundup_pow_of_two(size), PAGE_SIZE);
+	mem->va = dma_alloc_coherent(skua_dma_dev(dev), mem->size, &mem->dma,
+				     GFP_KERNEL | __GFP_NOWARN);
+	return mem->va ? 0 : -ENOMEM;
+}
+EXPORT_SYMBOL_GPL(skua_mem_alloc);
+
+static int skua_mem_gather(struct skua_mem *mem)
+{
+	unsigned int npages = mem->size >> PAGE_SHIFT;
+	struct page **pages;
+	unsigned int i;
+	int err;
+
+	pages = kvmalloc_array(npages, sizeof(*pages), GFP_KERNEL);
+	if (!pages)
+		return -ENOMEM;
+	for (i = 0; i < npages; i++)
+		pages[i] = vmalloc_to_page(mem->va + i * PAGE_SIZE);
+	err = sg_alloc_table_from_pages(&mem->sgt, pages, npages, 0, mem->size, GFP_KERNEL);
+	kvfree(pages);
+	return err;
+}
+
+/* Ordinary memory is coherent where the device sees it as it is, without copies and caches. */
+static bool skua_mem_is_coherent(struct device *device, struct skua_mem *mem)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_dma_sg(&mem->sgt, sg, i)
+		if (dma_need_sync(device, sg_dma_address(sg)))
+			return false;
+	return true;
+}
+
+static int skua_mem_list(struct skua_dev *dev, struct skua_mem *mem)
+{
+	struct sg_dma_page_iter page;
+	int err;
+
+	err = skua_pages_begin(dev, &mem->pages, mem->size >> PAGE_SHIFT, PAGE_SHIFT, 0);
+	if (err)
+		return err;
+	for_each_sgtable_dma_page(&mem->sgt, &page, 0)
+		skua_pages_add(&mem->pages, sg_page_iter_dma_address(&page));
+	skua_pages_end(&mem->pages);
+	return 0;
+}
+
+static int skua_mem_scatter(struct skua_dev *dev, struct skua_mem *mem)
+{
+	struct device *device = skua_dma_dev(dev);
+	int err;
+
+	mem->va = vzalloc(mem->size);
+	if (!mem->va)
+		return -ENOMEM;
+	err = skua_mem_gather(mem);
+	if (err)
+		goto err_va;
+	err = dma_map_sgtable(device, &mem->sgt, DMA_BIDIRECTIONAL, 0);
+	if (err)
+		goto err_table;
+	err = skua_mem_is_coherent(device, mem) ? skua_mem_list(dev, mem) : -ENOMEM;
+	if (err)
+		goto err_map;
+	return 0;
+
+err_map:
+	dma_unmap_sgtable(device, &mem->sgt, DMA_BIDIRECTIONAL, 0);
+err_table:
+	sg_free_table(&mem->sgt);
+err_va:
+	vfree(mem->va);
+	memset(mem, 0, sizeof(*mem));
+	return err;
+}
+
+int skua_mem_alloc_large(struct skua_dev *dev, struct skua_mem *mem, size_t size)
+{
+	if (!skua_mem_alloc(dev, mem, size))
+		return 0;
+	return skua_mem_scatter(dev, mem);
+}
+EXPORT_SYMBOL_GPL(skua_mem_alloc_large);
+
+void skua_mem_free(struct skua_dev *dev, struct skua_mem *mem)
+{
+	struct device *device = skua_dma_dev(dev);
+
+	if (!mem->va)
+		return;
+	if (mem->sgt.sgl) {
+		skua_pages_free(dev, &mem->pages);
+		dma_unmap_sgtable(device, &mem->sgt, DMA_BIDIRECTIONAL, 0);
+		sg_free_table(&mem->sgt);
+		vfree(mem->va);
+	} else {
+		dma_free_coherent(device, mem->size, mem->va, mem->dma);
+	}
+	mem->va = NULL;
+}
+EXPORT_SYMBOL_GPL(skua_mem_free);
+
+void skua_mem_describe(const struct skua_mem *mem, struct skua_pagelist *list)
+{
+	if (mem->sgt.sgl) {
+		*list = mem->pages.list;
+		return;
+	}
+	memset(list, 0, sizeof(*list));
+	list->npages = cpu_to_le32(1);
+	list->log_page = ilog2(mem->size);
+	list->addr[0] = cpu_to_le64(mem->dma | SKUA_PL_PRESENT);
+}
+EXPORT_SYMBOL_GPL(skua_mem_describe);
