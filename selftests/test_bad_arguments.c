@@ -204,6 +204,7 @@ CHANGE(state_none, attr->qp_state = 77)
 CHANGE(cur_state_rts, attr->cur_qp_state = IBV_QPS_RTS)
 CHANGE(cur_state_none, attr->cur_qp_state = 77)
 CHANGE(port_0, attr->port_num = 0)
+/* QPS-5: there is one port. */
 CHANGE(port_2, attr->port_num = 2)
 CHANGE(pkey_1, attr->pkey_index = 1)
 CHANGE(access_unknown, attr->qp_access_flags = 1 << 16)

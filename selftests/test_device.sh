@@ -49,9 +49,24 @@ again_after_bind() {
 	rmmod skua
 	again
 }
+# DBP-6: doorbell pages, the kernel's and those of programs, as x86 tells how they are mapped.
+doorbells_are_uncached() {
+	local start end from to type pages=0
+	read -r start end _ < <(sed -n 3p "/sys/bus/pci/devices/$(pci skua_0)/resource")
+	left rdma_traffic -t 3 -q 1 skua_0 skua_1 >/dev/null &
+	sleep 1
+	while IFS=' -]' read -r _ _ from to type; do
+		((from >= start && to <= end + 1)) || continue
+		[[ $type = uncached* ]] || return
+		pages=$((pages + 1))
+	done < <(grep '^PAT: \[mem' /sys/kernel/debug/x86/pat_memtype_list)
+	echo "$pages pages"
+	wait $! && [ $pages -ge 2 ]
+}
 no_errors_in_log() { ! dmesg | grep -v 'module verification' | grep -E 'skua.*(error|failed|timed out)'; }
 
 t 'traffic' works
+t 'doorbells are mapped without caches' doorbells_are_uncached
 for _ in 1 2 3 4 5; do
 	t 'unload and load' reload
 done

@@ -161,6 +161,21 @@ jumbo() {
 	set_mtu 9000 && sizes 1473 4096 8971 8972 && too_long 8973 && fragments && tcp &&
 		udp 100 8972 && udp 30 60000
 }
+# PRT-6: headers of a packet take up to 96 bytes of the MTU.
+rdma_mtus() {
+	local mtu active
+	while read -r mtu active; do
+		set_mtu "$mtu" && ibv_devinfo -d skua_0 | grep "active_mtu:[[:space:]]*$active " || return
+	done <<-END
+		1280 1024
+		2143 1024
+		2144 2048
+		4191 2048
+		4192 4096
+		9000 4096
+	END
+	set_mtu 1500
+}
 bad_mtus() { ! left ip link set skua0 mtu 9001 && ! left ip link set skua0 mtu 67; }
 
 # Everything is changed while frames are on their way; a transfer goes on and loses nothing.
@@ -241,6 +256,7 @@ t 'one channel, and two' channels
 t 'sizes of rings' rings
 t 'MTU 9000' jumbo
 t 'MTUs that are refused' bad_mtus
+t 'the MTU that RDMA is told' rdma_mtus
 t 'MTU, rings, channels and offloads change under traffic' changes_under_traffic
 t 'down and up under traffic' down_under_traffic
 t 'frames flow as at first' offloads on on on

@@ -454,7 +454,8 @@ static void test_extended_poll(void **state)
 	});
 	complete((struct skua_cqe) {
 		.opcode = SKUA_CQE_RECV, .byte_len = htole32(5), .imm_data = htobe32(9),
-		.flags = SKUA_CQE_WITH_IMM, .status = SKUA_CQE_LOC_LEN_ERR, .vendor_err = 9,
+		/* CQE-7: a number that is not known is passed on, and decides nothing. */
+		.flags = SKUA_CQE_WITH_IMM, .status = SKUA_CQE_LOC_LEN_ERR, .vendor_err = 250,
 	});
 
 	assert_int_equal(ibv_start_poll(cq_ex, &attr), 0);
@@ -469,7 +470,7 @@ static void test_extended_poll(void **state)
 	assert_int_equal(ibv_wc_read_byte_len(cq_ex), 5);
 	assert_int_equal(ibv_wc_read_wc_flags(cq_ex), IBV_WC_WITH_IMM);
 	assert_int_equal(be32toh(ibv_wc_read_imm_data(cq_ex)), 9);
-	assert_int_equal(ibv_wc_read_vendor_err(cq_ex), 9);
+	assert_int_equal(ibv_wc_read_vendor_err(cq_ex), 250);
 	assert_int_equal(ibv_next_poll(cq_ex), ENOENT);
 	assert_int_equal(cq.ring.dbr->ci, 0);
 	ibv_end_poll(cq_ex);
