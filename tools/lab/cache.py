@@ -3,6 +3,7 @@
 It holds build/apt: package lists, packages and sources. With it, `--offline` builds all.
 """
 
+import glob
 import os
 import tarfile
 
@@ -11,12 +12,20 @@ import say
 from say import LabError
 
 
+def _failed(path, error):
+    """That of a tar file tells of every compression that it is not, a line each."""
+    return LabError('%s: %s' % (path, getattr(error, 'strerror', None) or str(error).splitlines()[0].rstrip(':')))
+
+
 def export(path):
     if not os.path.isdir(paths.APT):
         raise LabError('nothing is kept yet: run once online')
     # Packages are compressed already.
-    with tarfile.open(path, 'w') as file:
-        file.add(paths.APT, 'apt')
+    try:
+        with tarfile.open(path, 'w') as file:
+            file.add(paths.APT, 'apt')
+    except OSError as error:
+        raise _failed(path, error) from None
     say.line('%s: %.0f MB' % (path, os.path.getsize(path) / 1e6))
     return 0
 
@@ -31,7 +40,6 @@ def restore(path):
                     raise LabError('%s holds %s: not a cache of the lab' % (path, member.name))
                 file.extract(member, paths.BUILD)
     except (OSError, tarfile.TarError) as error:
-        raise LabError('%s: %s' % (path, error)) from None
-    say.line('%d packages are kept' % len([name for name in os.listdir(paths.APT + '/archives')
-                                           if name.endswith('.deb')]))
+        raise _failed(path, error) from None
+    say.line('%d packages are kept' % len(glob.glob(paths.APT + '/archives/*.deb')))
     return 0
