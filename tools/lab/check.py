@@ -188,6 +188,8 @@ CHECKS = [
           in_root(paths.lab('check-style'), sources.linux('7.2')), [sources.LINUX_STAGES['7.2']]),
     *[Check('modules-' + series, 300, KERNEL, _modules(series), [images.KERNEL_STAGES[series]])
       for series in root.SERIES],
+    # What make run shows: the door has to be open.
+    Check('demo', 300, SYSTEM, [LAB, 'demo'], products.stages('6.12')),
     Check('lab-guest', 420, SYSTEM, ['python3', paths.lab('test-guest')], products.stages('6.12')),
     _guest('guest-6.12', '6.12', 600, './run_selftests.sh'),
     _guest('guest-limits', '6.12', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',

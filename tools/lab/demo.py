@@ -1,4 +1,5 @@
-"""make run: a guest with two Skua NICs, stock programs between them, and one table.
+"""make run: a guest with two Skua NICs, stock programs between them, and one table; then two guests
+with one NIC each, which find each other by address with the connection manager.
 
 A row is a stock program's figure; `data` says whether rdma_traffic, with messages of the same
 operation and size, found every byte right (ibv_rc_pingpong -c looks at its own data); `sent by`
@@ -7,6 +8,8 @@ and `received by` are what the NICs themselves counted during the row.
 
 import sys
 
+import nics
+import pair
 import perftest
 import run
 import say
@@ -14,6 +17,7 @@ import scene
 from say import LabError
 
 SECONDS = 60        # no row may take longer
+FORM = '  %-19s %-8s %-13s %-6s %-17s %s'
 
 
 class Row:
@@ -47,7 +51,15 @@ ROWS = [
     Row('ib_read_bw', '-n 5000', 65536, 'read', sender='skua_1'),
     Row('ib_send_lat', '-n 1000', 8, 'send'),
     Row('ib_write_lat', '-n 1000', 8, 'write'),
-    Row('ib_read_lat', '-n 10000', 8, 'read', sender='skua_1'),
+    Row('ib_read_lat', '-n 10000', 8, 'read'),
+]
+
+
+# What right and left run, with the connection manager; the figures are left's.
+ACROSS = [
+    ('rping', 'rping -s -a 192.0.2.2 -C 200 -S 4096 -V', 'rping -c -a 192.0.2.2 -C 200 -S 4096 -V', 4096),
+    ('ib_write_bw', 'ib_write_bw -R -d skua_1 -s 65536 -n 5000', 'ib_write_bw -R -d skua_0 -s 65536 -n 5000 192.0.2.2', 65536),
+    ('ib_send_lat', 'ib_send_lat -R -d skua_1 -s 8 -n 1000', 'ib_send_lat -R -d skua_0 -s 8 -n 1000 192.0.2.2', 8),
 ]
 
 
@@ -94,18 +106,47 @@ def demo(series):
         release = _in_guest(play, 'uname -r').strip()
         print('\nskua_0 (left, 192.0.2.1)  <- wire a ->  skua_1 (right, 192.0.2.2)     kernel %s, %s\n'
               % (release, play.guest.accelerator))
-        form = '  %-19s %-8s %-13s %-6s %-17s %s'
-        print(form % ('test', 'size', 'result', 'data', 'sent by', 'received by'))
+        print(FORM % ('test', 'size', 'result', 'data', 'sent by', 'received by'))
         for row in ROWS:
             before = play.skuad.counters()
             result = row.result(_in_guest(play, row.script()))
             sent_by, received_by = _traffic(before, play.skuad.counters(), row)
             if row.check():
                 _in_guest(play, row.check())
-            print(form % (row.name(), perftest.size(row.size), result, 'ok', sent_by, received_by))
+            print(FORM % (row.name(), perftest.size(row.size), result, 'ok', sent_by, received_by))
             sys.stdout.flush()
-        print(form % ('rdma_traffic', '0-1 MiB', *_mixed(play)))
+        print(FORM % ('rdma_traffic', '0-1 MiB', *_mixed(play)))
+    _across(series)
     return 0
+
+
+def _across(series):
+    """The same wire between two guests."""
+    directory = run.new_directory()
+    both = [nics.Nic(0), nics.Nic(1)]
+    options = scene.Options(kernel=series, netns='alone', cpus=1, memory='1G')
+    skuad = nics.Skuad(both, directory)
+    sides = [pair.Side(name, directory, options, [nic]) for name, nic in zip(('left', 'right'), both)]
+    try:
+        if not pair.boot(sides, skuad, scene.deadline(120)):
+            raise LabError('a guest did not come up: %s' % ', '.join(
+                '%s: %s' % (side.name, side.outcome[2]) for side in sides if side.outcome))
+        print('\nskua_0 (guest left, 192.0.2.1)  <- wire a ->  skua_1 (guest right, 192.0.2.2)\n')
+        left, right = (side.play for side in sides)
+        for program, server, client, size in ACROSS:
+            before = skuad.counters()
+            right.guest.start('exec %s' % server, scene.deadline(SECONDS))
+            _in_guest(right, 'until rdma resource show cm_id | grep -q LISTEN; do sleep 0.05; done')
+            output = _in_guest(left, client)
+            figure = '200 pings' if program == 'rping' else Row(program, '', size).result(output)
+            checks = program == 'rping'     # rping -V compares; perftest does not
+            print(FORM % (program + (' -V' if checks else ' -R'), perftest.size(size), figure, 'ok' if checks else '-',
+                          *_traffic(before, skuad.counters(), Row(program, '', size))))
+            sys.stdout.flush()
+    finally:
+        for side in sides:
+            side.play.close()
+        skuad.stop()
 
 
 def _mixed(play):

@@ -44,17 +44,22 @@ class Nic:
         return ' '.join((self.mac, self.netdev, self.rdma, self.space, self.ipv4 + '/24', self.ipv6 + '/64'))
 
 
+def new_place():
+    """A directory for sockets."""
+    return tempfile.mkdtemp(prefix='skua-', dir='/tmp')
+
+
 class Skuad:
     """One skuad for the NICs of one run. Its sockets have a short directory of their own, since
     a socket's path may have 107 bytes only."""
 
-    def __init__(self, nics, directory, verbose=False):
+    def __init__(self, nics, directory, place=None):
         self.nics, self.directory = nics, directory
-        self.place = tempfile.mkdtemp(prefix='skua-', dir='/tmp')
+        self.place = place or new_place()
         self.control = self.place + '/control'
         self.log = open(os.path.join(directory, 'skuad.log'), 'w')
         self.captures = []
-        command = [SKUAD, '--control', self.control] + (['--verbose'] if verbose else [])
+        command = [SKUAD, '--control', self.control]
         for nic in nics:
             words = ['%s=%s' % item for item in nic.options.items()] + ['socket=' + self.socket(nic)]
             command += ['--device', ','.join(words)]

@@ -45,10 +45,10 @@ class Prefixed:
 class Side:
     """One guest: its scene, its command, and how that ended."""
 
-    def __init__(self, name, directory, options, nic, command):
+    def __init__(self, name, directory, options, nics_of_it, command=None):
         self.name, self.command = name, command
         self.outcome = None         # (status, cause, detail); None: not ended, or for the other's sake
-        self.play = scene.Scene(os.path.join(directory, name), options, [nic])
+        self.play = scene.Scene(os.path.join(directory, name), options, nics_of_it)
 
     def boot(self, end, skuad):
         self._guarded(lambda: self.play.start(end, skuad) or self.play.guest.run('hostname ' + self.name, end))
@@ -92,6 +92,13 @@ def _together(steps):
     return threads
 
 
+def boot(sides, skuad, end):
+    """Both guests at once. False if one did not come up."""
+    for thread in _together([(side.boot, end, skuad) for side in sides]):
+        thread.join()
+    return not any(side.outcome for side in sides)
+
+
 def _work(sides, end, writers):
     """Both commands, until both have ended or one has failed."""
     left, right = sides
@@ -110,18 +117,13 @@ def _work(sides, end, writers):
         time.sleep(0.05)
 
 
-def _play(directory, options, commands, seconds, writers, result):
-    """Returns (status, cause, detail)."""
-    both = [nics.Nic(number, text) for number, text in enumerate(options.device or ['', ''])]
-    sides = [Side(*words) for words in zip(('left', 'right'), [directory] * 2, [options] * 2, both, commands)]
-    end = time.monotonic() + seconds     # building has budgets of its own
-    skuad = nics.Skuad(both, directory)
+def play(sides, skuad, seconds, writers, capture=False):
+    """Boot both sides, left first, and let them work; then all ends. Returns (status, cause, detail)."""
+    end = time.monotonic() + seconds
     try:
-        if options.capture:
+        if capture:
             skuad.capture()
-        for thread in _together([(side.boot, end, skuad) for side in sides]):
-            thread.join()
-        if not any(side.outcome for side in sides):
+        if boot(sides, skuad, end):
             say.line('guests ready after %s (%s); skuactl --socket %s' % (
                 say.seconds(max(side.play.guest.ready_after for side in sides)), sides[0].play.guest.accelerator,
                 skuad.control))
@@ -132,11 +134,19 @@ def _play(directory, options, commands, seconds, writers, result):
         for side in sides:
             side.play.close()
         skuad.stop()
-    for side in sides:
-        result[side.name].update(zip(('status', 'cause', 'detail'), side.outcome or (None, 'ended', 'the other failed')))
     worst = next((side for side in sides if side.outcome and side.outcome[0]), sides[0])
     status, cause, detail = worst.outcome
     return status, cause, '%s: %s' % (worst.name, detail) if status else detail
+
+
+def _play(directory, options, commands, seconds, writers, result):
+    both = [nics.Nic(number, text) for number, text in enumerate(options.device or ['', ''])]
+    sides = [Side(name, directory, options, [nic], command)
+             for name, nic, command in zip(('left', 'right'), both, commands)]
+    outcome = play(sides, nics.Skuad(both, directory), seconds, writers, options.capture)
+    for side in sides:
+        result[side.name].update(zip(('status', 'cause', 'detail'), side.outcome or (None, 'ended', 'the other failed')))
+    return outcome
 
 
 def run_pair(options, left, right, seconds, artifacts=None):

@@ -28,6 +28,7 @@ class Options:
         self.device, self.capture, self.gdb = None, False, False
         self.nics = True            # False: a guest without Skua, for comparisons
         self.tty = False
+        self.qemu = []              # more words for QEMU
         self.__dict__.update(given)
 
 
@@ -81,10 +82,10 @@ class Scene:
     def start(self, deadline, skuad=None):
         """Boot and set up."""
         options = self.options
-        qemu, shares = [], [options.share] if options.share else []
+        qemu, shares = list(options.qemu), [options.share] if options.share else []
         if options.gdb:
             port = os.path.join(self.directory, 'gdb')
-            qemu = ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % port, '-gdb', 'chardev:gdb', '-S']
+            qemu += ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % port, '-gdb', 'chardev:gdb', '-S']
         sockets, binds, control = [], [], None
         if self.nics and not skuad:
             skuad = self.skuad = nic_list.Skuad(self.nics, self.directory)
