@@ -13,8 +13,12 @@ struct command {
 	uint8_t port;			/* what hdr.port must be */
 	bool output;
 	uint16_t body;			/* bytes of the body that are not reserved */
+	uint64_t features;		/* that it needs */
 	int (*run)(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 };
+
+#define RSS	(1ull << SKUA_F_ETH_RSS)
+#define UD	(1ull << SKUA_F_UD)
 
 static int cmd_nop(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
@@ -24,25 +28,27 @@ static int cmd_nop(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 }
 
 static const struct command commands[] = {
-	{ SKUA_CMD_NOP,		 0, false, 0,	cmd_nop },
-	{ SKUA_CMD_QUERY_DEVICE, 0, true,  0,	cmd_query_device },
-	{ SKUA_CMD_QUERY_PORT,	 1, true,  0,	cmd_query_port },
-	{ SKUA_CMD_SET_PORT,	 1, false, 22,	cmd_set_port },
-	{ SKUA_CMD_QUERY_STATS,	 0, true,  0,	cmd_query_stats },
-	{ SKUA_CMD_SET_GID,	 1, false, 26,	cmd_set_gid },
-	{ SKUA_CMD_SET_RSS,	 1, false, 176,	cmd_set_rss },
-	{ SKUA_CMD_CREATE_EQ,	 0, false, 128,	cmd_create_eq },
-	{ SKUA_CMD_DESTROY_EQ,	 0, false, 4,	cmd_destroy_eq },
-	{ SKUA_CMD_CREATE_PD,	 0, false, 0,	cmd_create_pd },
-	{ SKUA_CMD_DESTROY_PD,	 0, false, 4,	cmd_destroy_pd },
-	{ SKUA_CMD_CREATE_CQ,	 0, false, 128,	cmd_create_cq },
-	{ SKUA_CMD_DESTROY_CQ,	 0, false, 4,	cmd_destroy_cq },
-	{ SKUA_CMD_CREATE_QP,	 0, false, 192,	cmd_create_qp },
-	{ SKUA_CMD_MODIFY_QP,	 0, false, 160,	cmd_modify_qp },
-	{ SKUA_CMD_QUERY_QP,	 0, true,  4,	cmd_query_qp },
-	{ SKUA_CMD_DESTROY_QP,	 0, false, 4,	cmd_destroy_qp },
-	{ SKUA_CMD_CREATE_MR,	 0, false, 128,	cmd_create_mr },
-	{ SKUA_CMD_DESTROY_MR,	 0, false, 4,	cmd_destroy_mr },
+	{ SKUA_CMD_NOP,		 0, false, 0, 0,	cmd_nop },
+	{ SKUA_CMD_QUERY_DEVICE, 0, true,  0, 0,	cmd_query_device },
+	{ SKUA_CMD_QUERY_PORT,	 1, true,  0, 0,	cmd_query_port },
+	{ SKUA_CMD_SET_PORT,	 1, false, 22, 0,	cmd_set_port },
+	{ SKUA_CMD_QUERY_STATS,	 0, true,  0, 0,	cmd_query_stats },
+	{ SKUA_CMD_SET_GID,	 1, false, 26, 0,	cmd_set_gid },
+	{ SKUA_CMD_SET_RSS,	 1, false, 176, RSS,	cmd_set_rss },
+	{ SKUA_CMD_CREATE_EQ,	 0, false, 128, 0,	cmd_create_eq },
+	{ SKUA_CMD_DESTROY_EQ,	 0, false, 4, 0,	cmd_destroy_eq },
+	{ SKUA_CMD_CREATE_PD,	 0, false, 0, 0,	cmd_create_pd },
+	{ SKUA_CMD_DESTROY_PD,	 0, false, 4, 0,	cmd_destroy_pd },
+	{ SKUA_CMD_CREATE_CQ,	 0, false, 128, 0,	cmd_create_cq },
+	{ SKUA_CMD_DESTROY_CQ,	 0, false, 4, 0,	cmd_destroy_cq },
+	{ SKUA_CMD_CREATE_QP,	 0, false, 192, 0,	cmd_create_qp },
+	{ SKUA_CMD_MODIFY_QP,	 0, false, 160, 0,	cmd_modify_qp },
+	{ SKUA_CMD_QUERY_QP,	 0, true,  4, 0,	cmd_query_qp },
+	{ SKUA_CMD_DESTROY_QP,	 0, false, 4, 0,	cmd_destroy_qp },
+	{ SKUA_CMD_CREATE_MR,	 0, false, 128, 0,	cmd_create_mr },
+	{ SKUA_CMD_DESTROY_MR,	 0, false, 4, 0,	cmd_destroy_mr },
+	{ SKUA_CMD_ATTACH_MCAST, 0, false, 24, UD,	cmd_attach_mcast },
+	{ SKUA_CMD_DETACH_MCAST, 0, false, 24, UD,	cmd_detach_mcast },
 };
 
 static const struct command *find(uint16_t opcode)
@@ -84,6 +90,9 @@ static bool rsvd_zero(const struct skua_cmd *cmd)
 		       !cmd->modify_qp.attr.av.rsvd && RSVD_ZERO(&cmd->modify_qp.attr, rsvd2);
 	case SKUA_CMD_CREATE_MR:
 		return RSVD_ZERO(&cmd->create_mr, rsvd0) && RSVD_ZERO(&cmd->create_mr, rsvd1);
+	case SKUA_CMD_ATTACH_MCAST:
+	case SKUA_CMD_DETACH_MCAST:
+		return !cmd->mcast.rsvd0;
 	default:
 		return true;
 	}
@@ -93,7 +102,7 @@ static int check(const struct skua_dev *dev, const struct skua_cmd *cmd, const s
 {
 	const struct skua_cmd_hdr *hdr = &cmd->hdr;
 
-	if (!c || (c->opcode == SKUA_CMD_SET_RSS && !dev_has(dev, SKUA_F_ETH_RSS)))
+	if (!c || c->features & ~dev->accepted)
 		return SKUA_CMD_BAD_OPCODE;
 	if (hdr->function || hdr->port != c->port || hdr->rsvd0 || hdr->rsvd1 ||
 	    le16toh(hdr->flags) & ~SKUA_CMD_EVENT)

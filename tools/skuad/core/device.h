@@ -45,13 +45,15 @@ struct skua_qp;
 #define LIMIT_RD		128
 #define LIMIT_GID		256
 #define LIMIT_MTU		9000u
+#define LIMIT_MCAST_GROUPS	1024u
+#define LIMIT_MCAST_QPS		256u	/* in a group */
 #define LIMIT_CMD_TIMEOUT	5	/* seconds */
 #define RESERVED_LKEY		0xffffff00u
 
 #define FEATURES_OFFERED \
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
-	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UD)
+	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -121,6 +123,17 @@ struct rss {
 	uint32_t qpn[1 << SKUA_RSS_MAX_LOG];	/* 0: the port's rx_qpn */
 };
 
+/* Groups with QPs, by their address (core/mcast.c). */
+#define MCAST_LOG_BUCKETS	8
+#define MCAST_QPN		0xffffffu	/* destination of datagrams for a group */
+
+LIST_HEAD(mcast_bucket, mcast_group);
+
+struct mcast {
+	uint32_t groups;
+	struct mcast_bucket bucket[1 << MCAST_LOG_BUCKETS];
+};
+
 /* The command queue: registers, and the command that is being carried out in steps. */
 struct cmdq {
 	uint64_t ring_addr, cpl_addr, dbr_addr;
@@ -180,6 +193,7 @@ struct skua_dev {
 	struct gid_entry gids[LIMIT_GID];
 	uint32_t gid_gen;		/* changes with the table */
 	unsigned int gid_hint;		/* the entry that was asked for last */
+	struct mcast mcast;
 	struct link_port *port;
 
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
@@ -239,6 +253,8 @@ int cmd_query_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_attach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_detach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 
 /* The last part of a command that takes memory away: SKUA_CMD_OK when no train refers to it any
  * more, -1 to be called again. */
@@ -304,6 +320,10 @@ void port_forget_qp(struct skua_dev *dev, uint32_t qpn);
 /* A frame that is RDMA's is taken, good or bad (ETH-9); it lies in memory of our own. */
 bool port_rx_packet(struct skua_dev *dev, const uint8_t *frame, uint32_t len);
 /* Frames and trains from the wire; port.h says more. */
+
+/* mcast.c: the group with QPs that a packet on @path is for, or NULL; the packet. */
+struct mcast_group *mcast_find(struct skua_dev *dev, const struct roce_path *path);
+void mcast_rx(struct skua_dev *dev, const struct mcast_group *group, const struct train *t);
 
 /* qp.c */
 void qp_free_all(struct skua_dev *dev);

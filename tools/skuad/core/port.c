@@ -39,6 +39,10 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		.cmd_timeout = LIMIT_CMD_TIMEOUT,
 	};
 
+	if (dev_has(dev, SKUA_F_UD)) {
+		caps.max_mcast_groups = htole32(LIMIT_MCAST_GROUPS);
+		caps.max_mcast_qps = htole32(LIMIT_MCAST_QPS);
+	}
 	inject_caps(dev, &caps);
 	return cmd_output(dev, cpl, &caps, sizeof(caps));
 }
@@ -269,6 +273,8 @@ static void hand_over(struct skua_qp *qp, const struct train *t)
 {
 	if (t->transport == TRANSPORT_UD)
 		ud_rx(qp, t);
+	else if (t->transport == TRANSPORT_UC)
+		uc_rx(qp, t);
 	else if (train_is_response(t->op))
 		roce_req_rx(qp, t);
 	else
@@ -277,6 +283,7 @@ static void hand_over(struct skua_qp *qp, const struct train *t)
 
 void skua_dev_rx_train(struct skua_dev *dev, const struct train *t)
 {
+	struct mcast_group *group;
 	struct skua_qp *qp;
 	uint32_t longest;
 
@@ -286,6 +293,11 @@ void skua_dev_rx_train(struct skua_dev *dev, const struct train *t)
 	}
 	STAT_ADD(dev, rdma_rx_packets, t->npkts);
 	STAT_ADD(dev, rdma_rx_bytes, roce_train_bytes(t, &longest));
+	group = mcast_find(dev, t->path);
+	if (group) {
+		mcast_rx(dev, group, t);
+		return;
+	}
 	qp = qp_for(dev, t);
 	if (qp)
 		hand_over(qp, t);
@@ -310,17 +322,25 @@ static void count_fault(struct skua_dev *dev, enum roce_fault fault)
 
 bool port_rx_packet(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 {
+	struct mcast_group *group;
 	struct roce_packet pkt;
 	enum roce_fault fault;
 	struct skua_qp *qp;
 
-	if (!takes_rdma(dev) || !roce_packet_open(&pkt, frame, len) || !is_ours(dev, &pkt.path))
+	if (!takes_rdma(dev) || !roce_packet_open(&pkt, frame, len))
+		return false;
+	group = mcast_find(dev, &pkt.path);
+	if (!group && !is_ours(dev, &pkt.path))
 		return false;
 	STAT_INC(dev, rdma_rx_packets);
 	STAT_ADD(dev, rdma_rx_bytes, len);
 	fault = len <= dev->mtu + FRAME_OVERHEAD ? roce_packet_parse(&pkt) : ROCE_BAD_LENGTH;
 	if (fault) {
 		count_fault(dev, fault);
+		return true;
+	}
+	if (group) {
+		mcast_rx(dev, group, &pkt.train);
 		return true;
 	}
 	qp = qp_for(dev, &pkt.train);

@@ -108,6 +108,7 @@ static const struct qp_kind {
 	void (*flush)(struct skua_qp *qp);	/* what it has taken from its queues, in ERR */
 } kinds[] = {
 	[SKUA_QPT_RC]  = { SKUA_F_RC, false, rc_run, rc_flush },
+	[SKUA_QPT_UC]  = { SKUA_F_UC, false, unacked_run, uc_flush },
 	[SKUA_QPT_UD]  = { SKUA_F_UD, false, unacked_run, unacked_flush },
 	[SKUA_QPT_GSI] = { SKUA_F_UD, true, unacked_run, unacked_flush },
 	[SKUA_QPT_ETH] = { SKUA_F_ETHERNET, true, eth_run, unacked_flush },
@@ -184,6 +185,7 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	async_event_forget(dev, &qp->error_event);
 	async_event_forget(dev, &qp->established_event);
 	async_event_forget(dev, &qp->drained_event);
+	mcast_forget_qp(qp);
 	if (qp->number) {
 		port_forget_qp(dev, qp->number);
 		numtab_del(&dev->qps, qp->number);

@@ -106,6 +106,7 @@ struct roce_resp {
 	uint32_t epsn;			/* expected */
 	uint32_t msn;
 	bool in_message;
+	bool dropping;			/* UC: what is left of a message that ended badly */
 	enum train_op op;		/* of the message under way */
 	uint32_t offset;		/* bytes of it received */
 	uint64_t raddr;			/* WRITE: where it goes */
@@ -168,6 +169,7 @@ struct skua_qp {
 	uint32_t gid_gen;		/* of the GID table, when gid_good was found */
 	bool gid_good;			/* path.sgid is still programmed */
 	struct timer timer;
+	LIST_HEAD(, mcast_member) groups;	/* that it is attached to */
 	struct roce_req req;
 	struct roce_resp resp;
 };
@@ -201,6 +203,9 @@ bool qp_run(struct skua_qp *qp, int32_t *budget);
 bool av_valid(const struct skua_av *av);
 int path_resolve(const struct skua_dev *dev, const struct skua_av *av, uint32_t qpn,
 		 uint32_t dest_qpn, struct roce_path *path);
+
+/* mcast.c: it is in no group any more */
+void mcast_forget_qp(struct skua_qp *qp);
 
 /* sq.c: from ring to window, and back as completions. */
 bool sq_fetch(struct skua_qp *qp);		/* one WQE more in the window */
@@ -253,14 +258,21 @@ bool roce_resp_pending(const struct skua_qp *qp);
 bool roce_resp_holds(const struct skua_qp *qp);		/* CQEs that come before those of a flush */
 void roce_resp_flush(struct skua_qp *qp);
 void roce_resp_rx(struct skua_qp *qp, const struct train *t);
+/* A request of the peer was accepted: an event if the host may not know of the peer yet. */
+void roce_established(struct skua_qp *qp);
 
 /* roce/unacked.c: the send side of those whose peer does not answer */
 bool unacked_run(struct skua_qp *qp, int32_t *budget);
 void unacked_flush(struct skua_qp *qp);
 
 /* roce/ud.c: False: the wire has no room. A WQE that is no good has a status then. */
-bool ud_send(struct skua_qp *qp, struct send_wqe *wqe);
+bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget);
 bool ud_wqe_valid(const struct skua_wqe_ud *ud);
 void ud_rx(struct skua_qp *qp, const struct train *t);
+
+/* roce/uc.c: the next train of the WQE; as ud_send() */
+bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget);
+void uc_rx(struct skua_qp *qp, const struct train *t);
+void uc_flush(struct skua_qp *qp);
 
 #endif /* SKUAD_CORE_QP_H */

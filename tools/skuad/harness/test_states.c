@@ -29,6 +29,21 @@ static const struct transition rc[] = {
 	{ SKUA_QPS_SQD, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_ACCESS | SKUA_QP_ATTR_MIN_RNR_TIMER },
 };
 
+#define UC_RTR_NEEDS	(SKUA_QP_ATTR_AV | SKUA_QP_ATTR_PATH_MTU | SKUA_QP_ATTR_DEST_QPN | \
+			 SKUA_QP_ATTR_RQ_PSN)
+
+static const struct transition uc[] = {
+	{ SKUA_QPS_RESET, SKUA_QPS_INIT, INIT_NEEDS, 0 },
+	{ SKUA_QPS_INIT, SKUA_QPS_INIT, 0, INIT_NEEDS },
+	{ SKUA_QPS_INIT, SKUA_QPS_RTR, UC_RTR_NEEDS, INIT_NEEDS },
+	{ SKUA_QPS_RTR, SKUA_QPS_RTS, SKUA_QP_ATTR_SQ_PSN, SKUA_QP_ATTR_ACCESS },
+	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_ACCESS },
+	{ SKUA_QPS_RTS, SKUA_QPS_SQD, 0, SKUA_QP_ATTR_SQD_EVENT },
+	{ SKUA_QPS_SQD, SKUA_QPS_SQD, 0, INIT_NEEDS | SKUA_QP_ATTR_AV },
+	{ SKUA_QPS_SQD, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_ACCESS },
+	{ SKUA_QPS_SQE, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_ACCESS },
+};
+
 #define UD_NEEDS	(SKUA_QP_ATTR_PKEY_INDEX | SKUA_QP_ATTR_QKEY)
 
 static const struct transition ud[] = {
@@ -57,6 +72,7 @@ static const struct service {
 	bool sqd, sqe;			/* it has this state */
 } services[] = {
 	[SKUA_QPT_RC] = TABLE(rc, true, false),
+	[SKUA_QPT_UC] = TABLE(uc, true, true),
 	[SKUA_QPT_UD] = TABLE(ud, true, true),
 	[SKUA_QPT_GSI] = TABLE(ud, true, true),
 	[SKUA_QPT_ETH] = TABLE(eth, false, false),
@@ -178,6 +194,18 @@ static void transitions_of_eth(void **state)
 
 	eth_queues(w, &w->n[0]);
 	every_transition(w, &w->n[0], w->n[0].qpn, SKUA_QPT_ETH);
+}
+
+static void transitions_of_uc(void **state)
+{
+	struct world *w = *state;
+	struct skua_cmd cmd;
+
+	new_queues(&w->n[0]);
+	cmd = create_qp_cmd(&w->n[0]);
+	cmd.create_qp.type = SKUA_QPT_UC;
+	w->n[0].qpn = must(w, &w->n[0], cmd);
+	every_transition(w, &w->n[0], w->n[0].qpn, SKUA_QPT_UC);
 }
 
 static void transitions_of_ud(void **state)
@@ -457,6 +485,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STEPPED(transitions_of_rc, "QPS-1 QPS-3 GRO-7"),
+		STEPPED(transitions_of_uc, "QPS-1 QPS-3 QPS-12"),
 		STEPPED(transitions_of_ud, "QPS-1 QPS-3 QPS-12"),
 		STEPPED(transitions_of_eth, "QPS-2 QPS-3"),
 		STEPPED(values, "QPS-4 GEN-2"),

@@ -305,17 +305,6 @@ static bool begin_write(struct skua_qp *qp, const struct train *t)
 	return true;
 }
 
-/* All packets are full, but for the last of a message, which has a byte at least if it is not the
- * only one. */
-static bool good_length(const struct train *t, uint32_t bytes)
-{
-	uint32_t full = t->npkts * t->pmtu;
-
-	if (!t->last || bytes > full)
-		return bytes == full;
-	return bytes > full - t->pmtu || (t->first && t->npkts == 1);
-}
-
 /* Packets of a SEND or WRITE, the next that are expected. */
 static void rx_payload(struct skua_qp *qp, const struct train *t)
 {
@@ -325,7 +314,7 @@ static void rx_payload(struct skua_qp *qp, const struct train *t)
 	int err;
 
 	if (t->pmtu != qp->pmtu || t->first == resp->in_message ||
-	    (!t->first && is_send(t->op) != is_send(resp->op)) || !good_length(t, bytes) ||
+	    (!t->first && is_send(t->op) != is_send(resp->op)) || !train_is_full(t) ||
 	    (t->op == TRAIN_SEND_INV && t->last && !dev_has(qp->dev, SKUA_F_INVALIDATE))) {
 		invalid(qp);
 		return;
@@ -591,8 +580,10 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 }
 
 /* The first request of the peer that could be carried out, before the host knows of the peer. */
-static void established(struct skua_qp *qp)
+void roce_established(struct skua_qp *qp)
 {
+	if (qp->state != SKUA_QPS_RTR || qp->resp.established)
+		return;
 	qp->resp.established = true;
 	async_event(qp->dev, &qp->established_event, SKUA_EVENT_COMM_EST, qp->number, qp->handle);
 }
@@ -621,8 +612,8 @@ void roce_resp_rx(struct skua_qp *qp, const struct train *t)
 		resp->nak_sent = false;
 		rx_payload(qp, t);
 	}
-	if (resp->epsn != epsn && qp->state == SKUA_QPS_RTR && !resp->established)
-		established(qp);
+	if (resp->epsn != epsn)
+		roce_established(qp);
 }
 
 static bool transmit(struct skua_qp *qp, struct train *t)

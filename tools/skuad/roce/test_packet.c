@@ -46,6 +46,8 @@ struct kind {
 	const char *imm;
 	uint32_t inv;
 	bool v6;
+	enum transport transport;
+	uint32_t qkey, src_qpn;
 };
 
 static const struct kind kinds[] = {
@@ -84,6 +86,29 @@ static const struct kind kinds[] = {
 	{ "sequence_nak", TRAIN_ACK, 0, 1, 0, .syndrome = AETH_NAK_SEQ, .msn = 1 },
 	{ "v6_write_only_imm", TRAIN_WRITE_IMM, 3, 1, 0, .solicited = true, .ack_req = true,
 	  .msg_len = 3, .imm = IMM, .v6 = true },
+	{ "uc_send_first", TRAIN_SEND, 517, 3, 0, .transport = TRANSPORT_UC },
+	{ "uc_send_middle", TRAIN_SEND_IMM, 517, 3, 1, .imm = IMM, .transport = TRANSPORT_UC },
+	{ "uc_send_last", TRAIN_SEND, 517, 3, 2, .transport = TRANSPORT_UC },
+	{ "uc_send_last_imm", TRAIN_SEND_IMM, 517, 3, 2, .solicited = true, .imm = IMM,
+	  .transport = TRANSPORT_UC },
+	{ "uc_send_only", TRAIN_SEND, 6, 1, 0, .transport = TRANSPORT_UC },
+	{ "uc_send_only_imm", TRAIN_SEND_IMM, 7, 1, 0, .solicited = true, .imm = IMM,
+	  .transport = TRANSPORT_UC },
+	{ "uc_write_first", TRAIN_WRITE, 517, 3, 0, .msg_len = 517, .transport = TRANSPORT_UC },
+	{ "uc_write_middle", TRAIN_WRITE, 517, 3, 1, .msg_len = 517, .transport = TRANSPORT_UC },
+	{ "uc_write_last", TRAIN_WRITE, 517, 3, 2, .msg_len = 517, .transport = TRANSPORT_UC },
+	{ "uc_write_last_imm", TRAIN_WRITE_IMM, 517, 3, 2, .solicited = true, .msg_len = 517,
+	  .imm = IMM, .transport = TRANSPORT_UC },
+	{ "uc_write_only", TRAIN_WRITE, 1, 1, 0, .msg_len = 1, .transport = TRANSPORT_UC },
+	{ "uc_write_only_imm", TRAIN_WRITE_IMM, 0, 1, 0, .imm = IMM, .transport = TRANSPORT_UC },
+	{ "ud_send", TRAIN_SEND, 256, 1, 0, .transport = TRANSPORT_UD, .qkey = 0x80010000,
+	  .src_qpn = 0x10203 },
+	{ "ud_send_empty", TRAIN_SEND, 0, 1, 0, .transport = TRANSPORT_UD, .qkey = 0x80010000,
+	  .src_qpn = 0x10203 },
+	{ "ud_send_imm", TRAIN_SEND_IMM, 5, 1, 0, .solicited = true, .imm = IMM,
+	  .transport = TRANSPORT_UD, .qkey = 0x11, .src_qpn = 1 },
+	{ "v6_ud_send_imm", TRAIN_SEND_IMM, 5, 1, 0, .solicited = true, .imm = IMM, .v6 = true,
+	  .transport = TRANSPORT_UD, .qkey = 0x11, .src_qpn = 1 },
 	{ "v6_ack", TRAIN_ACK, 0, 1, 0, .syndrome = AETH_ACK, .msn = 2, .v6 = true },
 };
 
@@ -104,7 +129,8 @@ static void make_payload(struct seglist *list, uint32_t bytes)
 static struct train make_train(const struct kind *k, const struct seglist *payload)
 {
 	struct train t = {
-		.op = k->op, .first = true, .last = true, .solicited = k->solicited,
+		.op = k->op, .transport = k->transport, .qkey = k->qkey, .src_qpn = k->src_qpn,
+		.first = true, .last = true, .solicited = k->solicited,
 		.ack_req = k->ack_req, .syndrome = k->syndrome, .dest_qpn = 0x123456,
 		.psn = PSN, .npkts = k->npkts, .pmtu = 256, .msn = k->msn, .imm = k->inv,
 		.rkey = 0xcafe0042, .raddr = 0x1122334455667788, .msg_len = k->msg_len,
@@ -390,7 +416,8 @@ static void each_fault_has_its_cause(void **state)
 	seal(buf, len);
 	assert_int_equal(fault_of(buf, len), ROCE_BAD_HEADER);
 	for (unsigned int opcode = 0; opcode < 256; opcode++) {
-		if ((opcode <= 0x17 && opcode != 0x15) || opcode == 0x64 || opcode == 0x65)
+		if ((opcode <= 0x17 && opcode != 0x15) || (opcode >= 0x20 && opcode <= 0x2b) ||
+		    opcode == 0x64 || opcode == 0x65)
 			continue;
 		golden("send_only", buf);
 		bth[0] = opcode;

@@ -66,6 +66,10 @@ def reth(length):
     return RETH(va=0x1122334455667788, rkey=0xcafe0042, length=length)
 
 
+class DETH(Packet):
+    fields_desc = [XIntField("qkey", 0), XIntField("src_qpn", 0)]
+
+
 IMM = Word(value=0x01020304)
 INV = Word(value=0xbeef0017)
 PSN = 0xfffffe      # so that a message of three packets goes round
@@ -96,6 +100,23 @@ VECTORS = [
     ("rnr_nak", build(0x11, PSN, [AETH(syndrome=0x2c, msn=1)])),
     ("sequence_nak", build(0x11, PSN, [AETH(syndrome=0x60, msn=1)])),
     ("v6_write_only_imm", build(0x0b, PSN, [reth(3), IMM], length=3, se=1, ackreq=1, v6=True)),
+    ("uc_send_first", build(0x20, PSN, length=256)),
+    ("uc_send_middle", build(0x21, PSN + 1, start=256, length=256)),
+    ("uc_send_last", build(0x22, 0, start=512, length=5)),
+    ("uc_send_last_imm", build(0x23, 0, [IMM], start=512, length=5, se=1)),
+    ("uc_send_only", build(0x24, PSN, length=6)),
+    ("uc_send_only_imm", build(0x25, PSN, [IMM], length=7, se=1)),
+    ("uc_write_first", build(0x26, PSN, [reth(517)], length=256)),
+    ("uc_write_middle", build(0x27, PSN + 1, start=256, length=256)),
+    ("uc_write_last", build(0x28, 0, start=512, length=5)),
+    ("uc_write_last_imm", build(0x29, 0, [IMM], start=512, length=5, se=1)),
+    ("uc_write_only", build(0x2a, PSN, [reth(1)], length=1)),
+    ("uc_write_only_imm", build(0x2b, PSN, [reth(0), IMM])),
+    ("ud_send", build(0x64, PSN, [DETH(qkey=0x80010000, src_qpn=0x10203)], length=256)),
+    ("ud_send_empty", build(0x64, PSN, [DETH(qkey=0x80010000, src_qpn=0x10203)])),
+    ("ud_send_imm", build(0x65, PSN, [DETH(qkey=0x11, src_qpn=1), IMM], length=5, se=1)),
+    ("v6_ud_send_imm", build(0x65, PSN, [DETH(qkey=0x11, src_qpn=1), IMM], length=5, se=1,
+                             v6=True)),
     ("v6_ack", build(0x11, PSN, [AETH(syndrome=0x1f, msn=2)], v6=True)),
 ]
 

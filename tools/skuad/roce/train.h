@@ -98,6 +98,17 @@ struct train {
 	const uint8_t *ip;	/* its IP header as it came; NULL: as the path gives it */
 };
 
+/* Are all of its packets full, but for the last of a message, which has a byte at least if it is not
+ * the only one? */
+static inline bool train_is_full(const struct train *t)
+{
+	uint32_t full = t->npkts * t->pmtu, bytes = t->payload ? t->payload->bytes : 0;
+
+	if (!t->last || bytes > full)
+		return bytes == full;
+	return bytes > full - t->pmtu || (t->first && t->npkts == 1);
+}
+
 /* The distance from @b to @a on the circle of PSNs, -2^23 to 2^23 - 1. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
 {

@@ -56,7 +56,7 @@ static bool prepare(struct skua_qp *qp, struct send_wqe *wqe, struct roce_path *
 	return !err;
 }
 
-bool ud_send(struct skua_qp *qp, struct send_wqe *wqe)
+bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
 	struct seglist *src = &qp->dev->engine->src;
@@ -80,8 +80,13 @@ bool ud_send(struct skua_qp *qp, struct send_wqe *wqe)
 		req->busy = true;
 		return false;
 	}
-	if (r == PORT_SENT)
+	if (r == PORT_SENT) {
 		STAT_INC(qp->dev, rdma_tx_send);
+		/* The wire brings nothing back to who sent it. */
+		if (mcast_find(qp->dev, &path))
+			skua_dev_rx_train(qp->dev, &t);
+	}
+	*budget -= (int32_t)wqe->length;
 	req->psn = psn_add(req->psn, 1);
 	req->nxt++;
 	return true;

@@ -70,10 +70,11 @@ bool unacked_run(struct skua_qp *qp, int32_t *budget)
 	while (*budget > 0 && next_ready(qp)) {
 		struct send_wqe *wqe = sq_wqe(qp, req->nxt);
 
-		*budget -= MESSAGE_COST + (int32_t)(wqe->length < 65536 ? wqe->length : 0);
+		*budget -= MESSAGE_COST;
 		if (wqe->opcode == SKUA_WQE_NOP && !wqe->status)
 			req->nxt++;
-		else if (!wqe->status && !ud_send(qp, wqe))
+		else if (!wqe->status && !(qp->type == SKUA_QPT_UC ? uc_send(qp, wqe, budget) :
+								     ud_send(qp, wqe, budget)))
 			break;
 		if (wqe->status && !fail(qp, wqe))
 			break;

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * UC: messages of a connection without acknowledgements (manual: unreliable services).
+ *
+ * Theory of operation. Messages go out as trains, as those of RC do, and are never sent again. The
+ * responder follows one message at a time. Whatever is wrong with it ends it: what comes of it later
+ * is dropped, until a packet begins another one. A receive that was taken for a message that
+ * never ended is the next one's.
+ */
+#include "core/copy.h"
+#include "core/qp.h"
+
+static enum train_op op_of(const struct send_wqe *wqe)
+{
+	switch (wqe->opcode) {
+	case SKUA_WQE_SEND:
+		return TRAIN_SEND;
+	case SKUA_WQE_SEND_IMM:
+		return TRAIN_SEND_IMM;
+	case SKUA_WQE_WRITE:
+		return TRAIN_WRITE;
+	default:
+		return TRAIN_WRITE_IMM;
+	}
+}
+
+static bool is_send(enum train_op op)
+{
+	return op <= TRAIN_SEND_IMM;
+}
+
+static void sent(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_req *req = &qp->req;
+
+	req->psn = psn_add(req->psn, t->npkts);
+	req->nxt_pkt += t->npkts;
+	if (!t->last)
+		return;
+	req->nxt++;
+	req->nxt_pkt = 0;
+	if (is_send(t->op))
+		STAT_INC(qp->dev, rdma_tx_send);
+	else
+		STAT_INC(qp->dev, rdma_tx_write);
+}
+
+bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
+{
+	struct roce_req *req = &qp->req;
+	struct seglist *src = &qp->dev->engine->src;
+	uint32_t offset = req->nxt_pkt * qp->pmtu, len = wqe->length - offset;
+	uint32_t most = SEG_MAX_BYTES / qp->pmtu * qp->pmtu;
+	struct port_mark mark;
+	struct train t = {
+		.op = op_of(wqe), .transport = TRANSPORT_UC, .first = !req->nxt_pkt,
+		.last = len <= most, .solicited = wqe->flags & SKUA_WQE_SOLICITED, .psn = req->psn,
+		.imm = wqe->imm, .rkey = wqe->rkey, .raddr = wqe->raddr, .msg_len = wqe->length,
+		.payload = src,
+	};
+	int err;
+
+	if (!t.last)
+		len = most;
+	t.npkts = len ? (len - 1) / qp->pmtu + 1 : 1;
+	src->n = 0;
+	src->bytes = 0;
+	err = len ? sq_payload(qp, wqe, offset, len, 0, src) : 0;
+	if (err) {
+		wqe->status = SKUA_CQE_LOC_PROT_ERR;
+		wqe->vendor_err = (uint8_t)err;
+		return true;
+	}
+	if (roce_send(qp, &t, &mark) == PORT_BUSY) {
+		req->busy = true;
+		return false;
+	}
+	if (mark.ring)
+		wqe->mark = mark;
+	*budget -= (int32_t)len;
+	sent(qp, &t);
+	return true;
+}
+
+/* The message under way has ended badly. */
+static void drop(struct skua_qp *qp)
+{
+	qp->resp.in_message = false;
+	qp->resp.dropping = true;
+}
+
+static void incomplete(struct skua_qp *qp)
+{
+	STAT_INC(qp->dev, rdma_rx_incomplete);
+	drop(qp);
+}
+
+static void no_receive(struct skua_qp *qp)
+{
+	STAT_INC(qp->dev, rdma_rx_no_receive);
+	drop(qp);
+}
+
+static void complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
+{
+	cqe->cookie = htole32(qp->resp.recv.cookie);
+	qp->resp.have_recv = false;
+	rq_complete(qp, cqe);
+}
+
+/* The host's own fault, of which the peer learns nothing. */
+static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
+{
+	struct skua_cqe cqe = {
+		.opcode = SKUA_CQE_RECV, .status = status, .vendor_err = vendor_err,
+	};
+
+	drop(qp);
+	complete_recv(qp, &cqe);
+	qp_to_err(qp);
+}
+
+/* A receive for the message: the one that the last did not use up, or the next. */
+static bool get_recv(struct skua_qp *qp)
+{
+	struct roce_resp *resp = &qp->resp;
+	enum rq_result r = RQ_OK;
+	uint8_t err;
+
+	if (resp->have_recv)
+		return true;
+	r = rq_peek(qp, &resp->recv, &err);
+	if (r == RQ_OK || r == RQ_BAD) {
+		rq_take(qp);
+		resp->have_recv = true;
+	}
+	if (r == RQ_BAD)
+		fail_recv(qp, SKUA_CQE_LOC_QP_OP_ERR, err);
+	else if (r != RQ_OK)
+		no_receive(qp);
+	return r == RQ_OK;
+}
+
+static bool begin_write(struct skua_qp *qp, const struct train *t)
+{
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
+	struct roce_resp *resp = &qp->resp;
+
+	if (t->msg_len > LIMIT_MSG || !(qp->access & SKUA_ACCESS_REMOTE_WRITE) ||
+	    (t->msg_len && mr_check(qp->dev, &access, t->rkey, t->raddr, t->msg_len))) {
+		incomplete(qp);
+		return false;
+	}
+	resp->raddr = t->raddr;
+	resp->rkey = t->rkey;
+	resp->length = t->msg_len;
+	return true;
+}
+
+/* Where the payload goes, in @dst. False: the message has ended. */
+static bool place_send(struct skua_qp *qp, uint32_t bytes, struct seglist *dst)
+{
+	struct roce_resp *resp = &qp->resp;
+	int err;
+
+	if (resp->offset + (uint64_t)bytes > resp->recv.length) {
+		no_receive(qp);
+		return false;
+	}
+	err = rq_payload(qp, &resp->recv, resp->offset, bytes, dst);
+	if (err)
+		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+	return !err;
+}
+
+static bool place_write(struct skua_qp *qp, const struct train *t, uint32_t bytes,
+			struct seglist *dst)
+{
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
+	struct roce_resp *resp = &qp->resp;
+
+	if (bytes > resp->length - resp->offset ||
+	    (t->last && resp->offset + bytes != resp->length) ||
+	    (bytes && mr_segs(qp->dev, &access, resp->rkey, resp->raddr + resp->offset, bytes,
+			      dst))) {
+		incomplete(qp);
+		return false;
+	}
+	/* The immediate needs a receive. */
+	return t->op != TRAIN_WRITE_IMM || !t->last || get_recv(qp);
+}
+
+static void finish(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+	bool write = !is_send(t->op), imm = t->op == TRAIN_SEND_IMM || t->op == TRAIN_WRITE_IMM;
+	struct skua_cqe cqe = {
+		.opcode = write ? SKUA_CQE_RECV_WRITE_IMM : SKUA_CQE_RECV,
+		.byte_len = htole32(resp->offset),
+		.imm_data = imm ? t->imm : 0,
+		.flags = (t->solicited ? SKUA_CQE_SOLICITED : 0) | (imm ? SKUA_CQE_WITH_IMM : 0),
+	};
+
+	resp->in_message = false;
+	if (write)
+		STAT_INC(qp->dev, rdma_rx_write);
+	else
+		STAT_INC(qp->dev, rdma_rx_send);
+	if (t->op != TRAIN_WRITE)
+		complete_recv(qp, &cqe);
+}
+
+/* Packets that begin a message, or go on with the one under way. */
+static void take(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+	struct seglist *dst = &qp->dev->engine->dst;
+	uint32_t bytes = t->payload ? t->payload->bytes : 0;
+
+	if (t->pmtu != qp->pmtu || !train_is_full(t) ||
+	    (!t->first && is_send(t->op) != is_send(resp->op))) {
+		incomplete(qp);
+		return;
+	}
+	if (t->first && !(is_send(t->op) ? get_recv(qp) : begin_write(qp, t)))
+		return;
+	if (t->first)
+		resp->offset = 0;
+	resp->op = t->op;
+	resp->in_message = true;
+	dst->n = 0;
+	dst->bytes = 0;
+	if (!(is_send(t->op) ? place_send(qp, bytes, dst) : place_write(qp, t, bytes, dst)))
+		return;
+	if (bytes)
+		copy_segs(dst, t->payload);
+	resp->offset += bytes;
+	if (t->last)
+		finish(qp, t);
+	roce_established(qp);
+}
+
+void uc_rx(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+
+	/* Something was lost, or the peer has given its message up. */
+	if (resp->in_message && (t->psn != resp->epsn || t->first))
+		incomplete(qp);
+	resp->epsn = psn_add(t->psn, t->npkts);
+	if (t->first)
+		resp->dropping = false;
+	else if (!resp->in_message && !resp->dropping)
+		incomplete(qp);
+	if (!resp->dropping)
+		take(qp, t);
+	if (t->last)
+		resp->dropping = false;
+}
+
+void uc_flush(struct skua_qp *qp)
+{
+	unacked_flush(qp);
+	roce_resp_flush(qp);
+}
