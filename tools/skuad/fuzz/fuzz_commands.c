@@ -12,7 +12,7 @@
 #include "core/device.h"
 #include "ctl/control.h"
 #include "fuzz/fuzz.h"
-#include "harness/harness.h"
+#include "harness/datagram.h"
 
 #define MAX_ROUNDS	200000
 #define SCRATCH		(256u << 10)	/* where rings and regions of new objects lie */
@@ -31,7 +31,8 @@ enum template {
 	CREATE_ASYNC_EQ, DESTROY_EQ, CREATE_PD, DESTROY_PD, CREATE_CQ, DESTROY_CQ, CREATE_RC,
 	CREATE_ETH, TO_INIT, TO_RTR, TO_RTS, TO_ERR, TO_RESET, QUERY_QP, DESTROY_QP, CREATE_MR, CREATE_MR_1,
 	CREATE_MR_2, CREATE_MR_3, CREATE_MR_LARGE, CREATE_MR_PHYS, CREATE_MR_FAST, DESTROY_MR,
-	UNKNOWN, NUM_TEMPLATES
+	UNKNOWN, CREATE_UC, CREATE_UD, CREATE_GSI, UC_TO_RTR, UC_TO_RTS, UD_TO_INIT, TO_STATE, ATTACH, DETACH,
+	NUM_TEMPLATES
 };
 
 struct patch {
@@ -101,7 +102,7 @@ static struct skua_cmd qp_cmd(struct host *h, const struct step *s, uint8_t type
 	struct skua_cmd cmd = create_qp_cmd(h->n);
 
 	cmd.create_qp.type = type;
-	cmd.create_qp.flags = htole32(type == SKUA_QPT_ETH ? SKUA_QP_PRIVILEGED : 0);
+	cmd.create_qp.flags = htole32(type == SKUA_QPT_ETH || type == SKUA_QPT_GSI ? SKUA_QP_PRIVILEGED : 0);
 	cmd.create_qp.pdn = htole32(number(h, PD, s));
 	cmd.create_qp.send_cqn = cmd.create_qp.recv_cqn = htole32(number(h, CQ, s));
 	cmd.create_qp.sq = list(h->scratch, 64u << LOG_SQ);
@@ -158,6 +159,25 @@ static struct skua_cmd rss_cmd(struct host *h, const struct step *s)
 	cmd.hdr.port = 1;
 	for (unsigned int i = 0; i < 1u << s->n[0] % 6; i++)
 		cmd.set_rss.qpn[i] = htole32(number(h, QP, s));
+	return cmd;
+}
+
+/* The command that RC has, with what UC takes of it. */
+static struct skua_cmd uc_cmd(struct skua_cmd cmd)
+{
+	const uint32_t takes = SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_AV | SKUA_QP_ATTR_PATH_MTU |
+			       SKUA_QP_ATTR_DEST_QPN | SKUA_QP_ATTR_RQ_PSN | SKUA_QP_ATTR_SQ_PSN;
+
+	cmd.modify_qp.mask &= htole32(takes);
+	return cmd;
+}
+
+static struct skua_cmd group_cmd(struct host *h, const struct step *s, uint16_t opcode)
+{
+	struct skua_cmd cmd = CMD(opcode, .mcast = { .qpn = htole32(number(h, QP, s)) });
+
+	cmd.mcast.mgid[0] = 0xff;
+	cmd.mcast.mgid[15] = s->n[1] % 4;
 	return cmd;
 }
 
@@ -245,6 +265,24 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 		return cmd;
 	case DESTROY_MR:
 		return object_cmd(SKUA_CMD_DESTROY_MR, number(h, MR, s));
+	case CREATE_UC:
+	case CREATE_UD:
+	case CREATE_GSI:
+		*kind = QP;
+		return qp_cmd(h, s, (uint8_t)(s->a % NUM_TEMPLATES - CREATE_UC + SKUA_QPT_UC));
+	case UC_TO_RTR:
+		return uc_cmd(rtr_cmd(number(h, QP, s), peer, peer->qpn));
+	case UC_TO_RTS:
+		return uc_cmd(rts_cmd(number(h, QP, s)));
+	case UD_TO_INIT:
+		return modify_cmd(number(h, QP, s), SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_PKEY_INDEX |
+				  SKUA_QP_ATTR_QKEY, (struct skua_qp_attr){ .state = SKUA_QPS_INIT });
+	case TO_STATE:
+		return state_cmd(number(h, QP, s), s->n[1] % 8);
+	case ATTACH:
+		return group_cmd(h, s, SKUA_CMD_ATTACH_MCAST);
+	case DETACH:
+		return group_cmd(h, s, SKUA_CMD_DETACH_MCAST);
 	case UNKNOWN:
 		cmd.hdr.opcode = htole16((uint16_t)s->n[0]);
 		return cmd;
@@ -371,7 +409,8 @@ static void again(struct host *h)
 	memset(at(n, IOVA), 0, n->used + 4 * 4096);
 	skua_dev_reset(n->dev);
 	CHECK(!n->dev->pages_used && !n->dev->eqs.count && !n->dev->pds.count &&
-	      !n->dev->cqs.count && !n->dev->qps.count && !n->dev->mrs.count);
+	      !n->dev->cqs.count && !n->dev->qps.count && !n->dev->mrs.count &&
+	      !n->dev->mcast.groups);
 	memset(h->kept, 0, sizeof(h->kept));
 	h->seen = 0;
 	bring_up(h->w, n);
@@ -492,6 +531,11 @@ static void fuzz_seeds(void)
 		  DO(DESTROY_MR), DO(DESTROY_CQ), DO(DESTROY_PD), DO(DESTROY_EQ), DO(DESTROY_EQ, .b = 1));
 	FUZZ_SEED("states", DO(TO_INIT), DO(SET_GID), DO(TO_RTR), DO(TO_RTS), DO(TO_RTS), DO(TO_ERR),
 		  DO(TO_RESET), DO(QUERY_QP), DO(TO_INIT), DO(TO_INIT), DO(DESTROY_QP));
+	FUZZ_SEED("services", DO(SET_GID), DO(CREATE_UC), DO(TO_INIT, .b = 1), DO(UC_TO_RTR, .b = 1),
+		  DO(UC_TO_RTS, .b = 1), DO(TO_STATE, .b = 1, .n[1] = SKUA_QPS_SQD), DO(CREATE_UD),
+		  DO(UD_TO_INIT, .b = 2), DO(TO_STATE, .b = 2, .n[1] = 2), DO(UC_TO_RTS, .b = 2),
+		  DO(ATTACH, .b = 2), DO(ATTACH, .b = 2, .n[1] = 1), DO(DETACH, .b = 2), DO(CREATE_GSI),
+		  DO(CREATE_GSI), DO(DESTROY_QP, .b = 2), DO(DESTROY_QP, .b = 3), DO(CREATE_GSI));
 	FUZZ_SEED("lists", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1), DO(CREATE_MR_1, .n[1] = 3),
 		  DO(CREATE_MR_2, .n[1] = 5), DO(CREATE_MR_3, .n[1] = 599), DO(CREATE_MR_LARGE),
 		  DO(CREATE_MR_PHYS), DO(CREATE_MR_FAST), DO(DESTROY_MR), DO(DESTROY_MR, .b = 1));

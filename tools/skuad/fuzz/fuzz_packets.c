@@ -68,6 +68,23 @@ static bool is_single(enum train_op op)
 	return op == TRAIN_READ_REQ || op == TRAIN_ACK || op >= TRAIN_CMP_SWAP;
 }
 
+static enum transport transport_of(uint8_t type)
+{
+	return type == SKUA_QPT_UC ? TRANSPORT_UC :
+	       type == SKUA_QPT_UD || type == SKUA_QPT_GSI ? TRANSPORT_UD : TRANSPORT_RC;
+}
+
+/* The kinds that a transport has. */
+static enum train_op op_of(enum transport transport, uint8_t b)
+{
+	static const enum train_op uc[] = {
+		TRAIN_SEND, TRAIN_SEND_IMM, TRAIN_WRITE, TRAIN_WRITE_IMM,
+	};
+
+	return transport == TRANSPORT_RC ? b % TRAIN_NUM_OPS :
+	       transport == TRANSPORT_UC ? uc[b % 4] : b % 2 ? TRAIN_SEND_IMM : TRAIN_SEND;
+}
+
 /* The same packets, one by one, after what @p says was done to them. */
 static void send_bytes(struct skua_dev *dev, const struct train *t, const struct step *p)
 {
@@ -97,7 +114,8 @@ static void send_bytes(struct skua_dev *dev, const struct train *t, const struct
 
 /*
  * @a: to which side, and from whom, and as bytes; @b: kind; @c: its place, and PMTU; n[0]: distance from the PSN
- * that is expected; n[1]: bytes; n[2]: key; v: address, operands; bytes: syndrome, immediate, MSN.
+ * that is expected; n[1]: bytes; n[2]: key; v: address, operands; bytes: syndrome, immediate, MSN,
+ * another transport, and to the group.
  */
 static void send_train(struct traffic *t, const struct step *p)
 {
@@ -105,15 +123,20 @@ static void send_train(struct traffic *t, const struct step *p)
 	struct skua_qp_info qp = { .qpn = s->qpn };
 	enum key key = p->n[2] % NUM_KEYS;
 	uint32_t pmtu = 128u << (p->c >> 5 ? 1 + (p->c >> 5) % 5 : s->mtu);
-	uint32_t bytes = p->n[1] % (8 * pmtu + 1);
-	enum train_op op = p->b % TRAIN_NUM_OPS;
+	static const enum transport others[] = { TRANSPORT_RC, TRANSPORT_UC, TRANSPORT_UD };
+	enum transport transport = p->bytes[30] & 0x80 ? others[p->bytes[30] % 3] :
+				   transport_of(t->type);
+	bool ud = transport == TRANSPORT_UD, single = ud || is_single(op_of(transport, p->b));
+	uint32_t bytes = p->n[1] % ((ud ? 1 : 8) * pmtu + 1);
+	enum train_op op = op_of(transport, p->b);
 	struct roce_path path = { .vlan = SKUA_VLAN_NONE, .hop_limit = 64, .sport = 0xc000 };
 	struct seglist segs;
 	struct train tr = {
-		.op = op, .first = !(p->c & 1) || is_single(op), .last = !(p->c & 2) || is_single(op),
+		.op = op, .transport = transport, .qkey = QKEY ^ (p->n[2] >> 16 & 1),
+		.first = !(p->c & 1) || single, .last = !(p->c & 2) || single,
 		.ack_req = !(p->c & 4), .solicited = p->c & 8, .syndrome = p->bytes[0],
 		.dest_qpn = s->qpn, .src_qpn = peer->qpn, .pmtu = pmtu,
-		.npkts = is_single(op) || !bytes ? 1 : (bytes - 1) / pmtu + 1,
+		.npkts = single || !bytes ? 1 : (bytes - 1) / pmtu + 1,
 		.rkey = s->key[key] ^ (p->n[2] >> 24), .raddr = base_of(s, key) + p->v[0],
 		.swap_add = p->v[1], .compare = p->v[0], .path = &path,
 	};
@@ -135,6 +158,11 @@ static void send_train(struct traffic *t, const struct step *p)
 	memcpy(path.sgid, (p->a & 2 ? s : peer)->n->gid, 16);
 	memcpy(path.dgid, s->n->gid, 16);
 	memcpy(path.dmac, s->n->mac, 6);
+	if (p->bytes[31] & 1) {
+		memcpy(path.dgid, group, 16);
+		memcpy(path.dmac, ud_to_group(group).av.dmac, 6);
+		tr.dest_qpn = p->bytes[31] & 2 ? s->qpn : 0xffffff;
+	}
 	check_bytes(&tr);
 	if (p->a & 8)
 		send_bytes(s->n->dev, &tr, p);
@@ -198,6 +226,17 @@ static void fuzz_seeds(void)
 		  PACKET(TRAIN_READ_REQ, .a = 24, .bytes = { [9] = 8, [20] = 1, [21] = 50 }),
 		  PACKET(TRAIN_SEND, .a = 24, .n[1] = 64, .bytes = { [20] = 255, [21] = 43 }),
 		  PACKET(TRAIN_WRITE, .a = 8, .n[1] = 9, .bytes = { [29] = 20 }));
+	FUZZ_SEED("uc", CONFIG(.a = 0x40), ALONE, RQE(0, ALL), PACKET(TRAIN_SEND, .n[1] = 3000),
+		  PACKET(TRAIN_SEND, .c = 2, .n[1] = 2048), PACKET(TRAIN_SEND, .c = 1, .n = { 1, 9 }),
+		  PACKET(3, .n[1] = 5000), PACKET(2, .c = 2, .n[1] = 1024), PACKET(1, .n[1] = 77),
+		  PACKET(2, .n = { 0, 9, 0x1000000 }), PACKET(1, .a = 8, .n[1] = 3000),
+		  PACKET(0, .bytes = { [30] = 0x80 }), { .verb = POLL, .n[0] = 99 });
+	FUZZ_SEED("ud", CONFIG(.a = 0x80), ALONE, RQE(0, ALL), PACKET(0, .n[1] = 3000),
+		  PACKET(1, .a = 8, .n[1] = 4096), PACKET(0, .n[2] = 0x10000),
+		  PACKET(0, .n[1] = 99, .bytes = { [31] = 1 }), PACKET(0, .a = 8, .bytes = { [31] = 1 }),
+		  PACKET(0, .a = 8, .bytes = { [31] = 3 }), PACKET(5, .bytes = { [30] = 0x81 }),
+		  { .verb = POLL, .n[0] = 99 });
+	FUZZ_SEED("gsi", CONFIG(.a = 0xc0), RQE(0, ALL), PACKET(0, .n[1] = 256));
 	FUZZ_SEED("mtus", CONFIG(.b = 2, .c = 3), WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = WORK },
 		  WQE(SKUA_WQE_WRITE, 1, 1, ALL), { .verb = WORK },
 		  PACKET(TRAIN_WRITE, .c = 0x40, .n[1] = 600), { .verb = POLL, .n[0] = 9 });

@@ -42,6 +42,15 @@ static void fuzz_seeds(void)
 	OPCODES("self", CONFIG(.a = 16));
 	OPCODES("small", CONFIG(.n[0] = 0x534));
 	OPCODES("ethernet", CONFIG(.a = 0x20));
+	OPCODES("uc", CONFIG(.a = 0x40));
+	OPCODES("ud", CONFIG(.a = 0x80));
+	OPCODES("gsi", CONFIG(.a = 0xc0));
+	FUZZ_SEED("groups", CONFIG(.a = 0x80), RQE(1, ALL), RQE(0, ALL),
+		  WQE(SKUA_WQE_SEND, 1, 1, SGE(K_ALL, 0, 100), .n[2] = 0x100),
+		  WQE(SKUA_WQE_SEND, 1, 1, SGE(K_ALL, 0, 100), .n[1] = SKUA_QKEY_OWN, .n[2] = 0x200),
+		  WQE(SKUA_WQE_SEND, 1, 1, SGE(K_ALL, 0, 100), .n[2] = 0x01100400), { .verb = WORK },
+		  { .verb = MODIFY, .b = SKUA_QPS_RTS, .c = 4, .n[0] = 1 },
+		  WQE(SKUA_WQE_SEND_IMM, 1, 1, SGE(K_ALL, 0, 100)), { .verb = WORK });
 	/* TCP and, with a VLAN tag, UDP; their checksums are to be filled in. */
 	FUZZ_SEED("frames", CONFIG(.a = 0x20), RQE(1, ALL),
 		  { .verb = PATCH, .b = 2, .bytes = {

@@ -13,7 +13,7 @@
 
 #include "core/qp.h"
 #include "ctl/control.h"
-#include "harness/harness.h"
+#include "harness/datagram.h"
 
 #define MAX_ROUNDS	200000
 #define ARENA		(256u << 10)	/* at the start of the harness's region; all regions lie in it */
@@ -87,6 +87,11 @@ static void check_qp(const struct skua_qp *qp)
 {
 	if (qp->type == SKUA_QPT_RC)
 		check_requester(qp);
+	/* Nobody answers: what was sent is complete. */
+	else if (qp->state == SKUA_QPS_RTS || qp->state == SKUA_QPS_SQE)
+		CHECK(qp->req.una == qp->req.tail);
+	else
+		CHECK(qp->req.una == qp->req.nxt);
 	CHECK(qp->resp.reads_head == qp->resp.reads_tail && !qp->resp.ack_due);
 	if (qp->state != SKUA_QPS_ERR)
 		return;
@@ -137,6 +142,16 @@ static void create_region(struct traffic *t, struct side *s, enum key key)
 	s->key[key] = command(t->w, s->n, &cmd) ? 0 : s->n->number;
 }
 
+static const uint8_t group[16] = { [10] = 255, [11] = 255, 239, 1, 2, 3 };
+
+static struct skua_cmd group_cmd(uint16_t opcode, uint32_t qpn)
+{
+	struct skua_cmd cmd = CMD(opcode, .mcast = { .qpn = htole32(qpn) });
+
+	memcpy(cmd.mcast.mgid, group, 16);
+	return cmd;
+}
+
 static void create_side(struct traffic *t, struct side *s, struct node *n)
 {
 	struct skua_cmd cq, qp, port = port_cmd(SKUA_PORT_SET_MTU, 0);
@@ -169,12 +184,25 @@ static void create_side(struct traffic *t, struct side *s, struct node *n)
 	qp.create_qp.sq = list(s->sq, 64u << t->log_sq);
 	qp.create_qp.rq = list(s->rq, 64u << t->log_rq);
 	s->qpn = must(t->w, n, qp);
+	if (t->type == SKUA_QPT_UD)
+		must(t->w, n, group_cmd(SKUA_CMD_ATTACH_MCAST, s->qpn));
 	for (enum key k = 0; k < K_NONE; k++)
 		if (k != K_RESERVED)
 			create_region(t, s, k);
 	s->key[K_RESERVED] = RESERVED_LKEY;
 	s->key[K_NONE] = 0x12345678;
 	memset(at(n, n->buf), UNTOUCHED, ARENA);
+}
+
+static void connect_ud(struct traffic *t, struct side *s)
+{
+	s->mtu = 5;
+	must(t->w, s->n, modify_cmd(s->qpn, SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_PKEY_INDEX |
+				    SKUA_QP_ATTR_QKEY, (struct skua_qp_attr){
+				    .state = SKUA_QPS_INIT, .qkey = htole32(QKEY) }));
+	must(t->w, s->n, state_cmd(s->qpn, SKUA_QPS_RTR));
+	must(t->w, s->n, modify_cmd(s->qpn, SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_SQ_PSN,
+				    (struct skua_qp_attr){ .state = SKUA_QPS_RTS }));
 }
 
 /* INIT to RTS, as far as it gets; @how: a step that chooses. */
@@ -191,6 +219,10 @@ static void connect_side(struct traffic *t, struct side *s, const struct side *p
 		must(t->w, s->n, port);
 		return;
 	}
+	if (t->type != SKUA_QPT_RC && t->type != SKUA_QPT_UC) {
+		connect_ud(t, s);
+		return;
+	}
 	s->mtu = 1 + ((s == &t->side[0] ? how->b : how->c) + 2) % 5;
 	init.modify_qp.attr.access = htole32((s->n->features & 1 << SKUA_F_ATOMIC ? RIGHTS : ALL_RIGHTS) &
 					     ~(how->n[1] >> 28) & ~(uint32_t)SKUA_ACCESS_LOCAL_WRITE);
@@ -200,6 +232,10 @@ static void connect_side(struct traffic *t, struct side *s, const struct side *p
 	rts.modify_qp.attr.retry_cnt = 7 - (how->n[1] >> 8) % 8;
 	rts.modify_qp.attr.rnr_retry = (how->n[1] >> 12) % 8;
 	rts.modify_qp.attr.timeout = 14 - (how->n[1] >> 16) % 15;
+	if (t->type == SKUA_QPT_UC) {
+		rtr.modify_qp.mask &= ~htole32(SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC | SKUA_QP_ATTR_MIN_RNR_TIMER);
+		rts.modify_qp.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_SQ_PSN);
+	}
 	must(t->w, s->n, init);
 	must(t->w, s->n, rtr);
 	must(t->w, s->n, rts);
@@ -208,8 +244,14 @@ static void connect_side(struct traffic *t, struct side *s, const struct side *p
 /* What the first step asks for. */
 static void traffic_create(struct traffic *t, const struct step *s)
 {
+	static const uint8_t types[8] = {
+		SKUA_QPT_RC, SKUA_QPT_ETH, SKUA_QPT_UC, SKUA_QPT_ETH, SKUA_QPT_UD, SKUA_QPT_UC,
+		SKUA_QPT_GSI, SKUA_QPT_UD,
+	};
+	uint8_t type = types[s->a >> 5];
+
 	*t = (struct traffic){
-		.type = s->a & 0x20 ? SKUA_QPT_ETH : SKUA_QPT_RC, .privileged = s->a & 0x28,
+		.type = type, .privileged = s->a & 8 || type == SKUA_QPT_ETH || type == SKUA_QPT_GSI,
 		.log_sq = 8 - s->n[0] % 9, .log_rq = 6 - (s->n[0] >> 4) % 7,
 		.log_cq = 8 - (s->n[0] >> 8) % 9, .extra = true,
 	};
@@ -243,6 +285,20 @@ static void ring_sq(struct side *s)
 	ring(s->n, SKUA_DB_SQ, s->qpn, s->sq_pi);
 }
 
+/* To the peer, to the group, or nowhere. */
+static struct skua_wqe_ud datagram_segment(const struct side *peer, const struct step *p)
+{
+	struct skua_wqe_ud ud = p->n[2] & 0x100 ? ud_to_group(group) : ud_to(peer->n);
+
+	if (!(p->n[2] & 0x100))
+		ud.dest_qpn = htole32(peer->qpn);
+	if (p->n[2] & 0x200)
+		ud.qkey = htole32(p->n[1]);
+	if (p->n[2] & 0x400)
+		((uint8_t *)&ud)[(p->n[2] >> 16 & 0xff) % sizeof(ud)] ^= p->n[2] >> 24;
+	return ud;
+}
+
 /*
  * @b: opcode; @c: flags; n[0]: SGEs, blocks too many, inline bytes, what is reserved; n[1] and
  * n[2]: remote address and key; bytes: SGEs or data.
@@ -272,6 +328,12 @@ static void post_wqe(struct traffic *t, const struct step *p)
 	else if (c.opcode >= SKUA_WQE_CMP_SWAP)
 		at_byte += sizeof(r);
 	memcpy(wqe + sizeof(c), &r, at_byte - sizeof(c));
+	if ((t->type == SKUA_QPT_UD || t->type == SKUA_QPT_GSI) && c.opcode != SKUA_WQE_NOP) {
+		struct skua_wqe_ud ud = datagram_segment(peer, p);
+
+		memcpy(wqe + sizeof(c), &ud, sizeof(ud));
+		at_byte = sizeof(c) + sizeof(ud);
+	}
 	if (c.flags & SKUA_WQE_INLINE) {
 		uint32_t len = p->n[0] >> 8 & 0x3ff;
 
