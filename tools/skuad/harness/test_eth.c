@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* ETH QPs: frames out and in, what becomes of bad ones, checksums, and spreading. */
+#include <unistd.h>
+
 #include "ctl/control.h"
 #include "harness/harness.h"
 
@@ -750,11 +752,61 @@ static void frames_between_engines(void **state)
 	assert_true(got >= 3000);
 }
 
+static pthread_barrier_t held;
+
+static void hold_engine(void *arg)
+{
+	(void)arg;
+	pthread_barrier_wait(&held);
+	pthread_barrier_wait(&held);
+}
+
+static void *hold(void *node)
+{
+	on_engine(node, hold_engine, NULL);
+	return NULL;
+}
+
+/* What waits for room on the wire when the QP goes to ERR is flushed, as all behind it. */
+static void to_err_while_the_wire_is_full(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	const unsigned int n = 100;
+	unsigned int done = 0, flushed = 0;
+	pthread_t thread;
+
+	eth_queues(w, a);
+	eth_queues(w, b);
+	make_frame(a, b->mac, a->mac, 100);
+	pthread_barrier_init(&held, NULL, 2);
+	assert_int_equal(pthread_create(&thread, NULL, hold, b), 0);
+	pthread_barrier_wait(&held);
+	for (unsigned int i = 0; i < n; i++)
+		send_frame(a, 100);
+	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+	done++;
+	usleep(10000);			/* until nobody takes any more */
+	must(w, a, state_cmd(a->qpn, SKUA_QPS_ERR));
+	for (; done < n; done++) {
+		struct skua_cqe *cqe = await_cqe(w, a);
+
+		if (flushed)
+			assert_int_equal(cqe->status, SKUA_CQE_WR_FLUSH_ERR);
+		flushed += cqe->status == SKUA_CQE_WR_FLUSH_ERR;
+	}
+	assert_true(flushed);
+	pthread_barrier_wait(&held);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&held);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STEPPED(frames_arrive_as_they_were_sent, "ETH-1 ETH-2 ETH-7 STA-1"),
 		THREADED(frames_between_engines, "ETH-7"),
+		THREADED(to_err_while_the_wire_is_full, "ORD-7"),
 		STEPPED(frames_of_pieces, "ETH-1"),
 		STEPPED(without_a_wire_frames_go_nowhere, "ETH-3 ETH-8 PRT-5"),
 		STEPPED(the_link_tells_of_its_changes, "PRT-5"),

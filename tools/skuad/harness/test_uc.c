@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* UC: messages that arrive, messages of which something is lost or wrong, and what is left of them. */
+#include "core/qp.h"
 #include "ctl/control.h"
 #include "harness/datagram.h"
 #include "link/impair.h"
@@ -458,6 +459,28 @@ static void communication_is_told_of(void **state)
 	expect_no_event(w, b);
 }
 
+/* In SQD the message under way is ended, the next does not begin. */
+static void drained(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	fill(a, 1 << 20, 6);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	engine_step(w->engines[0]);
+	assert_true(((struct skua_qp *)numtab_get(&a->dev->qps, a->qpn))->req.nxt_pkt > 0);
+	must(w, a, modify_cmd(a->qpn, SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_SQD_EVENT,
+			      (struct skua_qp_attr){ .state = SKUA_QPS_SQD }));
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	assert_memory_equal(at(b, b->buf), at(a, a->buf), 1 << 20);
+	expect_none(w, a);
+	expect_event(w, a, SKUA_EVENT_SQ_DRAINED, a->qpn);
+	must(w, a, state_cmd(a->qpn, SKUA_QPS_RTS));
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	assert_int_equal(STAT(w, b, rdma_rx_incomplete), 0);
+}
+
 /* On a bad wire: no message is told of that is not whole. */
 static void a_bad_wire(void **state)
 {
@@ -545,6 +568,7 @@ int main(void)
 		UC(forged_packets, "UC-5 ERR-3"),
 		UC(bad_receives, "UD-9 RQE-4"),
 		UC(communication_is_told_of, "ERR-7"),
+		UC(drained, "QPS-10 QPS-11"),
 		UC(a_bad_wire, "UC-2"),
 		ALONE(a_feature_that_was_not_accepted, "FEA-2"),
 		ALONE(senders_go_under_traffic, "MEM-12 UC-1"),

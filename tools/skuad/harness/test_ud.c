@@ -6,6 +6,8 @@
 #include "ctl/control.h"
 #include "harness/datagram.h"
 #include "link/impair.h"
+#include "roce/icrc.h"
+#include "roce/packet.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define HEADER		SKUA_UD_HEADER
@@ -451,6 +453,75 @@ static void what_is_dropped(void **state)
 	assert_int_equal(STAT(w, b, rdma_tx_packets), 0);
 }
 
+static uint64_t dropped(struct world *w, struct node *n)
+{
+	return STAT(w, n, rdma_rx_bad_packet) + STAT(w, n, rdma_rx_bad_icrc) +
+	       STAT(w, n, rdma_rx_bad_opcode) + STAT(w, n, rdma_rx_bad_pkey);
+}
+
+static void seal(uint8_t *packet, size_t len)
+{
+	uint32_t icrc = htole32(roce_icrc(packet + 14, len - 18));
+
+	memcpy(packet + len - 4, &icrc, 4);
+}
+
+/* As bytes from a wire: cut short, changed, of no known kind. */
+static void bad_packets(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct roce_path path = { .vlan = SKUA_VLAN_NONE, .hop_limit = 1, .sport = 0xc000 };
+	uint8_t good[ROCE_MAX_PACKET], bad[ROCE_MAX_PACKET], *bth = bad + 14 + 20 + 8;
+	struct seglist list = { 1, 61, { { at(b, b->buf + 65536), 61 } } }, frame = { .n = 1 };
+	struct train t = datagram(b);
+	uint64_t before;
+	size_t len;
+
+	memcpy(path.sgid, a->gid, 16);
+	memcpy(path.dgid, b->gid, 16);
+	memcpy(path.dmac, b->mac, 6);
+	t.path = &path;
+	t.payload = &list;
+	len = roce_packet_build(good, &t, 0);
+	post_recv(b, b->buf, 4096);
+#define BAD(counter, n, ...) do {				\
+	memcpy(bad, good, len);					\
+	__VA_ARGS__;						\
+	before = STAT(w, b, counter);				\
+	frame.bytes = (uint32_t)(n);				\
+	frame.seg[0] = (struct seg){ bad, frame.bytes };	\
+	skua_dev_rx_frame(b->dev, &frame);			\
+	assert_int_equal(STAT(w, b, counter), before + 1);	\
+	expect_none(w, b);					\
+} while (0)
+	for (size_t cut = 14 + 20 + 8; cut < len; cut++)
+		BAD(rdma_rx_bad_packet, cut);
+	BAD(rdma_rx_bad_icrc, len, bad[len - 1] ^= 1);
+	BAD(rdma_rx_bad_icrc, len, bth[12] ^= 0x40);		/* Q_Key */
+	BAD(rdma_rx_bad_icrc, len, bth[17] ^= 1);		/* source QP */
+	BAD(rdma_rx_bad_packet, len, bad[14 + 10] ^= 1);	/* checksum of the IPv4 header */
+	BAD(rdma_rx_bad_packet, len, bth[1] |= 2; seal(bad, len));	/* version */
+	BAD(rdma_rx_bad_pkey, len, bth[2] = 0; seal(bad, len));
+	BAD(rdma_rx_bad_opcode, len, bth[0] = 0x60; seal(bad, len));
+	BAD(rdma_rx_bad_opcode, len, bth[0] = 0x66; seal(bad, len));
+	BAD(rdma_rx_bad_opcode, len, bth[0] = 0x24; seal(bad, len));	/* UC */
+	BAD(rdma_rx_bad_qkey, len, bth[15] ^= 1; seal(bad, len));
+	BAD(rdma_rx_bad_qp, len, bth[7] ^= 1; seal(bad, len));
+	list.bytes = list.seg[0].len = 0;
+	len = roce_packet_build(good, &t, 0);
+	BAD(rdma_rx_bad_packet, len, bth[1] |= 0x10; seal(bad, len));	/* a pad of nothing */
+	BAD(rdma_rx_bad_packet, len, bth[0] = 0x65; seal(bad, len));	/* no immediate */
+#undef BAD
+	before = dropped(w, b);
+	memcpy(bad, good, len);
+	skua_dev_rx_frame(b->dev, &frame);
+	expect_datagram(w, b, HEADER);
+	assert_int_equal(dropped(w, b), before);
+	expect_no_event(w, b);
+	assert_int_equal(STAT(w, b, rdma_tx_packets), 0);
+}
+
 static void states_that_receive(void **state)
 {
 	static const uint8_t states[] = { SKUA_QPS_RTR, SKUA_QPS_RTS, SKUA_QPS_SQD };
@@ -746,6 +817,7 @@ int main(void)
 		UD(the_entry_of_the_gid, "UD-2 UD-8"),
 		UD(the_qkey, "UD-1 UD-6"),
 		UD(what_is_dropped, "UD-6 GSI-3"),
+		UD(bad_packets, "UD-6 ROC-5 ROC-16"),
 		UD(states_that_receive, "UD-6"),
 		UD(bad_receives, "UD-9 RQE-4"),
 		UD(shapes_of_wqes, "UD-1 WQE-3 RQE-2"),

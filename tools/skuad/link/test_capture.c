@@ -41,12 +41,13 @@ static const struct roce_path path6 = {
 static uint8_t message[SEG_MAX_BYTES];
 
 /* A message of @bytes, with all that any kind of it could want. */
-static void capture_message(struct capture *cap, enum train_op op, uint32_t bytes,
-			    const struct roce_path *path)
+static void capture_message(struct capture *cap, enum transport transport, enum train_op op,
+			    uint32_t bytes, const struct roce_path *path)
 {
 	struct seglist payload = { 1, bytes, { { message, bytes } } };
 	struct train t = {
-		.op = op, .first = true, .last = true, .ack_req = true, .syndrome = AETH_ACK,
+		.op = op, .transport = transport, .qkey = 0x11, .src_qpn = 0x654321,
+		.first = true, .last = true, .ack_req = true, .syndrome = AETH_ACK,
 		.dest_qpn = 0x123456, .psn = 0xfffffe, .pmtu = 1024,
 		.npkts = bytes ? (bytes + 1023) / 1024 : 1, .msn = 1, .imm = 0x42,
 		.swap_add = 5, .compare = 6,
@@ -72,9 +73,20 @@ static unsigned int capture_everything(struct capture *cap, const struct roce_pa
 	unsigned int packets = 1;
 
 	for (int op = 0; op < TRAIN_NUM_OPS; op++) {
-		capture_message(cap, op, has_payload(op) ? 7 : 0, path);
-		capture_message(cap, op, has_payload(op) ? 2051 : 0, path);
+		capture_message(cap, TRANSPORT_RC, op, has_payload(op) ? 7 : 0, path);
+		capture_message(cap, TRANSPORT_RC, op, has_payload(op) ? 2051 : 0, path);
 		packets += has_payload(op) ? 4 : 2;
+		if (op > TRAIN_WRITE_IMM || op == TRAIN_SEND_INV)
+			continue;
+		capture_message(cap, TRANSPORT_UC, op, 7, path);
+		capture_message(cap, TRANSPORT_UC, op, 2051, path);
+		packets += 4;
+		if (op > TRAIN_SEND_IMM)
+			continue;
+		/* An empty one is too short for tshark, which takes it for Ethernet over IB. */
+		capture_message(cap, TRANSPORT_UD, op, 7, path);
+		capture_message(cap, TRANSPORT_UD, op, 1023, path);
+		packets += 2;
 	}
 	capture_frame(cap, true, NOW, &frame);
 	return packets;
@@ -242,12 +254,12 @@ static void a_reader_that_is_gone_ends_the_capture(void **state)
 	(void)state;
 	assert_int_equal(pipe(pipefd), 0);
 	cap = capture_open(pipefd[1], "skua0");
-	capture_message(cap, TRAIN_SEND, 7, &path4);
+	capture_message(cap, TRANSPORT_RC, TRAIN_SEND, 7, &path4);
 	assert_false(ended(cap, 50));
 	close(pipefd[0]);
 	assert_true(ended(cap, 5000));		/* though nothing more was sent */
 	assert_int_equal(capture_error(cap), EPIPE);
-	capture_message(cap, TRAIN_SEND, 7, &path4);
+	capture_message(cap, TRANSPORT_RC, TRAIN_SEND, 7, &path4);
 	capture_close(cap, &written, &lost);
 }
 
@@ -262,7 +274,7 @@ static void a_reader_that_stands_still_costs_packets_only(void **state)
 	assert_int_equal(pipe(pipefd), 0);
 	cap = capture_open(pipefd[1], "skua0");
 	for (int i = 0; i < 1024; i++)
-		capture_message(cap, TRAIN_WRITE, SEG_MAX_BYTES, &path4);
+		capture_message(cap, TRANSPORT_RC, TRAIN_WRITE, SEG_MAX_BYTES, &path4);
 	assert_int_equal(capture_error(cap), 0);
 	capture_close(cap, &written, &lost);
 	assert_true(lost > 50 * 1024);
@@ -307,9 +319,9 @@ static void a_loss_stands_in_the_next_packet(void **state)
 	r = (struct reader){ pipefd[0], name };
 	pthread_create(&thread, NULL, late_reader, &r);
 	for (int i = 0; i < 256; i++)
-		capture_message(cap, TRAIN_WRITE, SEG_MAX_BYTES, &path4);
+		capture_message(cap, TRANSPORT_RC, TRAIN_WRITE, SEG_MAX_BYTES, &path4);
 	usleep(800000);		/* now there is room again */
-	capture_message(cap, TRAIN_ACK, 0, &path4);
+	capture_message(cap, TRANSPORT_RC, TRAIN_ACK, 0, &path4);
 	capture_close(cap, &written, &lost);
 	pthread_join(thread, NULL);
 	close(pipefd[0]);
@@ -340,7 +352,7 @@ static void a_full_disk_ends_the_capture_at_a_whole_block(void **state)
 	cap = capture_open(temp_file(name), "skua0");
 	setrlimit(RLIMIT_FSIZE, &limit);
 	for (int i = 0; i < 4; i++)
-		capture_message(cap, TRAIN_WRITE, SEG_MAX_BYTES, &path4);
+		capture_message(cap, TRANSPORT_RC, TRAIN_WRITE, SEG_MAX_BYTES, &path4);
 	assert_true(ended(cap, 5000));
 	setrlimit(RLIMIT_FSIZE, &old);
 	assert_int_equal(capture_error(cap), EFBIG);
@@ -356,7 +368,7 @@ static void a_full_disk_ends_the_capture_at_a_whole_block(void **state)
 static void *capture_a_lot(void *cap)
 {
 	for (int i = 0; i < 500; i++)
-		capture_message(cap, TRAIN_WRITE, 3000, &path4);
+		capture_message(cap, TRANSPORT_RC, TRAIN_WRITE, 3000, &path4);
 	return NULL;
 }
 
