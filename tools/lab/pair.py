@@ -160,7 +160,7 @@ def run_pair(options, left, right, seconds, artifacts=None):
     except LabError as error:
         outcome = run.LAB, 'lab', str(error)
     except KeyboardInterrupt:
-        outcome = 130, 'interrupted', 'by the keyboard'
+        outcome = 130, 'interrupted', 'by the keyboard or a signal'
     finally:
         for writer in writers:
             writer.close()

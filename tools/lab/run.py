@@ -92,7 +92,7 @@ def run(options, command, seconds, artifacts=None):
     try:
         status, cause, detail = _play(directory, options, command, seconds, result)
     except KeyboardInterrupt:
-        status, cause, detail = 130, 'interrupted', 'by the keyboard'
+        status, cause, detail = 130, 'interrupted', 'by the keyboard or a signal'
     return finish(directory, result, start, status, cause, detail)
 
 
