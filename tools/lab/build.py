@@ -19,8 +19,8 @@ def table():
 
 # What the names mean that a person would type.
 GROUPS = {'root': ['root'], 'images': ['root-image', 'kernel-'], 'kernels': ['kernel-'],
-          'modules': ['modules-'], 'provider': ['rdma-core', 'provider'], 'skuad': ['skuad'],
-          'linux': ['linux-']}
+          'modules': ['modules-'], 'skuad': ['skuad'], 'linux': ['linux-'],
+          **{'provider' + tail: ['rdma-core' + tail, 'provider' + tail] for tail in sources.TAIL.values()}}
 
 
 def build(names):
