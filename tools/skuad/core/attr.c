@@ -209,7 +209,7 @@ static void apply(struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mas
 	if (mask & SKUA_QP_ATTR_RQ_PSN)
 		qp->resp.epsn = le32toh(a->rq_psn);
 	if (mask & SKUA_QP_ATTR_SQ_PSN)
-		qp->req.psn = qp->req.una_psn = qp->req.sent_psn = le32toh(a->sq_psn);
+		roce_req_start(qp, le32toh(a->sq_psn));
 	if (mask & SKUA_QP_ATTR_MAX_RD_ATOMIC) {
 		to->max_rd_atomic = a->max_rd_atomic;
 		qp->max_rd = le16toh(a->max_rd_atomic);

@@ -16,6 +16,7 @@
 #include "core/pages.h"
 #include "core/timer.h"
 #include "link/port.h"
+#include "roce/repeat.h"
 #include "skua/cmd.h"
 #include "skua/cqe.h"
 #include "skua/doorbell.h"
@@ -157,6 +158,7 @@ struct inject {
 	uint32_t commands;		/* that will not be carried out */
 	bool gone;			/* as if pulled out */
 	uint8_t guise;			/* another device that it poses as: SKUA_FAULT_*, or 0 */
+	bool go_back_n;			/* as a NIC without selective repeat */
 	struct async_event stray[INJECT_STRAYS];
 };
 
@@ -195,6 +197,8 @@ struct skua_dev {
 	unsigned int gid_hint;		/* the entry that was asked for last */
 	struct mcast mcast;
 	struct link_port *port;
+	struct repeat_peer peers[REPEAT_PEERS];
+	uint64_t held_bytes;		/* of packets that came too early */
 
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
 	struct timer err_timer;		/* looks at QPs in ERR */

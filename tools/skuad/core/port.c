@@ -203,6 +203,7 @@ void port_reset(struct skua_dev *dev)
 	memset(dev->gids, 0, sizeof(dev->gids));
 	dev->gid_gen++;
 	memset(&dev->stats, 0, sizeof(dev->stats));
+	memset(dev->peers, 0, sizeof(dev->peers));
 	dev->port_flags = 0;
 	dev->mtu = 1500;
 	dev->rx_qpn = 0;
@@ -320,6 +321,36 @@ static void count_fault(struct skua_dev *dev, enum roce_fault fault)
 	}
 }
 
+/* A frame of selective repeat. */
+static void rx_repeat(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
+{
+	struct train t = { .op = TRAIN_ACK };
+	struct repeat_frame f;
+	struct skua_qp *qp;
+
+	if (!repeat_parse(&f, frame, len)) {
+		STAT_INC(dev, rdma_rx_bad_packet);
+		return;
+	}
+	if (f.type == REPEAT_HELLO) {
+		repeat_hello(dev, &f);
+		return;
+	}
+	t.dest_qpn = f.dest_qpn;
+	t.path = &f.path;
+	qp = qp_for(dev, &t);
+	if (qp)
+		roce_req_missing(qp, &f);
+}
+
+static bool is_our_mac(const struct skua_dev *dev, const uint8_t *mac)
+{
+	for (int i = 0; i < LIMIT_GID; i++)
+		if (dev->gids[i].set && !memcmp(dev->gids[i].mac, mac, 6))
+			return true;
+	return !memcmp(dev->mac, mac, 6);
+}
+
 bool port_rx_packet(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 {
 	struct mcast_group *group;
@@ -327,6 +358,11 @@ bool port_rx_packet(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 	enum roce_fault fault;
 	struct skua_qp *qp;
 
+	if (repeat_is_frame(frame, len) && takes_rdma(dev) && !dev->inject.go_back_n &&
+	    is_our_mac(dev, frame)) {
+		rx_repeat(dev, frame, len);
+		return true;
+	}
 	if (!takes_rdma(dev) || !roce_packet_open(&pkt, frame, len))
 		return false;
 	group = mcast_find(dev, &pkt.path);

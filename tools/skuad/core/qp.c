@@ -193,6 +193,7 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	pages_release(dev, &qp->sq);
 	pages_release(dev, &qp->rq);
 	dev->pages_used -= qp->shadow_size;
+	roce_req_reset(qp);
 	roce_resp_free(qp);
 	free(qp->shadow);
 	free(qp->wqes);

@@ -34,6 +34,7 @@ struct send_wqe {
 	const struct skua_wqe_ud *ud;	/* UD: in our copy */
 	uint32_t psn, npsn;		/* of its packets, once it has been started */
 	uint32_t read_off;		/* READ: bytes that have come */
+	bool parts;			/* READ: parts of it were asked for again */
 	const uint8_t *data;		/* inline data, or struct sge */
 	struct port_mark mark;		/* of its last train */
 };
@@ -52,7 +53,8 @@ struct roce_req {
 	uint32_t nxt_pkt;		/* packets of it that were sent */
 	uint32_t tail;			/* WQEs taken from the ring */
 	uint32_t psn;			/* of the next new packet */
-	uint32_t una_psn;		/* oldest not acknowledged */
+	uint32_t una_psn;		/* oldest not acknowledged, or READ without its responses */
+	uint32_t acked_psn;		/* oldest not acknowledged */
 	uint32_t sent_psn;		/* behind the last packet that was ever sent */
 	uint32_t reads;			/* READs and atomics under way */
 	uint8_t retries, rnr_retries;	/* so far, without progress */
@@ -62,6 +64,22 @@ struct roce_req {
 	bool flushing;			/* that one has completed: all behind it are flushed */
 	uint64_t rnr_until;
 	uint64_t ack_deadline;		/* TIMER_NEVER: nothing is waited for */
+
+	/* roce/recover.c: sending again before the ACK timeout, and only what is missing. */
+	uint64_t early_deadline;	/* TIMER_NEVER: not before the ACK timeout */
+	uint8_t early;			/* times it passed, without progress */
+	bool timing;			/* a round trip is measured: */
+	uint32_t timed_psn;		/* over when this is acknowledged */
+	uint64_t timed_at;
+	uint64_t srtt, rttvar;		/* ns; srtt 0: none was measured */
+	bool lossy;			/* packets were lost lately: until una_psn is there */
+	uint32_t lossy_until;
+	uint32_t window;		/* packets that may be on their way meanwhile */
+	bool probe;			/* the last packet goes again, to be told what is missing */
+	struct repairs *repairs;	/* NULL: the peer never told what is missing */
+	struct reorder *early_resp;	/* responses that came too early */
+	uint32_t resp_asked, resp_seen;	/* asked for again up to here; from behind it something came */
+	uint32_t resp_asks;		/* requests for them that are under way */
 };
 
 /* A READ or an atomic that is to be answered. */
@@ -114,6 +132,9 @@ struct roce_resp {
 	bool have_recv;
 	struct recv_wqe recv;		/* of the SEND under way */
 	bool nak_sent;			/* silence until epsn comes */
+	struct reorder *early;		/* requests that came before epsn */
+	bool missing_due;		/* the peer is to be told what is missing */
+	uint8_t untold;			/* early packets since it was told */
 	bool ack_due;
 	uint8_t syndrome;		/* of what is due */
 	uint32_t ack_psn;
@@ -241,11 +262,13 @@ enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
 
 /* roce/req.c */
 void roce_req_reset(struct skua_qp *qp);
+void roce_req_start(struct skua_qp *qp, uint32_t psn);
 bool roce_req_run(struct skua_qp *qp, int32_t *budget);
 bool roce_req_pending(const struct skua_qp *qp);	/* would do something if run again */
 void roce_req_flush(struct skua_qp *qp);		/* the window, in ERR */
 void roce_req_rx(struct skua_qp *qp, const struct train *t);
 void roce_drained(struct skua_qp *qp);			/* SQD: all that was begun is complete */
+void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f);
 void roce_timer(struct timer *timer);
 
 /* roce/resp.c */

@@ -3,6 +3,7 @@
  * Every row of the manual's tables of errors: what the requester's WQE and the responder's receive
  * complete with, the NAK between them, the asynchronous event, and the states of the QPs afterwards.
  */
+#include "core/device.h"
 #include "harness/harness.h"
 
 #define NO_CQE		0xff
@@ -949,6 +950,7 @@ static void one_nak_for_a_gap(void **state)
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 
+	b->dev->inject.go_back_n = true;
 	for (uint32_t i = 1; i < 5; i++)
 		arrive(w, b, a, with_payload(train_from(b, TRAIN_WRITE, FIRST_PSN + i), 8, true, true));
 	assert_int_equal(STAT(w, b, seq_nak_sent), 1);
@@ -1054,6 +1056,7 @@ static void communication_is_established(void **state)
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 
+	b->dev->inject.go_back_n = true;
 	to_rtr(w, b, a);
 	arrive(w, b, a, answer(b, FIRST_PSN, AETH_ACK));	/* not a request */
 	arrive(w, b, a, with_payload(train_from(b, TRAIN_WRITE, FIRST_PSN + 1), 8, true, true));

@@ -30,6 +30,7 @@
 #include "roce/packet.h"
 
 #define RING_SIZE	64
+#define SHORT_FRAME	160		/* bytes: control of one protocol or another */
 #define UPLINK_NUMBER	0xffff		/* in the table of addresses */
 #define NS_PER_S	1000000000u
 
@@ -572,7 +573,8 @@ enum port_result port_send_frame(struct link_port *port, const struct seglist *f
 	learn(port, (const uint8_t *)frame->seg[0].p + 6);
 	if (!port->impaired[IMPAIR_OUT])
 		return send_frame(port, frame, false);
-	if (impair_busy(port->impair))
+	/* A line that is busy has no end of those who wait for it: short frames are not kept out. */
+	if (frame->bytes > SHORT_FRAME && impair_busy(port->impair))
 		return PORT_BUSY;
 	impair_frame(port->impair, IMPAIR_OUT, false, frame->seg[0].p, frame->bytes);
 	return PORT_SENT;

@@ -6,18 +6,20 @@
  * sent at nxt, and completed at una, strictly in order. PSNs are given out when a message is
  * begun, and are kept when it is sent again: after a NAK, an RNR wait or a timeout, nxt goes
  * back to una and everything from the oldest unacknowledged packet on is sent again
- * (go-back-N). READs count as acknowledged as far as their responses have come, atomics when
+ * (go-back-N); what may be done sooner or with less is recover.c's. READs count as acknowledged as far as their responses have come, atomics when
  * theirs has.
  *
  * A WQE that is wrong is held until all before it have completed; then it completes with its
  * error, and the QP goes to ERR, where the rest is flushed.
  */
+#include <stdlib.h>
+
 #include "core/copy.h"
-#include "core/qp.h"
+#include "roce/req.h"
 
 #define MESSAGE_COST	256		/* of a turn, at least */
 #define ACK_EVERY	(1u << 20)	/* ask for an ACK in the middle of long messages, bytes */
-#define PSN_WINDOW	(1 << 22)	/* packets ahead of the oldest not acknowledged */
+#define LOSSY_BYTES	4096		/* the same, and of a train, when packets were lost lately */
 
 /* RNR timer codes in units of 10 us (IBTA table of RNR NAK timers). */
 static const uint32_t rnr_10us[32] = {
@@ -38,7 +40,19 @@ static const enum train_op train_ops[] = {
 
 void roce_req_reset(struct skua_qp *qp)
 {
-	qp->req = (struct roce_req){ .ack_deadline = TIMER_NEVER };
+	recover_reset(qp);
+	qp->req = (struct roce_req){
+		.ack_deadline = TIMER_NEVER, .early_deadline = TIMER_NEVER,
+	};
+}
+
+/* To RTS. */
+void roce_req_start(struct skua_qp *qp, uint32_t psn)
+{
+	struct roce_req *req = &qp->req;
+
+	req->psn = req->una_psn = req->acked_psn = req->sent_psn = psn;
+	req->resp_asked = req->resp_seen = psn;
 }
 
 static void set_timer(struct skua_qp *qp, uint64_t deadline)
@@ -48,10 +62,14 @@ static void set_timer(struct skua_qp *qp, uint64_t deadline)
 		timer_set(&qp->dev->engine->timers, &qp->timer, deadline);
 }
 
-/* Is there a packet that was sent, and not acknowledged? */
-static bool waiting(const struct roce_req *req)
+bool req_waiting(const struct roce_req *req)
 {
 	return req->una_psn != req->sent_psn;
+}
+
+static uint64_t next_deadline(const struct roce_req *req)
+{
+	return req->early_deadline < req->ack_deadline ? req->early_deadline : req->ack_deadline;
 }
 
 /* Something is waited for, from now on. */
@@ -60,26 +78,27 @@ static void start_ack_timer(struct skua_qp *qp)
 	struct roce_req *req = &qp->req;
 
 	req->ack_deadline = TIMER_NEVER;
-	if (!qp->attr.timeout || !waiting(req))
+	req->early_deadline = TIMER_NEVER;
+	if (!qp->attr.timeout || !req_waiting(req))
 		return;
 	req->ack_deadline = engine_now(qp->dev->engine) + (4096ull << qp->attr.timeout);
-	set_timer(qp, req->ack_deadline);
+	recover_start_timer(qp);
+	set_timer(qp, next_deadline(req));
 }
 
-static bool is_atomic(const struct send_wqe *wqe)
+bool req_is_atomic(const struct send_wqe *wqe)
 {
 	return wqe->opcode == SKUA_WQE_CMP_SWAP || wqe->opcode == SKUA_WQE_FETCH_ADD;
 }
 
-/* Is it done only when the peer's data have come? */
-static bool has_response(const struct send_wqe *wqe)
+bool req_has_response(const struct send_wqe *wqe)
 {
-	return wqe->opcode == SKUA_WQE_READ || is_atomic(wqe);
+	return wqe->opcode == SKUA_WQE_READ || req_is_atomic(wqe);
 }
 
 static bool acked(const struct roce_req *req, const struct send_wqe *wqe)
 {
-	if (!wqe->npsn || has_response(wqe))
+	if (!wqe->npsn || req_has_response(wqe))
 		return wqe->done;
 	return psn_diff(req->una_psn, psn_add(wqe->psn, wqe->npsn)) >= 0;
 }
@@ -115,7 +134,7 @@ static void succeed(struct skua_qp *qp, const struct send_wqe *wqe)
 {
 	if (wqe->opcode == SKUA_WQE_READ)
 		STAT_INC(qp->dev, rdma_tx_read);
-	else if (is_atomic(wqe))
+	else if (req_is_atomic(wqe))
 		STAT_INC(qp->dev, rdma_tx_atomic);
 	else if (wqe->npsn && train_ops[wqe->opcode] <= TRAIN_SEND_INV)
 		STAT_INC(qp->dev, rdma_tx_send);
@@ -143,8 +162,7 @@ static void complete_acked(struct skua_qp *qp)
 	}
 }
 
-/* Send again from the oldest packet that was not acknowledged. */
-static void rewind_to_una(struct skua_qp *qp)
+void req_rewind(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
 	const struct send_wqe *wqe;
@@ -152,8 +170,9 @@ static void rewind_to_una(struct skua_qp *qp)
 	req->nxt = oldest_unacked(qp);
 	req->nxt_pkt = 0;
 	req->reads = 0;
+	recover_rewound(qp);
 	wqe = sq_wqe(qp, req->nxt);
-	if (req->nxt != req->tail && wqe->npsn && !has_response(wqe))
+	if (req->nxt != req->tail && wqe->npsn && !req_has_response(wqe))
 		req->nxt_pkt = (uint32_t)psn_diff(req->una_psn, wqe->psn);
 	qp_activate(qp);
 }
@@ -168,7 +187,15 @@ static void retry(struct skua_qp *qp, uint8_t vendor_err)
 		return;
 	}
 	req->retries++;
-	rewind_to_una(qp);
+	recover_lost(qp);
+}
+
+uint32_t req_next_psn(const struct skua_qp *qp)
+{
+	const struct roce_req *req = &qp->req;
+	const struct send_wqe *wqe = sq_wqe(qp, req->nxt);
+
+	return req->nxt != req->tail && wqe->npsn ? psn_add(wqe->psn, req->nxt_pkt) : req->psn;
 }
 
 void roce_timer(struct timer *timer)
@@ -189,11 +216,13 @@ void roce_timer(struct timer *timer)
 	if (req->ack_deadline == TIMER_NEVER)
 		return;
 	if (now < req->ack_deadline) {
-		set_timer(qp, req->ack_deadline);
+		if (now >= req->early_deadline)
+			recover_timer(qp);
+		set_timer(qp, next_deadline(req));
 		return;
 	}
 	req->ack_deadline = TIMER_NEVER;
-	if (!waiting(req))
+	if (!req_waiting(req))
 		return;
 	STAT_INC(qp->dev, ack_timeouts);
 	retry(qp, SKUA_VENDOR_ERR_TIMEOUT);
@@ -267,6 +296,7 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t, 
 		wqe->mark = mark;
 	if (again > 0)
 		STAT_ADD(qp->dev, retransmits, t->npkts < (uint32_t)again ? t->npkts : (uint32_t)again);
+	recover_sent(qp, t, again > 0);
 	if ((int32_t)npsn > again)
 		req->sent_psn = psn_add(t->psn, npsn);
 	return true;
@@ -280,7 +310,7 @@ static bool check_response(struct skua_qp *qp, struct send_wqe *wqe)
 
 	dst->n = 0;
 	dst->bytes = 0;
-	if (!err && is_atomic(wqe))
+	if (!err && req_is_atomic(wqe))
 		err = sq_payload(qp, wqe, 0, 8, SKUA_ACCESS_LOCAL_WRITE, dst);
 	if (err) {
 		wqe->status = SKUA_CQE_LOC_PROT_ERR;
@@ -289,15 +319,29 @@ static bool check_response(struct skua_qp *qp, struct send_wqe *wqe)
 	return !err;
 }
 
-/* The request of a READ, of what is left of it, or of an atomic. */
+bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t n)
+{
+	uint32_t off = pkt * qp->pmtu;
+	struct train t = {
+		.op = train_ops[wqe->opcode], .first = true, .last = true, .ack_req = true,
+		.npkts = 1, .rkey = wqe->rkey, .raddr = wqe->raddr + off,
+		.psn = psn_add(wqe->psn, pkt),
+	};
+
+	if (req_is_atomic(wqe)) {
+		t.swap_add = wqe->swap_add;
+		t.compare = wqe->compare;
+	} else {
+		t.msg_len = pkt + n < wqe->npsn ? n * qp->pmtu : wqe->length - off;
+	}
+	return transmit(qp, wqe, &t, n);
+}
+
+/* A READ, what is left of it, or an atomic. */
 static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 {
 	struct roce_req *req = &qp->req;
 	uint32_t pkts = wqe->read_off / qp->pmtu;
-	struct train t = {
-		.op = train_ops[wqe->opcode], .first = true, .last = true, .ack_req = true,
-		.npkts = 1, .rkey = wqe->rkey, .raddr = wqe->raddr + wqe->read_off,
-	};
 
 	if (wqe->done) {
 		next_wqe(req);
@@ -312,46 +356,31 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 		return false;
 	if (!check_response(qp, wqe))
 		return true;
-	if (is_atomic(wqe)) {
-		t.swap_add = wqe->swap_add;
-		t.compare = wqe->compare;
-	} else {
-		t.msg_len = wqe->length - wqe->read_off;
-	}
 	assign_psn(qp, wqe);
-	t.psn = psn_add(wqe->psn, pkts);
 	/* One that is longer than the window goes alone. */
-	if (t.psn != req->una_psn &&
+	if (psn_add(wqe->psn, pkts) != req->una_psn &&
 	    psn_add(wqe->psn, wqe->npsn - req->una_psn) > PSN_WINDOW)
 		return false;
-	if (!transmit(qp, wqe, &t, wqe->npsn - pkts))
+	if (!req_send_request(qp, wqe, pkts, wqe->npsn - pkts))
 		return false;
 	req->reads++;
 	next_wqe(req);
 	return true;
 }
 
-/* One train of a SEND or WRITE. */
-static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
+bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t n,
+		      bool ack_req)
 {
-	struct roce_req *req = &qp->req;
 	struct seglist *src = &qp->dev->engine->src;
-	uint32_t max = SEG_MAX_BYTES / qp->pmtu, offset, len, n;
+	uint32_t offset = pkt * qp->pmtu, len = wqe->length - offset;
 	struct train t = {
 		.op = train_ops[wqe->opcode], .imm = wqe->imm, .rkey = wqe->rkey,
-		.raddr = wqe->raddr, .msg_len = wqe->length,
+		.raddr = wqe->raddr, .msg_len = wqe->length, .npkts = n,
+		.psn = psn_add(wqe->psn, pkt), .first = pkt == 0, .last = pkt + n == wqe->npsn,
+		.solicited = wqe->flags & SKUA_WQE_SOLICITED, .payload = src,
 	};
 	int err;
 
-	assign_psn(qp, wqe);
-	n = wqe->npsn - req->nxt_pkt;
-	if (n > max)
-		n = max;
-	t.psn = psn_add(wqe->psn, req->nxt_pkt);
-	if (psn_diff(psn_add(t.psn, n), req->una_psn) > PSN_WINDOW)
-		return false;
-	offset = req->nxt_pkt * qp->pmtu;
-	len = wqe->length - offset;
 	if (len > n * qp->pmtu)
 		len = n * qp->pmtu;
 	src->n = 0;
@@ -362,17 +391,33 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 		wqe->vendor_err = (uint8_t)err;
 		return true;
 	}
-	t.npkts = n;
-	t.first = req->nxt_pkt == 0;
-	t.last = req->nxt_pkt + n == wqe->npsn;
-	t.ack_req = t.last || offset / ACK_EVERY != (offset + len) / ACK_EVERY;
-	t.solicited = wqe->flags & SKUA_WQE_SOLICITED;
-	t.payload = src;
-	if (!transmit(qp, wqe, &t, n))
+	t.ack_req = t.last || ack_req;
+	return transmit(qp, wqe, &t, n);
+}
+
+/* One train of a SEND or WRITE. */
+static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
+{
+	struct roce_req *req = &qp->req;
+	uint32_t window = req->lossy ? req->window : PSN_WINDOW;
+	uint32_t every = req->lossy ? LOSSY_BYTES : ACK_EVERY;
+	uint32_t max = (req->lossy ? LOSSY_BYTES : SEG_MAX_BYTES) / qp->pmtu;
+	uint32_t offset = req->nxt_pkt * qp->pmtu, len, n;
+
+	assign_psn(qp, wqe);
+	n = wqe->npsn - req->nxt_pkt;
+	if (n > max)
+		n = max;
+	if (psn_add(wqe->psn, req->nxt_pkt + n - req->una_psn) > window)
 		return false;
-	*budget -= (int32_t)len;
+	len = n * qp->pmtu;
+	if (!req_send_packets(qp, wqe, req->nxt_pkt, n, offset / every != (offset + len) / every))
+		return false;
+	if (wqe->status)
+		return true;
+	*budget -= (int32_t)(len < wqe->length - offset ? len : wqe->length - offset);
 	req->nxt_pkt += n;
-	if (t.last)
+	if (req->nxt_pkt == wqe->npsn)
 		next_wqe(req);
 	return true;
 }
@@ -393,7 +438,7 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	*budget -= MESSAGE_COST;
 	if (wqe->opcode == SKUA_WQE_NOP || wqe->opcode == SKUA_WQE_LOCAL_INV)
 		return run_local(qp, wqe);
-	if (has_response(wqe))
+	if (req_has_response(wqe))
 		return send_request(qp, wqe);
 	return send_payload(qp, wqe, budget);
 }
@@ -428,6 +473,8 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 			return false;
 		req->rnr_wait = false;
 	}
+	if (!recover_run(qp, budget))
+		return false;
 	while (*budget > 0 && next_ready(qp)) {
 		if (!send_step(qp, sq_wqe(qp, req->nxt), budget))
 			break;
@@ -469,13 +516,12 @@ void roce_req_flush(struct skua_qp *qp)
 	req->busy = false;
 }
 
-/* The oldest READ or atomic without all of its responses, of those before @end. */
-static struct send_wqe *oldest_read(const struct skua_qp *qp, uint32_t end)
+struct send_wqe *req_oldest_read(const struct skua_qp *qp)
 {
-	for (uint32_t i = qp->req.una; i != end; i++) {
+	for (uint32_t i = qp->req.una; i != qp->req.tail; i++) {
 		struct send_wqe *wqe = sq_wqe(qp, i);
 
-		if (has_response(wqe) && !wqe->done)
+		if (wqe->npsn && req_has_response(wqe) && !wqe->done)
 			return wqe;
 	}
 	return NULL;
@@ -492,7 +538,7 @@ static void skip_acked(struct skua_qp *qp)
 		next_wqe(req);
 		wqe = sq_wqe(qp, req->nxt);
 	}
-	if (req->nxt == req->tail || !wqe->npsn || has_response(wqe))
+	if (req->nxt == req->tail || !wqe->npsn || req_has_response(wqe))
 		return;
 	pkts = psn_diff(req->una_psn, wqe->psn);
 	if (pkts > (int32_t)req->nxt_pkt)
@@ -506,16 +552,20 @@ static void skip_acked(struct skua_qp *qp)
 static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &qp->req;
-	const struct send_wqe *read = oldest_read(qp, req->tail);
+	const struct send_wqe *read = req_oldest_read(qp);
 	uint32_t limit;
 
-	if (read && read->npsn) {
+	if (psn_diff(psn, req->acked_psn) > 0)
+		req->acked_psn = psn;
+	psn = req->acked_psn;
+	if (read) {
 		limit = psn_add(read->psn, read->read_off / qp->pmtu);
 		if (psn_diff(psn, limit) > 0)
 			psn = limit;
 	}
 	if (psn_diff(psn, req->una_psn) <= 0)
 		return;
+	recover_progress(qp, psn);
 	req->una_psn = psn;
 	req->retries = 0;
 	req->rnr_retries = 0;
@@ -536,7 +586,7 @@ static void rnr_nak(struct skua_qp *qp, uint8_t code)
 	}
 	if (qp->attr.rnr_retry != 7)
 		req->rnr_retries++;
-	rewind_to_una(qp);
+	req_rewind(qp);
 	if (sq_wqe(qp, req->nxt)->status)
 		return;		/* it ends by a fault of its own, and waits for nobody */
 	req->rnr_wait = true;
@@ -554,10 +604,14 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 		return;
 	if (AETH_TYPE(t->syndrome) == 0) {
 		ack_up_to(qp, psn_add(t->psn, 1));
+		if (psn_diff(req->una_psn, t->psn) <= 0)
+			recover_responses(qp, t->psn, NULL);
 		return;
 	}
 	ack_up_to(qp, t->psn);
-	if (!waiting(req) || req->una_psn != t->psn)
+	if (psn_diff(req->una_psn, t->psn) < 0)
+		recover_responses(qp, t->psn, NULL);
+	if (!req_waiting(req) || req->una_psn != t->psn)
 		return;
 	if (AETH_TYPE(t->syndrome) == AETH_RNR) {
 		rnr_nak(qp, t->syndrome & 31);
@@ -584,25 +638,43 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 	fail(qp, status, SKUA_VENDOR_ERR_PEER_NAK);
 }
 
+/* All of it has come, perhaps just when it was about to be sent again. */
+static void response_done(struct skua_qp *qp, struct send_wqe *wqe)
+{
+	wqe->done = true;
+	if (psn_diff(req_next_psn(qp), wqe->psn) > 0)
+		qp->req.reads--;
+}
+
+/* @wqe is the oldest that has one to come. What comes after the next says that this was lost. */
+static bool is_next_response(struct skua_qp *qp, const struct send_wqe *wqe, const struct train *t)
+{
+	uint32_t next = wqe ? psn_add(wqe->psn, wqe->read_off / qp->pmtu) : t->psn;
+
+	if (psn_diff(t->psn, next) > 0 && psn_diff(t->psn, qp->req.sent_psn) < 0)
+		recover_responses(qp, t->psn, t);
+	return wqe && t->psn == next;
+}
+
 static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_req *req = &qp->req;
-	struct send_wqe *wqe = oldest_read(qp, req->nxt);
+	struct send_wqe *wqe = req_oldest_read(qp);
 	struct seglist *dst = &qp->dev->engine->dst;
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
+	bool end;
 	int err;
 
-	if (!wqe || t->psn != psn_add(wqe->psn, wqe->read_off / qp->pmtu))
+	if (!is_next_response(qp, wqe, t))
 		return;
 	ack_up_to(qp, wqe->psn);
 	/*
 	 * A peer that cuts them otherwise, or has no end where the bytes end, would give them
 	 * other PSNs than we have set aside.
 	 */
+	end = wqe->read_off + bytes == wqe->length;
 	if (wqe->opcode != SKUA_WQE_READ || t->npkts != packets_of(qp, bytes) ||
-	    bytes > wqe->length - wqe->read_off ||
-	    t->last != (wqe->read_off + bytes == wqe->length) ||
-	    (!t->last && bytes != t->npkts * qp->pmtu)) {
+	    bytes > wqe->length - wqe->read_off || (end ? !t->last : t->last && !wqe->parts) ||
+	    (!end && bytes != t->npkts * qp->pmtu)) {
 		fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 		return;
 	}
@@ -616,25 +688,22 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 	if (bytes)
 		copy_segs(dst, t->payload);
 	wqe->read_off += bytes;
-	if (t->last) {
-		wqe->done = true;
-		req->reads--;
-	}
+	if (end)
+		response_done(qp, wqe);
 	ack_up_to(qp, psn_add(t->psn, t->npkts));
 }
 
 static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_req *req = &qp->req;
-	struct send_wqe *wqe = oldest_read(qp, req->nxt);
+	struct send_wqe *wqe = req_oldest_read(qp);
 	struct seglist *dst = &qp->dev->engine->dst, *src = &qp->dev->engine->src;
 	uint64_t value = htole64(t->swap_add);
 	int err;
 
-	if (!wqe || t->psn != wqe->psn)
+	if (!is_next_response(qp, wqe, t))
 		return;
 	ack_up_to(qp, wqe->psn);
-	if (!is_atomic(wqe)) {
+	if (!req_is_atomic(wqe)) {
 		fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 		return;
 	}
@@ -649,12 +718,11 @@ static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
 	src->bytes = sizeof(value);
 	src->seg[0] = (struct seg){ (uint8_t *)&value, sizeof(value) };
 	copy_segs(dst, src);
-	wqe->done = true;
-	req->reads--;
+	response_done(qp, wqe);
 	ack_up_to(qp, psn_add(t->psn, 1));
 }
 
-void roce_req_rx(struct skua_qp *qp, const struct train *t)
+static void rx(struct skua_qp *qp, const struct train *t)
 {
 	if (t->op == TRAIN_ACK)
 		rx_ack(qp, t);
@@ -662,5 +730,35 @@ void roce_req_rx(struct skua_qp *qp, const struct train *t)
 		rx_atomic_resp(qp, t);
 	else
 		rx_read_resp(qp, t);
+}
+
+/* The next response, if it came before its time. */
+static struct train *take_held(struct skua_qp *qp)
+{
+	const struct send_wqe *wqe = qp_can_send(qp) ? req_oldest_read(qp) : NULL;
+
+	return wqe ? reorder_take(qp->dev, qp->req.early_resp,
+				  psn_add(wqe->psn, wqe->read_off / qp->pmtu)) : NULL;
+}
+
+static void rx_held(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+	struct train *held;
+
+	while ((held = take_held(qp))) {
+		rx(qp, held);
+		free(held);
+	}
+	if (!reorder_empty(req->early_resp) &&
+	    psn_diff(req->una_psn, reorder_end(req->early_resp)) >= 0)
+		reorder_drop(qp->dev, req->early_resp);	/* it came in a train besides */
+}
+
+void roce_req_rx(struct skua_qp *qp, const struct train *t)
+{
+	rx(qp, t);
+	if (!reorder_empty(qp->req.early_resp))
+		rx_held(qp);
 	qp_activate(qp);
 }

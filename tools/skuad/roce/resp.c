@@ -5,7 +5,8 @@
  * Theory of operation. Trains are taken in the order of their PSNs: what comes too early is
  * answered with one NAK and dropped until the gap is filled; what comes again is acknowledged
  * again, READs are carried out again, atomics are answered with what they fetched the first
- * time. What is owed to the peer is noted, and sent when the
+ * time. From a peer that offers selective repeat, what comes too early is held instead, and the
+ * peer told what is missing. What is owed to the peer is noted, and sent when the
  * QP has its turn: responses of READs and atomics first, in order, then one ACK or NAK for all that came.
  * So many messages of one turn of the peer are answered by one ACK.
  *
@@ -15,6 +16,8 @@
 
 #include "core/copy.h"
 #include "core/qp.h"
+
+#define TELL_EVERY	8	/* early packets between two frames that tell of the same gaps */
 
 int roce_resp_start(struct skua_qp *qp)
 {
@@ -33,6 +36,7 @@ void roce_resp_free(struct skua_qp *qp)
 
 	free(qp->resp.reads);
 	free(qp->resp.served);
+	reorder_free(qp->dev, &qp->resp.early);
 	while ((held = STAILQ_FIRST(&qp->resp.held))) {
 		STAILQ_REMOVE_HEAD(&qp->resp.held, entry);
 		free(held);
@@ -356,18 +360,19 @@ static uint32_t read_packets(const struct skua_qp *qp, uint32_t len)
 	return len ? (len - 1) / qp->pmtu + 1 : 1;
 }
 
-static struct read_job *add_job(struct skua_qp *qp, const struct train *t)
+static struct read_job *job_at(const struct roce_resp *resp, uint32_t i)
 {
-	struct roce_resp *resp = &qp->resp;
-	struct read_job *job = &resp->reads[resp->reads_head++ % READ_JOBS];
+	return &resp->reads[i % READ_JOBS];
+}
 
+static void fill_job(struct skua_qp *qp, struct read_job *job, const struct train *t)
+{
 	*job = (struct read_job){
 		.psn = t->psn, .npkts = read_packets(qp, t->msg_len), .rkey = t->rkey,
-		.raddr = t->raddr, .length = t->msg_len, .msn = resp->msn, .op = t->op,
+		.raddr = t->raddr, .length = t->msg_len, .msn = qp->resp.msn, .op = t->op,
 		.swap_add = t->swap_add, .compare = t->compare,
 	};
 	qp_activate(qp);
-	return job;
 }
 
 /* A new READ or atomic is accepted, and remembered. */
@@ -378,7 +383,8 @@ static void queue_read(struct skua_qp *qp, const struct train *t)
 
 	resp->msn = psn_add(resp->msn, 1);
 	resp->nak_sent = false;
-	job = add_job(qp, t);
+	job = job_at(resp, resp->reads_head++);
+	fill_job(qp, job, t);
 	job->served = resp->nserved++;
 	resp->reads_new++;
 	resp->epsn = psn_add(resp->epsn, job->npkts);
@@ -388,16 +394,26 @@ static void queue_read(struct skua_qp *qp, const struct train *t)
 	};
 }
 
-/* One that came again. There may be as many of them as of new ones; more are asked for again. */
+/*
+ * One that came again: before all new ones, which have no use for the peer without it. There may be as
+ * many of them as of new ones; more are asked for again.
+ */
 static void queue_again(struct skua_qp *qp, const struct train *t, uint64_t value)
 {
 	struct roce_resp *resp = &qp->resp;
 	struct read_job *job;
+	uint32_t at;
 
 	if (resp->reads_again >= qp->max_dest_rd)
 		return;
 	resp->reads_again++;
-	job = add_job(qp, t);
+	for (at = --resp->reads_tail; at + 1 != resp->reads_head; at++) {
+		if (!job_at(resp, at + 1)->duplicate)
+			break;
+		*job_at(resp, at) = *job_at(resp, at + 1);
+	}
+	job = job_at(resp, at);
+	fill_job(qp, job, t);
 	job->duplicate = true;
 	job->done = true;
 	job->swap_add = value;
@@ -500,15 +516,50 @@ static void replay_atomic(struct skua_qp *qp, const struct train *t)
 		queue_again(qp, t, s->value);
 }
 
+/* The READ with this PSN, if it has responses still to be sent for the first time. */
+static struct read_job *job_of(const struct roce_resp *resp, uint32_t psn)
+{
+	for (uint32_t i = resp->reads_tail; i != resp->reads_head; i++) {
+		struct read_job *job = job_at(resp, i);
+
+		if (!job->duplicate && psn_add(psn, -job->psn) < job->npkts)
+			return job;
+	}
+	return NULL;
+}
+
+/*
+ * @t asks for responses of @job again. If some of them come yet, none may be sent besides: with
+ * those the peer would think that the READ is over, and send more new ones than there is room for.
+ */
+static void restart(struct skua_qp *qp, struct read_job *job, const struct train *t)
+{
+	uint32_t sent = psn_add(job->psn, job->sent), served = job->served;
+	uint32_t end = psn_add(t->psn, read_packets(qp, t->msg_len));
+
+	if (psn_diff(end, sent) <= 0) {
+		queue_again(qp, t, 0);
+	} else if (psn_diff(t->psn, sent) < 0 && end == psn_add(job->psn, job->npkts)) {
+		fill_job(qp, job, t);
+		job->served = served;
+	}
+}
+
 /* A READ that came again is carried out again, if it asks for what it may still have. */
 static void replay_read(struct skua_qp *qp, const struct train *t)
 {
 	const struct served *s = find_served(qp, t);
+	struct read_job *job;
 
-	if (s && read_packets(qp, t->msg_len) <= s->npkts - psn_add(t->psn, -s->psn) &&
-	    t->raddr >= s->raddr && t->raddr - s->raddr <= s->length &&
-	    t->msg_len <= s->length - (t->raddr - s->raddr) &&
-	    !check_read(qp, t->rkey, t->raddr, t->msg_len))
+	if (!s || read_packets(qp, t->msg_len) > s->npkts - psn_add(t->psn, -s->psn) ||
+	    t->raddr < s->raddr || t->raddr - s->raddr > s->length ||
+	    t->msg_len > s->length - (t->raddr - s->raddr) ||
+	    check_read(qp, t->rkey, t->raddr, t->msg_len))
+		return;
+	job = job_of(&qp->resp, t->psn);
+	if (job)
+		restart(qp, job, t);
+	else
 		queue_again(qp, t, 0);
 }
 
@@ -588,19 +639,73 @@ void roce_established(struct skua_qp *qp)
 	async_event(qp->dev, &qp->established_event, SKUA_EVENT_COMM_EST, qp->number, qp->handle);
 }
 
-void roce_resp_rx(struct skua_qp *qp, const struct train *t)
+/* Tell the peer what is missing: of a new gap at once, of old ones now and then, as frames may
+ * be lost. */
+static void owe_missing(struct skua_qp *qp, bool now)
+{
+	struct roce_resp *resp = &qp->resp;
+
+	if (!now && ++resp->untold < TELL_EVERY)
+		return;
+	resp->missing_due = true;
+	resp->untold = 0;
+	qp_activate(qp);
+}
+
+/* Something before @t is missing. */
+static void rx_early(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+	uint32_t end = reorder_empty(resp->early) ? resp->epsn : reorder_end(resp->early);
+
+	STAT_INC(qp->dev, out_of_order);
+	if (resp->nak_sent)
+		return;
+	if (repeat_agreed(qp) && reorder_hold(qp->dev, &resp->early, resp->epsn, t)) {
+		owe_missing(qp, psn_diff(t->psn, end) > 0);
+		return;
+	}
+	/* What there was no place for is missing, as if it were lost. */
+	if (!reorder_empty(resp->early))
+		return;
+	STAT_INC(qp->dev, seq_nak_sent);
+	owe(qp, AETH_NAK_SEQ, resp->epsn);
+	resp->nak_sent = true;
+}
+
+static void rx(struct skua_qp *qp, const struct train *t);
+
+/* A gap was filled: what was held behind it comes now. */
+static void rx_held(struct skua_qp *qp)
+{
+	struct roce_resp *resp = &qp->resp;
+	struct train *t;
+
+	while ((t = reorder_take(qp->dev, resp->early, resp->epsn))) {
+		rx(qp, t);
+		free(t);
+		/* Refused, perhaps for now: the peer comes back to it, and to what is behind it. */
+		if (resp->nak_sent || !qp_can_receive(qp)) {
+			reorder_drop(qp->dev, resp->early);
+			return;
+		}
+	}
+	if (reorder_empty(resp->early))
+		return;
+	if (psn_diff(resp->epsn, reorder_end(resp->early)) >= 0)
+		reorder_drop(qp->dev, resp->early);	/* it came in a train besides */
+	else
+		owe_missing(qp, true);
+}
+
+static void rx(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &qp->resp;
 	uint32_t epsn = resp->epsn;
 	int32_t ahead = psn_diff(t->psn, epsn);
 
 	if (ahead > 0) {
-		STAT_INC(qp->dev, out_of_order);
-		if (!resp->nak_sent) {
-			STAT_INC(qp->dev, seq_nak_sent);
-			owe(qp, AETH_NAK_SEQ, resp->epsn);
-		}
-		resp->nak_sent = true;
+		rx_early(qp, t);
 	} else if (ahead < 0) {
 		rx_duplicate(qp, t);
 	} else if (t->op == TRAIN_READ_REQ) {
@@ -614,6 +719,19 @@ void roce_resp_rx(struct skua_qp *qp, const struct train *t)
 	}
 	if (resp->epsn != epsn)
 		roce_established(qp);
+}
+
+void roce_resp_rx(struct skua_qp *qp, const struct train *t)
+{
+	uint32_t epsn = qp->resp.epsn;
+
+	rx(qp, t);
+	if (reorder_empty(qp->resp.early))
+		return;
+	if (qp->resp.epsn != epsn)
+		rx_held(qp);
+	else if (t->ack_req)
+		owe_missing(qp, true);
 }
 
 static bool transmit(struct skua_qp *qp, struct train *t)
@@ -716,6 +834,23 @@ static bool send_owed(struct skua_qp *qp)
 	return true;
 }
 
+static bool send_missing(struct skua_qp *qp)
+{
+	struct roce_resp *resp = &qp->resp;
+	struct repeat_frame f = {
+		.type = REPEAT_MISSING, .path = qp->path, .dest_qpn = qp->dest_qpn,
+		.psn = resp->epsn,
+	};
+
+	for (uint32_t i = 0; i < REPEAT_WINDOW; i++)
+		if (reorder_has(resp->early, psn_add(resp->epsn, i + 1)))
+			f.held[i / 8] |= (uint8_t)(1 << i % 8);
+	if (!reorder_empty(resp->early) && !repeat_send(qp->dev, &f))
+		return false;
+	resp->missing_due = false;
+	return true;
+}
+
 bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_resp *resp = &qp->resp;
@@ -729,12 +864,16 @@ bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 			return any;
 		any = true;
 	}
-	return (resp->ack_due && send_owed(qp)) || any;
+	if (resp->ack_due)
+		any |= send_owed(qp);
+	if (resp->missing_due)
+		any |= send_missing(qp);
+	return any;
 }
 
 bool roce_resp_pending(const struct skua_qp *qp)
 {
-	return qp->resp.ack_due || qp->resp.reads_tail != qp->resp.reads_head ||
+	return qp->resp.ack_due || qp->resp.missing_due || qp->resp.reads_tail != qp->resp.reads_head ||
 	       roce_resp_holds(qp);
 }
 

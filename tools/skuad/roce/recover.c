@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The requester when packets were lost.
+ *
+ * Theory of operation. The ACK timeout decides when a peer is given up; long before it passes, a
+ * deadline that comes from measured round trips makes us send again, each time after twice the
+ * time, and does not count as a try (ROC-13). A response or an ACK that is ahead of a response that is
+ * due says at once that this one was lost.
+ *
+ * A peer that offers selective repeat tells what is missing, and only that is sent again; again
+ * for the same packet when something that was sent after it has come. Where nothing more comes
+ * to tell that something is missing, the last packet is sent again, for the peer to answer.
+ * From any other peer all comes again from the first packet that was lost; since each packet on
+ * its way is then sent in vain, fewer are sent ahead while packets are lost: half as many after
+ * each loss, and slowly more again.
+ */
+#include <stdlib.h>
+
+#include "roce/req.h"
+
+#define EARLY_MIN_NS	1000000		/* a peer's thread may wait so long for its core */
+#define EARLY_FIRST_NS	4000000		/* before anything was measured */
+#define WINDOW_MIN	16		/* packets */
+#define WINDOW_GROWS	8		/* by one for so many that were acknowledged */
+#define LOSSY_PACKETS	1024		/* to be acknowledged before a loss is forgotten */
+
+/* What the peer said is missing, and what of that was sent again. */
+struct repairs {
+	uint32_t from, to;		/* to be looked at; equal: nothing */
+	struct repeat_frame said;
+	struct {
+		bool sent;
+		uint32_t psn;
+		uint32_t before;	/* sent before this new packet */
+	} slot[REPEAT_WINDOW];
+};
+
+void recover_reset(struct skua_qp *qp)
+{
+	free(qp->req.repairs);
+	reorder_free(qp->dev, &qp->req.early_resp);
+}
+
+static uint64_t early_ns(const struct roce_req *req)
+{
+	uint64_t ns = req->srtt ? req->srtt + 4 * req->rttvar : EARLY_FIRST_NS;
+
+	return (ns < EARLY_MIN_NS ? EARLY_MIN_NS : ns) << req->early;
+}
+
+void recover_start_timer(struct skua_qp *qp)
+{
+	qp->req.early_deadline = engine_now(qp->dev->engine) + early_ns(&qp->req);
+}
+
+void recover_sent(struct skua_qp *qp, const struct train *t, bool again)
+{
+	struct roce_req *req = &qp->req;
+
+	if (again || req->timing || !t->ack_req)
+		return;
+	req->timing = true;
+	req->timed_psn = psn_add(t->psn, t->npkts - 1);
+	req->timed_at = engine_now(qp->dev->engine);
+}
+
+/* Smoothed as RFC 6298 does it. */
+static void measured(struct roce_req *req, uint64_t ns)
+{
+	uint64_t off = ns > req->srtt ? ns - req->srtt : req->srtt - ns;
+
+	req->timing = false;
+	if (!req->srtt) {
+		req->srtt = ns + 1;
+		req->rttvar = ns / 2;
+		return;
+	}
+	req->rttvar += off / 4 - req->rttvar / 4;
+	req->srtt += ns / 8 - req->srtt / 8;
+}
+
+static void not_behind(uint32_t *psn, uint32_t una_psn)
+{
+	if (psn_diff(*psn, una_psn) < 0)
+		*psn = una_psn;
+}
+
+void recover_progress(struct skua_qp *qp, uint32_t psn)
+{
+	struct roce_req *req = &qp->req;
+
+	if (req->timing && psn_diff(psn, req->timed_psn) > 0)
+		measured(req, engine_now(qp->dev->engine) - req->timed_at);
+	req->early = 0;
+	req->probe = false;
+	not_behind(&req->resp_asked, psn);
+	not_behind(&req->resp_seen, psn);
+	if (!req->lossy)
+		return;
+	req->window += (psn_add(psn, -req->una_psn) + WINDOW_GROWS - 1) / WINDOW_GROWS;
+	req->lossy = psn_diff(psn, req->lossy_until) < 0;
+}
+
+void recover_rewound(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+
+	/* An answer would not say to which of the two. */
+	req->timing = false;
+	req->probe = false;
+	if (req->repairs)
+		req->repairs->from = req->repairs->to;
+}
+
+static void lossy(struct roce_req *req, uint32_t window)
+{
+	req->lossy = true;
+	req->lossy_until = psn_add(req->sent_psn, LOSSY_PACKETS);
+	req->window = window;
+}
+
+void recover_lost(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+	uint32_t half = psn_add(req->sent_psn, -req->una_psn) / 2;
+
+	repeat_agreed(qp);	/* or ask whether it does */
+	lossy(req, half > WINDOW_MIN ? half : WINDOW_MIN);
+	req_rewind(qp);
+}
+
+/* Can the last packet that was sent go again by itself? */
+static struct send_wqe *last_sent(const struct skua_qp *qp)
+{
+	const struct roce_req *req = &qp->req;
+	struct send_wqe *wqe;
+
+	if (req->nxt == req->una || req->nxt_pkt || req_next_psn(qp) != req->sent_psn)
+		return NULL;
+	wqe = sq_wqe(qp, req->nxt - 1);
+	return wqe->npsn && !req_has_response(wqe) ? wqe : NULL;
+}
+
+void recover_timer(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+
+	/* What another engine of this process has not come to yet is not lost. */
+	if (!req_waiting(req) || !port_passed(&sq_wqe(qp, req->una)->mark)) {
+		recover_start_timer(qp);
+		return;
+	}
+	req->early++;
+	recover_start_timer(qp);
+	/* Nothing is on its way any more. */
+	for (int i = 0; req->repairs && i < REPEAT_WINDOW; i++)
+		req->repairs->slot[i].sent = false;
+	if (req->early > 1 || !repeat_agreed(qp)) {
+		recover_lost(qp);
+	} else if (psn_diff(req->resp_seen, req->una_psn) > 0) {
+		req->resp_asked = req->una_psn;
+		qp_activate(qp);
+	} else if (last_sent(qp)) {
+		req->probe = true;
+		qp_activate(qp);
+	} else {
+		recover_lost(qp);
+	}
+}
+
+void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f)
+{
+	struct roce_req *req = &qp->req;
+	struct repairs *rep = req->repairs;
+	uint32_t end = REPEAT_WINDOW;
+
+	while (end && !repeat_holds(f, psn_add(f->psn, end)))
+		end--;
+	end = psn_add(f->psn, end);
+	if (psn_diff(f->psn, req->una_psn) < 0 || psn_diff(end, req->sent_psn) >= 0)
+		return;
+	if (!rep)
+		rep = req->repairs = calloc(1, sizeof(*rep));
+	if (!rep)
+		return;
+	rep->said = *f;
+	rep->from = f->psn;
+	rep->to = end;
+	lossy(req, REPEAT_WINDOW);
+	qp_activate(qp);
+}
+
+/* The WQE that has the PSN, of those that were sent. */
+static struct send_wqe *wqe_of(const struct skua_qp *qp, uint32_t psn)
+{
+	for (uint32_t i = qp->req.una; i != qp->req.tail; i++) {
+		struct send_wqe *wqe = sq_wqe(qp, i);
+
+		if (wqe->npsn && psn_add(psn, -wqe->psn) < wqe->npsn)
+			return wqe;
+	}
+	return NULL;
+}
+
+/* @psn is missing: it goes again, unless it may still be on its way. */
+static bool repair(struct skua_qp *qp, struct send_wqe *wqe, uint32_t psn)
+{
+	struct repairs *rep = qp->req.repairs;
+	uint32_t i = psn % REPEAT_WINDOW;
+	bool sent;
+
+	if (rep->slot[i].sent && rep->slot[i].psn == psn &&
+	    psn_diff(rep->to, rep->slot[i].before) < 0)
+		return true;
+	if (req_has_response(wqe))
+		sent = wqe->done || req_send_request(qp, wqe, 0, wqe->npsn);
+	else
+		sent = req_send_packets(qp, wqe, psn_add(psn, -wqe->psn), 1, true);
+	rep->slot[i].sent = sent;
+	rep->slot[i].psn = psn;
+	rep->slot[i].before = qp->req.sent_psn;
+	return sent;
+}
+
+static bool run_repairs(struct skua_qp *qp, int32_t *budget)
+{
+	struct roce_req *req = &qp->req;
+	struct repairs *rep = req->repairs;
+	uint32_t next = req_next_psn(qp);
+
+	not_behind(&rep->from, req->una_psn);
+	while (psn_diff(rep->to, rep->from) > 0 && psn_diff(next, rep->from) > 0) {
+		struct send_wqe *wqe = wqe_of(qp, rep->from);
+
+		if (!wqe)
+			break;
+		if (!repeat_holds(&rep->said, rep->from) && !repair(qp, wqe, rep->from)) {
+			req->busy = true;
+			return false;
+		}
+		if (wqe->status) {
+			req_rewind(qp);
+			return true;
+		}
+		*budget -= (int32_t)qp->pmtu;
+		/* A READ is asked for by its first PSN only. */
+		rep->from = req_has_response(wqe) ? psn_add(wqe->psn, wqe->npsn) :
+			    psn_add(rep->from, 1);
+	}
+	rep->from = rep->to;
+	return true;
+}
+
+void recover_responses(struct skua_qp *qp, uint32_t psn, const struct train *t)
+{
+	struct roce_req *req = &qp->req;
+
+	/* The peer is not silent: what was asked for may be still to come. */
+	if (t)
+		recover_start_timer(qp);
+	if (repeat_agreed(qp) &&
+	    (!t || reorder_hold(qp->dev, &req->early_resp, req->una_psn, t))) {
+		if (psn_diff(psn, req->resp_seen) > 0)
+			req->resp_seen = psn;
+		qp_activate(qp);
+	} else if (psn_diff(req->resp_asked, req->una_psn) <= 0) {
+		/* Once: the responses to before are still on their way. */
+		req->resp_asked = psn_add(req->una_psn, 1);
+		recover_lost(qp);
+	}
+}
+
+/* Ask for the responses of @wqe that are missing, from resp_asked to resp_seen. */
+static bool ask_again(struct skua_qp *qp, struct send_wqe *wqe)
+{
+	struct roce_req *req = &qp->req;
+	uint32_t psn = psn_add(wqe->psn, wqe->read_off / qp->pmtu);
+	uint32_t end = psn_add(wqe->psn, wqe->npsn), n;
+
+	not_behind(&psn, req->resp_asked);
+	if (psn_diff(end, req->resp_seen) > 0)
+		end = req->resp_seen;
+	for (; psn_diff(end, psn) > 0; psn = psn_add(psn, n)) {
+		n = 1;
+		if (reorder_has(req->early_resp, psn))
+			continue;
+		while (psn_add(psn, n) != end && !reorder_has(req->early_resp, psn_add(psn, n)))
+			n++;
+		wqe->parts = true;
+		if (req->resp_asks == qp->max_rd ||
+		    !req_send_request(qp, wqe, psn_add(psn, -wqe->psn), n)) {
+			req->resp_asked = psn;
+			return false;
+		}
+		req->resp_asks++;
+	}
+	return true;
+}
+
+/* No more at a time than the peer takes READs; more when those have come. False: no room. */
+static bool ask_responses(struct skua_qp *qp)
+{
+	struct roce_req *req = &qp->req;
+
+	if (psn_diff(req->resp_asked, req->una_psn) <= 0)
+		req->resp_asks = 0;
+	if (req->resp_asks == qp->max_rd)
+		return true;
+	for (uint32_t i = req->una; i != req->nxt; i++) {
+		struct send_wqe *wqe = sq_wqe(qp, i);
+
+		if (!req_has_response(wqe) || wqe->done || ask_again(qp, wqe))
+			continue;
+		req->busy = req->resp_asks < qp->max_rd;
+		return !req->busy;
+	}
+	req->resp_asked = req->resp_seen;
+	return true;
+}
+
+bool recover_run(struct skua_qp *qp, int32_t *budget)
+{
+	struct roce_req *req = &qp->req;
+	struct send_wqe *wqe;
+
+	if (req->repairs && req->repairs->from != req->repairs->to && !run_repairs(qp, budget))
+		return false;
+	if (psn_diff(req->resp_seen, req->resp_asked) > 0 && !ask_responses(qp))
+		return false;
+	if (!req->probe)
+		return true;
+	wqe = last_sent(qp);
+	if (wqe && !req_send_packets(qp, wqe, wqe->npsn - 1, 1, true)) {
+		req->busy = true;
+		return false;
+	}
+	req->probe = false;
+	return true;
+}

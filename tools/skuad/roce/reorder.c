@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Packets that came before their time. They are copied and held, and given to the QP when
+ * all before them have come, as if they came only then: so nothing else has to know of
+ * them, and memory is written in the order of the message (MEM-11), atomics included.
+ *
+ * A place for each PSN of the window. One whose packet came another way is taken over when it
+ * is needed again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/qp.h"
+#include "roce/repeat.h"
+
+#define HELD_MAX	(32u << 20)	/* bytes of a device */
+
+struct held {
+	struct train train;
+	struct seglist payload;
+	uint32_t bytes;			/* of all of this */
+	uint8_t data[];
+};
+
+struct reorder {
+	unsigned int n;
+	uint32_t end;			/* behind the last of them */
+	struct held *slot[REPEAT_WINDOW];
+};
+
+static struct held **slot_of(struct reorder *r, uint32_t psn)
+{
+	return &r->slot[psn % REPEAT_WINDOW];
+}
+
+static void slot_free(struct skua_dev *dev, struct reorder *r, struct held **slot)
+{
+	dev->held_bytes -= (*slot)->bytes;
+	r->n--;
+	free(*slot);
+	*slot = NULL;
+}
+
+static struct held *copy_of(const struct train *t)
+{
+	uint32_t len = t->payload ? t->payload->bytes : 0;
+	struct held *h = malloc(sizeof(*h) + len);
+	uint8_t *p;
+
+	if (!h)
+		return NULL;
+	h->bytes = (uint32_t)sizeof(*h) + len;
+	h->train = *t;
+	h->train.path = NULL;
+	h->train.ip = NULL;
+	h->train.payload = NULL;
+	if (!len)
+		return h;
+	h->train.payload = &h->payload;
+	h->payload.n = 1;
+	h->payload.bytes = len;
+	h->payload.seg[0] = (struct seg){ h->data, len };
+	p = h->data;
+	for (unsigned int i = 0; i < t->payload->n; i++) {
+		memcpy(p, t->payload->seg[i].p, t->payload->seg[i].len);
+		p += t->payload->seg[i].len;
+	}
+	return h;
+}
+
+bool reorder_hold(struct skua_dev *dev, struct reorder **rp, uint32_t expected,
+		  const struct train *t)
+{
+	struct reorder *r = *rp;
+	struct held **slot, *h;
+
+	if (t->npkts != 1 || psn_diff(t->psn, expected) > REPEAT_WINDOW)
+		return false;
+	if (!r)
+		r = *rp = calloc(1, sizeof(*r));
+	if (!r)
+		return false;
+	slot = slot_of(r, t->psn);
+	if (*slot && (*slot)->train.psn == t->psn)
+		return true;
+	if (*slot)
+		slot_free(dev, r, slot);
+	h = dev->held_bytes < HELD_MAX ? copy_of(t) : NULL;
+	if (!h)
+		return false;
+	*slot = h;
+	dev->held_bytes += h->bytes;
+	if (!r->n++ || psn_diff(t->psn, r->end) >= 0)
+		r->end = psn_add(t->psn, 1);
+	return true;
+}
+
+bool reorder_has(const struct reorder *r, uint32_t psn)
+{
+	const struct held *h = r ? r->slot[psn % REPEAT_WINDOW] : NULL;
+
+	return h && h->train.psn == psn;
+}
+
+bool reorder_empty(const struct reorder *r)
+{
+	return !r || !r->n;
+}
+
+uint32_t reorder_end(const struct reorder *r)
+{
+	return r->end;
+}
+
+struct train *reorder_take(struct skua_dev *dev, struct reorder *r, uint32_t psn)
+{
+	struct held **slot, *h;
+
+	if (!reorder_has(r, psn))
+		return NULL;
+	slot = slot_of(r, psn);
+	h = *slot;
+	*slot = NULL;
+	dev->held_bytes -= h->bytes;
+	r->n--;
+	return &h->train;
+}
+
+void reorder_drop(struct skua_dev *dev, struct reorder *r)
+{
+	for (int i = 0; r && r->n && i < REPEAT_WINDOW; i++)
+		if (r->slot[i])
+			slot_free(dev, r, &r->slot[i]);
+}
+
+void reorder_free(struct skua_dev *dev, struct reorder **r)
+{
+	reorder_drop(dev, *r);
+	free(*r);
+	*r = NULL;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Selective repeat: its frames, and who offers it.
+ *
+ * Nobody is asked before something was lost: on a wire that loses nothing there are no such frames
+ * at all. Nothing that a frame says completes a work request or places a byte, so that one who
+ * forges them makes others slow at most.
+ */
+#include <endian.h>
+#include <string.h>
+
+#include <libdeflate.h>
+
+#include "core/qp.h"
+#include "roce/repeat.h"
+#include "roce/wire.h"
+
+#define ETH_TYPE_REPEAT	0x88b5		/* IEEE 802: local experiments */
+#define MAGIC		0x536b7561u	/* "Skua" */
+#define VERSION		1
+#define HELLO_ANSWER	0x01
+
+#define HEAD_LEN	8		/* magic, version, type, flags, reserved */
+#define MISSING_LEN	(2 * 16 + 4 + 4 + REPEAT_WINDOW / 8)
+#define CRC_LEN		4
+
+#define HOLD_NS		60000000000ull	/* an offer holds for so long */
+#define RENEW_NS	30000000000ull	/* and is asked for again with so much left */
+#define ASK_MIN_NS	1000000ull
+#define ASK_MAX_NS	1000000000ull
+
+static uint8_t *put(uint8_t *p, const void *from, size_t len)
+{
+	memcpy(p, from, len);
+	return p + len;
+}
+
+static uint8_t *put16(uint8_t *p, uint16_t v)
+{
+	v = htobe16(v);
+	return put(p, &v, sizeof(v));
+}
+
+static uint8_t *put32(uint8_t *p, uint32_t v)
+{
+	v = htobe32(v);
+	return put(p, &v, sizeof(v));
+}
+
+static uint16_t get16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static uint32_t get32(const uint8_t *p)
+{
+	return (uint32_t)get16(p) << 16 | get16(p + 2);
+}
+
+static uint32_t crc(const uint8_t *p, size_t len)
+{
+	return htole32(libdeflate_crc32(0, p, len));
+}
+
+size_t repeat_build(uint8_t *buf, const struct repeat_frame *f)
+{
+	uint8_t *p = buf;
+	uint32_t sum;
+
+	p = put(p, f->path.dmac, 6);
+	p = put(p, f->path.smac, 6);
+	if (f->path.vlan != SKUA_VLAN_NONE) {
+		p = put16(p, ETH_TYPE_VLAN);
+		p = put16(p, (uint16_t)((f->path.sl & 7) << 13 | (f->path.vlan & 0xfff)));
+	}
+	p = put16(p, ETH_TYPE_REPEAT);
+	p = put32(p, MAGIC);
+	*p++ = VERSION;
+	*p++ = (uint8_t)f->type;
+	*p++ = f->answer ? HELLO_ANSWER : 0;
+	*p++ = 0;
+	if (f->type == REPEAT_MISSING) {
+		p = put(p, f->path.sgid, 16);
+		p = put(p, f->path.dgid, 16);
+		p = put32(p, f->dest_qpn & 0xffffff);
+		p = put32(p, f->psn & PSN_MASK);
+		p = put(p, f->held, sizeof(f->held));
+	}
+	sum = crc(buf, (size_t)(p - buf));
+	return (size_t)(put(p, &sum, CRC_LEN) - buf);
+}
+
+/* Where its head begins; NULL: it is another protocol's. */
+static const uint8_t *head_of(const uint8_t *frame, size_t len, uint16_t *vlan)
+{
+	const uint8_t *p = frame + ETH_LEN - 2;
+
+	*vlan = SKUA_VLAN_NONE;
+	if (len >= ETH_LEN + VLAN_LEN && get16(p) == ETH_TYPE_VLAN) {
+		*vlan = get16(p + 2) & 0xfff;
+		if (!*vlan)
+			*vlan = SKUA_VLAN_NONE;
+		p += VLAN_LEN;
+	}
+	if ((size_t)(p - frame) + 2 + HEAD_LEN > len || get16(p) != ETH_TYPE_REPEAT ||
+	    get32(p + 2) != MAGIC)
+		return NULL;
+	return p + 2;
+}
+
+bool repeat_is_frame(const uint8_t *frame, size_t len)
+{
+	uint16_t vlan;
+
+	return head_of(frame, len, &vlan);
+}
+
+bool repeat_parse(struct repeat_frame *f, const uint8_t *frame, size_t len)
+{
+	struct roce_path path = { 0 };
+	const uint8_t *p = head_of(frame, len, &path.vlan);
+	uint32_t sum;
+	size_t body;
+
+	if (!p || p[4] != VERSION || (p[5] != REPEAT_HELLO && p[5] != REPEAT_MISSING))
+		return false;
+	body = (size_t)(p - frame) + HEAD_LEN + (p[5] == REPEAT_MISSING ? MISSING_LEN : 0);
+	/* Ethernet may have padded it. */
+	if (len < body + CRC_LEN)
+		return false;
+	*f = (struct repeat_frame){ .type = p[5], .answer = p[6] & HELLO_ANSWER };
+	sum = crc(frame, body);
+	if (memcmp(&sum, frame + body, CRC_LEN))
+		return false;
+	memcpy(path.dmac, frame, 6);
+	memcpy(path.smac, frame + 6, 6);
+	p += HEAD_LEN;
+	if (f->type == REPEAT_MISSING) {
+		memcpy(path.sgid, p, 16);
+		memcpy(path.dgid, p + 16, 16);
+		f->dest_qpn = get32(p + 32) & 0xffffff;
+		f->psn = get32(p + 36) & PSN_MASK;
+		memcpy(f->held, p + 40, sizeof(f->held));
+	}
+	f->path = path;
+	return !(path.smac[0] & 1);
+}
+
+bool repeat_send(struct skua_dev *dev, const struct repeat_frame *f)
+{
+	uint8_t buf[REPEAT_FRAME];
+	struct seglist frame;
+
+	if (!(dev->port_flags & SKUA_PORT_F_ENABLE))
+		return true;
+	frame.n = 1;
+	frame.bytes = (uint32_t)repeat_build(buf, f);
+	frame.seg[0] = (struct seg){ buf, frame.bytes };
+	return port_send_frame(dev->port, &frame) != PORT_BUSY;
+}
+
+/* The entry of @mac; a new one in place of that which was used longest ago. */
+static struct repeat_peer *peer_of(struct skua_dev *dev, const uint8_t *mac)
+{
+	struct repeat_peer *oldest = dev->peers, *p;
+
+	for (p = dev->peers; p < dev->peers + REPEAT_PEERS; p++) {
+		if (p->wait && !memcmp(p->mac, mac, 6))
+			break;
+		if (p->used < oldest->used)
+			oldest = p;
+	}
+	if (p == dev->peers + REPEAT_PEERS) {
+		p = oldest;
+		*p = (struct repeat_peer){ .wait = ASK_MIN_NS };
+		memcpy(p->mac, mac, 6);
+	}
+	p->used = engine_now(dev->engine);
+	return p;
+}
+
+bool repeat_agreed(struct skua_qp *qp)
+{
+	struct repeat_frame hello = { .type = REPEAT_HELLO, .path = qp->path, .answer = true };
+	uint64_t now = engine_now(qp->dev->engine);
+	struct repeat_peer *p;
+
+	if (qp->dev->inject.go_back_n)
+		return false;
+	p = peer_of(qp->dev, qp->path.dmac);
+	if (now + RENEW_NS >= p->until && now >= p->ask_at && repeat_send(qp->dev, &hello)) {
+		p->ask_at = now + p->wait;
+		if (p->wait < ASK_MAX_NS)
+			p->wait *= 2;
+	}
+	return now < p->until;
+}
+
+void repeat_hello(struct skua_dev *dev, const struct repeat_frame *f)
+{
+	struct repeat_frame answer = { .type = REPEAT_HELLO, .path = f->path };
+	struct repeat_peer *p;
+
+	if (dev->inject.go_back_n)
+		return;
+	p = peer_of(dev, f->path.smac);
+	p->until = engine_now(dev->engine) + HOLD_NS;
+	p->wait = ASK_MIN_NS;
+	memcpy(answer.path.dmac, f->path.smac, 6);
+	memcpy(answer.path.smac, f->path.dmac, 6);
+	/* Without room for it the peer asks again. */
+	if (f->answer)
+		repeat_send(dev, &answer);
+}
