@@ -5,16 +5,20 @@
  *
  * Each is also written as bytes and as a block of a capture, which have to be well formed, and the
  * bytes have to say the same again. Some arrive as bytes, as from a socket: whole, cut, or with bits
- * changed, with the ICRC of before or with one that fits.
+ * changed, with the ICRC of before or with one that fits. So do frames of selective repeat.
  */
+#include <libdeflate.h>
+
 #include "fuzz/fuzz.h"
 #include "fuzz/traffic.h"
 #include "link/pcapng.h"
 #include "link/port.h"
 #include "roce/icrc.h"
 #include "roce/packet.h"
+#include "roce/repeat.h"
 
 #define TRAIN	NUM_TRAFFIC_VERBS
+#define REPEAT	0xf0		/* kinds from here on are frames of selective repeat */
 
 static uint8_t payload[SEG_MAX_BYTES];
 
@@ -112,6 +116,48 @@ static void send_bytes(struct skua_dev *dev, const struct train *t, const struct
 	}
 }
 
+/* The same of @p as for a train; v: the map. */
+static void send_repeat(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1], *peer = &t->side[!(p->a & 1)];
+	struct skua_qp_info qp = { .qpn = s->qpn };
+	struct repeat_frame f = {
+		.type = p->b & 1 ? REPEAT_MISSING : REPEAT_HELLO, .answer = p->b & 2,
+		.dest_qpn = s->qpn, .path = { .vlan = SKUA_VLAN_NONE },
+	}, out;
+	uint8_t buf[REPEAT_FRAME], *bytes;
+	struct seglist frame = { .n = 1 };
+	uint32_t len, crc;
+
+	skua_dev_for_each_qp(s->n->dev, find_qp, &qp);
+	f.psn = psn_add(qp.una_psn, p->n[0] & PSN_MASK);
+	for (size_t i = 0; i < sizeof(f.held); i += 16)
+		memcpy(f.held + i, p->v, 16);
+	memcpy(f.path.smac, peer->n->mac, 6);
+	memcpy(f.path.dmac, s->n->mac, 6);
+	memcpy(f.path.sgid, (p->a & 2 ? s : peer)->n->gid, 16);
+	memcpy(f.path.dgid, s->n->gid, 16);
+	len = (uint32_t)repeat_build(buf, &f);
+	CHECK(len <= sizeof(buf) && repeat_parse(&out, buf, len));
+	CHECK(out.type == f.type && (f.type == REPEAT_HELLO || out.psn == f.psn));
+	for (int flip = 20; flip < 29; flip += 3)
+		buf[(p->bytes[flip + 1] | p->bytes[flip + 2] << 8) % len] ^= p->bytes[flip];
+	if (p->a & 16) {
+		crc = htole32(libdeflate_crc32(0, buf, len - 4));
+		memcpy(buf + len - 4, &crc, 4);
+	}
+	if (p->bytes[29] < len - 14)
+		len -= p->bytes[29];
+	bytes = malloc(len);
+	memcpy(bytes, buf, len);
+	frame.bytes = len;
+	frame.seg[0] = (struct seg){ bytes, len };
+	skua_dev_rx_frame(s->n->dev, &frame);
+	free(bytes);
+	if (!(p->a & 4))
+		work(t);
+}
+
 /*
  * @a: to which side, and from whom, and as bytes; @b: kind; @c: its place, and PMTU; n[0]: distance from the PSN
  * that is expected; n[1]: bytes; n[2]: key; v: address, operands; bytes: syndrome, immediate, MSN,
@@ -181,6 +227,8 @@ static void fuzz_run(const struct step *steps, unsigned int n)
 	for (unsigned int i = 1; i < n; i++) {
 		if (steps[i].verb % (2 * TRAIN) < TRAIN)
 			traffic_play(&t, &steps[i]);
+		else if (steps[i].b >= REPEAT)
+			send_repeat(&t, &steps[i]);
 		else
 			send_train(&t, &steps[i]);
 	}
@@ -237,6 +285,15 @@ static void fuzz_seeds(void)
 		  PACKET(0, .a = 8, .bytes = { [31] = 3 }), PACKET(5, .bytes = { [30] = 0x81 }),
 		  { .verb = POLL, .n[0] = 99 });
 	FUZZ_SEED("gsi", CONFIG(.a = 0xc0), RQE(0, ALL), PACKET(0, .n[1] = 256));
+	FUZZ_SEED("repeat", CONFIG(), ALONE, RQE(0, ALL), PACKET(REPEAT, .a = 0),
+		  PACKET(TRAIN_SEND, .n = { 1, 1000 }), PACKET(TRAIN_WRITE, .n = { 3, 8 }),
+		  PACKET(TRAIN_SEND, .n = { 0, 8 }), PACKET(TRAIN_WRITE, .n = { 0, 8 }),
+		  WQE(SKUA_WQE_WRITE, 1, 1, ALL), { .verb = WORK },
+		  PACKET(REPEAT | 1, .v = { 2 }), PACKET(REPEAT | 1, .a = 16, .n[0] = 1, .v = { 1 }),
+		  WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = WORK },
+		  PACKET(TRAIN_READ_RESP, .c = 1, .n = { 1, 1000 }, .bytes = { AETH_ACK }),
+		  PACKET(TRAIN_READ_RESP, .n = { 0, 1024 }, .bytes = { AETH_ACK }),
+		  { .verb = PASS, .n[0] = 5000 });
 	FUZZ_SEED("mtus", CONFIG(.b = 2, .c = 3), WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = WORK },
 		  WQE(SKUA_WQE_WRITE, 1, 1, ALL), { .verb = WORK },
 		  PACKET(TRAIN_WRITE, .c = 0x40, .n[1] = 600), { .verb = POLL, .n[0] = 9 });
