@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "ctl/control.h"
-#include "harness/harness.h"
+#include "harness/datagram.h"
 #include "roce/icrc.h"
 #include "roce/packet.h"
 
@@ -163,6 +163,50 @@ static void data_arrive_over_every_link_at_every_pmtu(void **state)
 		assert_int_equal(STAT(w, b, retransmits), 0);
 		assert_int_equal(STAT(w, a, rdma_rx_packets), STAT(w, b, rdma_tx_packets));
 		assert_int_equal(STAT(w, a, rdma_rx_bytes), STAT(w, b, rdma_tx_bytes));
+		world_destroy(w);
+	}
+}
+
+/* To one and to a group, both ways; nobody hears anything twice. */
+static void datagrams_arrive_over_every_link(void **state)
+{
+	static const uint8_t group[16] = { [10] = 255, [11] = 255, 239, 1, 2, 3 };
+
+	(void)state;
+	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++) {
+		struct world *w = world_on(&pairs[p]);
+
+		for (int i = 0; i < 2; i++) {
+			struct node *n = &w->n[i];
+			struct skua_cmd attach = CMD(SKUA_CMD_ATTACH_MCAST);
+
+			set_mtu(w, n, 4200);
+			ud_queues(w, n, SKUA_QPT_UD, SKUA_QPS_RTS);
+			attach.mcast.qpn = htole32(n->qpn);
+			memcpy(attach.mcast.mgid, group, 16);
+			must(w, n, attach);
+		}
+		for (uint32_t i = 0; i < 12; i++) {
+			struct node *from = &w->n[i % 2], *to = &w->n[!(i % 2)];
+			uint32_t len = i * 372;
+			bool all = i % 4 < 2;
+
+			fill(from, len, i);
+			post_recv(to, to->buf + 8192, 8192);
+			if (all)
+				post_recv(from, from->buf + 8192, 8192);
+			post_ud(from, SKUA_WQE_SEND, 0, from->buf, len, all ? ud_to_group(group) : ud_to(to), 0);
+			done(w, to, SKUA_CQE_RECV);
+			assert_memory_equal(at(to, to->buf + 8192 + SKUA_UD_HEADER), at(from, from->buf), len);
+			if (all)
+				done(w, from, SKUA_CQE_RECV);
+		}
+		turn(w);
+		for (int i = 0; i < 2; i++) {
+			assert_null(poll_cq(&w->n[i]));
+			assert_int_equal(STAT(w, &w->n[i], rdma_rx_no_receive), 0);
+			assert_int_equal(STAT(w, &w->n[i], rdma_rx_mcast), 6);
+		}
 		world_destroy(w);
 	}
 }
@@ -679,6 +723,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "ROC-1 ROC-6: data_arrive_over_every_link_at_every_pmtu",
 		  data_arrive_over_every_link_at_every_pmtu, NULL, NULL, NULL },
+		{ "UD-7 MCG-4 MCG-5: datagrams_arrive_over_every_link", datagrams_arrive_over_every_link,
+		  NULL, NULL, NULL },
 		cmocka_unit_test(two_engines_talk_over_a_socket),
 		cmocka_unit_test(frames_arrive_over_every_link),
 		cmocka_unit_test(qemus_netdevs_are_peers),
