@@ -50,11 +50,8 @@ static void skua_ib_poll_source(const struct skua_cqe *cqe, struct ib_wc *wc)
 	if (vlan == SKUA_VLAN_NONE)
 		return;
 	wc->sl = vlan >> VLAN_PRIO_SHIFT;
-	/* A tag with a priority alone names no VLAN. */
-	if (vlan & VLAN_VID_MASK) {
-		wc->vlan_id = vlan & VLAN_VID_MASK;
-		wc->wc_flags |= IB_WC_WITH_VLAN;
-	}
+	wc->vlan_id = vlan & VLAN_VID_MASK;
+	wc->wc_flags |= IB_WC_WITH_VLAN;
 }
 
 static void skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)

@@ -208,9 +208,6 @@ static int skua_ib_create_user_qp(struct skua_ib_dev *dev, struct skua_ib_qp *qp
 	struct skua_qp_params params;
 	int err;
 
-	/* Management is the kernel's. */
-	if (attr->qp_type == IB_QPT_GSI)
-		return -EOPNOTSUPP;
 	err = ib_copy_validate_udata_in_cm(udata, req, comp_mask, 0);
 	if (err)
 		return err;
