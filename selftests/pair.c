@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "pair.h"
 
-/* The IPv4 address's GID: it is there once the lab has given the address. */
-static int find_gid(struct side *side)
+int side_use_gid(struct side *side, bool ipv6)
 {
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+	static const uint8_t prefixes[2][12] = { { [10] = 0xff, [11] = 0xff }, { 0x20, 0x01, 0x0d, 0xb8 } };
+	const uint8_t *prefix = prefixes[ipv6];
 	struct ibv_gid_entry entries[64];
 	ssize_t n = ibv_query_gid_table(side->context, entries, 64, 0);
 
 	for (ssize_t i = 0; i < n; i++) {
 		if (entries[i].gid_type != IBV_GID_TYPE_ROCE_V2 ||
-		    memcmp(entries[i].gid.raw, prefix, sizeof(prefix)))
+		    memcmp(entries[i].gid.raw, prefix, sizeof(prefixes[0])))
 			continue;
 		side->gid = entries[i].gid;
 		side->gid_index = (uint8_t)entries[i].gid_index;
@@ -37,7 +39,7 @@ int side_open(struct side *side, const char *name)
 	ibv_free_device_list(list);
 	if (!side->context)
 		return err;
-	err = find_gid(side);
+	err = side_use_gid(side, false);
 	if (err)
 		goto err;
 	err = -ENOMEM;
@@ -79,16 +81,21 @@ void side_close(struct side *side)
 	memset(side, 0, sizeof(*side));
 }
 
-struct ibv_qp *side_create_qp(struct side *side)
+struct ibv_qp *side_create_qp_of(struct side *side, enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = side->cq, .recv_cq = side->cq, .qp_type = IBV_QPT_RC,
+		.send_cq = side->cq, .recv_cq = side->cq, .qp_type = type,
 		.cap = { .max_send_wr = PAIR_WRS, .max_recv_wr = PAIR_WRS,
 			 .max_send_sge = PAIR_SGES, .max_recv_sge = PAIR_SGES,
 			 .max_inline_data = 64 },
 	};
 
 	return ibv_create_qp(side->pd, &attr);
+}
+
+struct ibv_qp *side_create_qp(struct side *side)
+{
+	return side_create_qp_of(side, IBV_QPT_RC);
 }
 
 int qp_to_init(struct ibv_qp *qp, unsigned int access)
@@ -138,6 +145,49 @@ int qp_to_rts_deep(struct ibv_qp *qp, uint8_t timeout, uint8_t retry_cnt, uint8_
 int qp_to_rts(struct ibv_qp *qp, uint8_t timeout, uint8_t retry_cnt, uint8_t rnr_retry)
 {
 	return qp_to_rts_deep(qp, timeout, retry_cnt, rnr_retry, PAIR_READS);
+}
+
+int qp_ud_to_rts(struct ibv_qp *qp, uint32_t qkey)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = qkey };
+	int err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+
+	attr.qp_state = IBV_QPS_RTR;
+	if (!err)
+		err = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	if (!err)
+		err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	return err;
+}
+
+enum ibv_qp_state qp_state(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+
+	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) ? IBV_QPS_UNKNOWN : attr.qp_state;
+}
+
+int64_t side_counter(const struct side *side, const char *name)
+{
+	const char *device = ibv_get_device_name(side->context->device);
+	char path[256];
+	long long value;
+	FILE *file;
+
+	/* A namespace's own sysfs has no counters. */
+	snprintf(path, sizeof(path), "/proc/1/root/sys/class/infiniband/%s/ports/1/hw_counters/%s",
+		 device, name);
+	/* They are read from the device when they are 10 ms old. */
+	usleep(20000);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	if (fscanf(file, "%lld", &value) != 1)
+		value = -1;
+	fclose(file);
+	return value;
 }
 
 /* From RESET to RTS. */

@@ -37,13 +37,25 @@ struct side {
 int side_open(struct side *side, const char *name);
 void side_close(struct side *side);
 
+/* Use the GID of its IPv6 address, or again that of its IPv4 address. 0 or -ENOENT. */
+int side_use_gid(struct side *side, bool ipv6);
+
+/* A counter of the NIC's, by name; -1: there is none. */
+int64_t side_counter(const struct side *side, const char *name);
+
 /* An RC QP in RESET with queues of PAIR_WRS. Its sends are signalled only if asked for. */
 struct ibv_qp *side_create_qp(struct side *side);
+struct ibv_qp *side_create_qp_of(struct side *side, enum ibv_qp_type type);
 
 /* RESET to INIT, to RTR towards a peer, to RTS. 0 or an errno. */
 int qp_to_init(struct ibv_qp *qp, unsigned int access);
 int qp_to_rtr(struct ibv_qp *qp, const struct side *side, const struct side *peer, uint32_t peer_qpn);
 int qp_to_rts(struct ibv_qp *qp, uint8_t timeout, uint8_t retry_cnt, uint8_t rnr_retry);
+
+/* UD: from RESET to RTS. 0 or an errno. */
+int qp_ud_to_rts(struct ibv_qp *qp, uint32_t qkey);
+
+enum ibv_qp_state qp_state(struct ibv_qp *qp);
 
 /* The same with another number of READs and atomics outstanding. */
 int qp_to_rtr_deep(struct ibv_qp *qp, const struct side *side, const struct side *peer,

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # All tests of this directory in a guest of the lab: TAP from each, and at the end
-# "N passed, N failed, N skipped". With arguments, only those. test_limits, test_pagelists and
-# test_inject.sh are only run if they are named: they want more time, or a guest of 5 GiB.
+# "N passed, N failed, N skipped". With arguments, only those. test_limits, test_pagelists, test_inject.sh
+# and test_cm.sh are only run if they are named: they want more time, or a guest of 5 GiB.
 #
 # usage: run_selftests.sh [TEST...]
 
 cd "$(dirname "$0")" || exit 1
 [ $# -gt 0 ] ||
-	set -- test_programs.sh test_verbs test_bad_arguments test_bad_commands test_rc test_events \
-		test_threads test_fork test_teardown test_netdev.sh test_kernel.sh test_device.sh \
-		test_removal test_survival.sh
+	set -- test_programs.sh test_verbs test_bad_arguments test_bad_commands test_rc test_ud test_uc \
+		test_mcast test_events test_threads test_fork test_teardown test_netdev.sh test_kernel.sh \
+		test_device.sh test_removal test_survival.sh
 passed=0 failed=0 skipped=0
 
 for test; do

@@ -176,7 +176,9 @@ TEST_F(commands, create_qp_common)
 		{ "too many SGEs", { .max_send_sge = 31, .qp_type = IBV_QPT_RC }, EINVAL },
 		{ "too many receive SGEs", { .max_recv_sge = 31, .qp_type = IBV_QPT_RC }, EINVAL },
 		{ "too much inline", { .max_inline_data = 513, .qp_type = IBV_QPT_RC }, EINVAL },
-		{ "UD", { .qp_type = IBV_QPT_UD }, EOPNOTSUPP },
+		{ "too many SGEs of UD", { .max_send_sge = 31, .qp_type = IBV_QPT_UD }, EINVAL },
+		{ "type 1 is the kernel's", { .qp_type = 1 }, EINVAL },
+		{ "raw packets", { .qp_type = IBV_QPT_RAW_PACKET }, EOPNOTSUPP },
 		{ "type 0 is the kernel's", { .qp_type = 0 }, EINVAL },
 		{ "type 200", { .qp_type = 200 }, EINVAL },
 		{ "an SRQ that is not there", { .qp_type = IBV_QPT_RC, .is_srq = 1 }, EINVAL },
@@ -213,6 +215,24 @@ static int reg_mr_with(int fd, uint32_t pd, const uint64_t *drv, size_t size)
 	return err ? err : raw_dereg_mr(fd, resp[0]);
 }
 
+static int create_ah_with(int fd, uint32_t pd, const uint64_t *drv, size_t size)
+{
+	struct { struct ib_uverbs_create_ah_resp core; uint64_t drv[2]; } resp;
+	/* A group needs no way to be found. */
+	struct ib_uverbs_create_ah cmd = {
+		.response = (uintptr_t)&resp, .pd_handle = pd,
+		.attr = { .is_global = 1, .port_num = 1,
+			  .grh = { .dgid = { [10] = 0xff, [11] = 0xff, 239, 1, 2, 3 }, .sgid_index = 1 } },
+	};
+	struct ib_uverbs_destroy_ah destroy;
+	int err = raw_write(fd, IB_USER_VERBS_CMD_CREATE_AH, &cmd, sizeof(cmd), drv, size, sizeof(resp));
+
+	if (err)
+		return err;
+	destroy.ah_handle = resp.core.ah_handle;
+	return raw_write(fd, IB_USER_VERBS_CMD_DESTROY_AH, &destroy, sizeof(destroy), NULL, 0, 0);
+}
+
 static int get_context_with(int fd, uint32_t pd, const uint64_t *drv, size_t size)
 {
 	struct { struct ib_uverbs_get_context_resp core; uint64_t drv[16]; } resp;
@@ -239,6 +259,7 @@ TEST_F(commands, udata_of_commands_that_have_none)
 	} rows[] = {
 		{ "alloc_pd", alloc_pd_with },
 		{ "reg_mr", reg_mr_with },
+		{ "create_ah", create_ah_with },
 		{ "get_context", get_context_with },
 	};
 	static const uint64_t zero[4], some[4] = { 0, 0, 0, 1 };

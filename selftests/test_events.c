@@ -58,14 +58,6 @@ do {										\
 	}									\
 } while (0)
 
-static enum ibv_qp_state qp_state(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr = {};
-	struct ibv_qp_init_attr init;
-
-	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) ? IBV_QPS_UNKNOWN : attr.qp_state;
-}
-
 static int post_write(struct side *from, struct side *to, uint32_t length, uint32_t rkey)
 {
 	struct ibv_sge sge = { (uintptr_t)from->mem, length, from->mr->lkey };

@@ -47,14 +47,6 @@ static int post(struct side *s, struct ibv_send_wr *wr)
 	return ibv_post_send(s->qp, wr, &bad);
 }
 
-static enum ibv_qp_state state_of(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr;
-	struct ibv_qp_init_attr init;
-
-	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) ? IBV_QPS_UNKNOWN : attr.qp_state;
-}
-
 FIXTURE(rc) {
 	struct side s[2];
 };
@@ -235,7 +227,7 @@ TEST_F(rc, too_many_sges_are_refused)
 		TH_LOG("%s, vendor error %u", ibv_wc_status_str(wc.status), wc.vendor_err); \
 	}								\
 	ASSERT_EQ(77, wc.wr_id);					\
-	ASSERT_EQ(IBV_QPS_ERR, state_of(self->s[0].qp));		\
+	ASSERT_EQ(IBV_QPS_ERR, qp_state(self->s[0].qp));		\
 	ASSERT_EQ(0, post(&self->s[0], wr));				\
 	ASSERT_TRUE(side_wait(&self->s[0], &wc, 5));			\
 	ASSERT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);			\
@@ -248,7 +240,7 @@ TEST_F(rc, unknown_lkey)
 
 	sge.lkey ^= 0x100;
 	BAD(&wr, IBV_WC_LOC_PROT_ERR);
-	ASSERT_EQ(IBV_QPS_RTS, state_of(self->s[1].qp));
+	ASSERT_EQ(IBV_QPS_RTS, qp_state(self->s[1].qp));
 }
 
 TEST_F(rc, lkey_of_another_pd)
@@ -299,7 +291,7 @@ TEST_F(rc, read_into_memory_without_local_write)
 	BAD(wr, IBV_WC_REM_ACCESS_ERR);					\
 	for (size_t i = 0; i < PAIR_MEM; i++)				\
 		ASSERT_EQ(0x11, b->mem[i]);				\
-	ASSERT_EQ(IBV_QPS_ERR, state_of(b->qp));			\
+	ASSERT_EQ(IBV_QPS_ERR, qp_state(b->qp));			\
 	ASSERT_EQ(0, ibv_get_async_event(b->context, &event));		\
 	ASSERT_EQ(IBV_EVENT_QP_ACCESS_ERR, event.event_type);		\
 	ASSERT_EQ(b->qp, event.element.qp);				\
@@ -422,7 +414,7 @@ TEST_F(rc, message_longer_than_the_receive)
 	ASSERT_TRUE(side_wait(b, &wc, 5));
 	ASSERT_EQ(IBV_WC_LOC_LEN_ERR, wc.status);
 	ASSERT_EQ(5, wc.wr_id);
-	ASSERT_EQ(IBV_QPS_ERR, state_of(b->qp));
+	ASSERT_EQ(IBV_QPS_ERR, qp_state(b->qp));
 }
 
 TEST_F(rc, receive_with_an_unknown_lkey)
@@ -446,7 +438,7 @@ TEST_F(rc, receiver_never_ready)
 	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], &self->s[1], IBV_WR_SEND, 8);
 
 	BAD(&wr, IBV_WC_RNR_RETRY_EXC_ERR);
-	ASSERT_EQ(IBV_QPS_RTS, state_of(self->s[1].qp));
+	ASSERT_EQ(IBV_QPS_RTS, qp_state(self->s[1].qp));
 }
 
 TEST_F(rc, receiver_ready_late)
@@ -533,7 +525,7 @@ TEST_F(rc, the_send_queue_is_drained)
 	ASSERT_EQ(0, ibv_get_async_event(a->context, &event));
 	ASSERT_EQ(IBV_EVENT_SQ_DRAINED, event.event_type);
 	ibv_ack_async_event(&event);
-	ASSERT_EQ(IBV_QPS_SQD, state_of(a->qp));
+	ASSERT_EQ(IBV_QPS_SQD, qp_state(a->qp));
 	ASSERT_EQ(0, post(a, &wr));
 	ASSERT_EQ(0, ibv_poll_cq(a->cq, 1, &wc));
 	attr.qp_state = IBV_QPS_RTS;

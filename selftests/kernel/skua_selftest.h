@@ -82,6 +82,9 @@ int st_post_rdma(struct st_side *side, struct st_side *peer, enum ib_wr_opcode o
 struct seq_buf;
 void st_run(struct ib_device *const devs[2], struct seq_buf *tap);
 
+/* ud.c: NULL, or what went wrong. */
+const char *st_ud(struct st_side *side);
+
 /* hold.c */
 int st_hold(struct ib_device *const devs[2]);
 /* Ends the traffic if @dev, or NULL for any, takes part in it. */

@@ -251,7 +251,7 @@ static const char *st_bad_objects(struct st_side *side)
 	qp = ib_create_qp(side[0].pd, &attr);
 	CHECK(IS_ERR(qp));
 	attr.cap.max_send_sge = 1;
-	attr.qp_type = IB_QPT_UC;
+	attr.qp_type = IB_QPT_RAW_PACKET;
 	qp = ib_create_qp(side[0].pd, &attr);
 	CHECK(IS_ERR(qp));
 	cq = ib_alloc_cq(dev, NULL, dev->attrs.max_cqe + 1, 0, IB_POLL_DIRECT);
@@ -540,6 +540,7 @@ static const struct {
 	{ "a CQ of its own: arming, solicited", st_bare_cq },
 	{ "a CQ that overflows", st_overflow },
 	{ "queues as large as the limits", st_largest },
+	{ "datagrams", st_ud },
 };
 
 static const struct {

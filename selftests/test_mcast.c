@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Multicast: who receives what is sent to a group. Rules: Documentation/manual/datagrams.rst.
+ */
+#include <stdlib.h>
+
+#include "kselftest_harness.h"
+#include "datagram.h"
+
+#define GROUP_QPN 0xffffff
+
+static const union ibv_gid groups[] = {
+	{ .raw = { [10] = 0xff, [11] = 0xff, 239, 1, 2, 3 } },		/* ::ffff:239.1.2.3 */
+	{ .raw = { 0xff, 0x0e, [13] = 0x12, 0x34, 0x56 } },		/* ff0e::12:3456 */
+};
+
+FIXTURE(mcast) {
+	struct side s[2];
+	struct ibv_ah *ah[2];
+	union ibv_gid group;
+	struct ibv_device_attr attr;
+};
+
+FIXTURE_VARIANT(mcast) {
+	bool ipv6;
+};
+
+FIXTURE_VARIANT_ADD(mcast, ipv4) { .ipv6 = false };
+FIXTURE_VARIANT_ADD(mcast, ipv6) { .ipv6 = true };
+
+FIXTURE_SETUP(mcast)
+{
+	self->group = groups[variant->ipv6];
+	ASSERT_EQ(0, side_open(&self->s[0], "skua_0"));
+	ASSERT_EQ(0, side_open(&self->s[1], "skua_1"));
+	for (unsigned int i = 0; i < 2; i++) {
+		ASSERT_EQ(0, side_use_gid(&self->s[i], variant->ipv6));
+		self->s[i].qp = ud_qp(&self->s[i]);
+		ASSERT_NE(NULL, self->s[i].qp);
+		self->ah[i] = ud_ah(&self->s[i], &self->group);
+		ASSERT_NE(NULL, self->ah[i]);
+	}
+	ASSERT_EQ(0, ibv_query_device(self->s[1].context, &self->attr));
+}
+
+FIXTURE_TEARDOWN(mcast)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		EXPECT_EQ(0, ibv_destroy_ah(self->ah[i]));
+		side_close(&self->s[i]);
+	}
+}
+
+#define SENT(side, qpn) do {						\
+	struct ibv_wc sent_;						\
+									\
+	ASSERT_EQ(0, ud_send(side, self->ah[(side) - self->s], qpn, 100, 0)); \
+	ASSERT_TRUE(side_wait(side, &sent_, 5));			\
+	ASSERT_EQ(IBV_WC_SUCCESS, sent_.status);			\
+	ASSERT_EQ(IBV_WC_SEND, sent_.opcode);				\
+} while (0)
+
+/* The next completion of a side is a datagram in a slot, sent by another to the group. */
+#define ARRIVED(to, to_qp, from, slot) do {				\
+	struct ibv_wc wc_;						\
+	uint8_t *at_ = ud_slot(to, slot);				\
+	const char *wrong_;						\
+									\
+	ASSERT_TRUE(side_wait(to, &wc_, 5));				\
+	ASSERT_EQ(IBV_WC_SUCCESS, wc_.status);				\
+	ASSERT_EQ(IBV_WC_RECV, wc_.opcode);				\
+	ASSERT_EQ(slot, wc_.wr_id);					\
+	ASSERT_EQ((to_qp)->qp_num, wc_.qp_num);				\
+	ASSERT_EQ((from)->qp->qp_num, wc_.src_qp);			\
+	ASSERT_EQ(HEADER + 100, wc_.byte_len);				\
+	wrong_ = wrong_header(at_, &(from)->gid, &self->group, 100, false); \
+	ASSERT_EQ(NULL, wrong_) {					\
+		TH_LOG("%s", wrong_);					\
+	}								\
+	ASSERT_EQ(0, memcmp(at_ + HEADER, (from)->mem, 100));		\
+} while (0)
+
+/* Whoever was sent to has it by now, if the group's member on the other side has. */
+#define NOTHING(side) do {						\
+	struct ibv_wc nothing_;						\
+									\
+	ASSERT_EQ(0, ibv_poll_cq((side)->cq, 1, &nothing_));		\
+} while (0)
+
+/* MCG-4 */
+TEST_F(mcast, attached)
+{
+	struct side *a = &self->s[0], *b = &self->s[1];
+	int64_t before = side_counter(b, "rdma_rx_mcast");
+
+	ud_fill(a, 3);
+	ASSERT_EQ(0, ud_recv(b, b->qp, 0, SLOT));
+	ASSERT_EQ(0, ibv_attach_mcast(b->qp, &self->group, 0));
+	SENT(a, GROUP_QPN);
+	ARRIVED(b, b->qp, a, 0);
+	ASSERT_EQ(before + 1, side_counter(b, "rdma_rx_mcast"));
+	ASSERT_EQ(0, ibv_detach_mcast(b->qp, &self->group, 0));
+}
+
+/* One copy for each QP, also if it was attached twice; none for others. */
+TEST_F(mcast, many_qps)
+{
+	enum { N = 4 };
+	struct side *a = &self->s[0], *b = &self->s[1];
+	struct ibv_qp *qps[N];
+	bool seen[N] = {};
+	struct ibv_wc wc;
+
+	ud_fill(a, 4);
+	ASSERT_EQ(0, ud_recv(b, b->qp, N, SLOT));
+	for (unsigned int i = 0; i < N; i++) {
+		qps[i] = ud_qp(b);
+		ASSERT_NE(NULL, qps[i]);
+		ASSERT_EQ(0, ud_recv(b, qps[i], i, SLOT));
+		ASSERT_EQ(0, ud_recv(b, qps[i], i, SLOT));
+		ASSERT_EQ(0, ibv_attach_mcast(qps[i], &self->group, 0));
+	}
+	ASSERT_EQ(0, ibv_attach_mcast(qps[1], &self->group, 0));
+	SENT(a, GROUP_QPN);
+	for (unsigned int i = 0; i < N; i++) {
+		ASSERT_TRUE(side_wait(b, &wc, 5));
+		ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+		ASSERT_GT(N, wc.wr_id);
+		ASSERT_EQ(qps[wc.wr_id]->qp_num, wc.qp_num);
+		ASSERT_FALSE(seen[wc.wr_id]);
+		seen[wc.wr_id] = true;
+		ASSERT_EQ(0, memcmp(ud_slot(b, wc.wr_id) + HEADER, a->mem, 100));
+	}
+	ASSERT_EQ(0, ibv_detach_mcast(qps[2], &self->group, 0));
+	/* A QP that is destroyed is detached (MCG-2), though verbs want it said. */
+	SENT(a, GROUP_QPN);
+	for (unsigned int i = 0; i < N - 1; i++) {
+		ASSERT_TRUE(side_wait(b, &wc, 5));
+		ASSERT_NE(2, wc.wr_id);
+	}
+	NOTHING(b);
+	for (unsigned int i = 0; i < N; i++) {
+		if (i != 2)
+			ASSERT_EQ(0, ibv_detach_mcast(qps[i], &self->group, 0));
+		ASSERT_EQ(0, ibv_destroy_qp(qps[i]));
+	}
+}
+
+/* MCG-5: the sender's own device has members, too, and the sender may be one. */
+TEST_F(mcast, the_sender_too)
+{
+	struct side *a = &self->s[0], *b = &self->s[1];
+	struct ibv_wc wc;
+
+	ud_fill(a, 5);
+	ASSERT_EQ(0, ud_recv(a, a->qp, 0, SLOT));
+	ASSERT_EQ(0, ud_recv(b, b->qp, 0, SLOT));
+	ASSERT_EQ(0, ibv_attach_mcast(a->qp, &self->group, 0));
+	ASSERT_EQ(0, ibv_attach_mcast(b->qp, &self->group, 0));
+	ASSERT_EQ(0, ud_send(a, self->ah[0], GROUP_QPN, 100, 0));
+	ARRIVED(b, b->qp, a, 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		ASSERT_TRUE(side_wait(a, &wc, 5));
+		ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+		if (wc.opcode == IBV_WC_RECV)
+			ASSERT_EQ(a->qp->qp_num, wc.src_qp);
+	}
+	ASSERT_EQ(NULL, wrong_header(ud_slot(a, 0), &a->gid, &self->group, 100, false));
+	ASSERT_EQ(0, memcmp(ud_slot(a, 0) + HEADER, a->mem, 100));
+	ASSERT_EQ(0, ibv_detach_mcast(a->qp, &self->group, 0));
+	ASSERT_EQ(0, ibv_detach_mcast(b->qp, &self->group, 0));
+}
+
+TEST_F(mcast, another_group)
+{
+	struct side *a = &self->s[0], *b = &self->s[1];
+	union ibv_gid other = self->group;
+	struct ibv_qp *member = ud_qp(b);
+
+	ASSERT_NE(NULL, member);
+	/* The same MAC, as IPv4 has it: only the address tells them apart. */
+	if (variant->ipv6)
+		other.raw[5] ^= 1;
+	else
+		other.raw[12] ^= 1;
+	ASSERT_EQ(0, ud_recv(b, b->qp, 0, SLOT));
+	ASSERT_EQ(0, ud_recv(b, member, 1, SLOT));
+	ASSERT_EQ(0, ibv_attach_mcast(b->qp, &other, 0));
+	ASSERT_EQ(0, ibv_attach_mcast(member, &self->group, 0));
+	SENT(a, GROUP_QPN);
+	ARRIVED(b, member, a, 1);
+	NOTHING(b);
+	ASSERT_EQ(0, ibv_detach_mcast(b->qp, &other, 0));
+	ASSERT_EQ(0, ibv_detach_mcast(member, &self->group, 0));
+	ASSERT_EQ(0, ibv_destroy_qp(member));
+}
+
+TEST_F(mcast, wrong_arguments)
+{
+	struct side *b = &self->s[1];
+	struct ibv_qp *rc = side_create_qp(b);
+	union ibv_gid none = {};
+
+	ASSERT_NE(NULL, rc);
+	EXPECT_EQ(EINVAL, ibv_attach_mcast(b->qp, &b->gid, 0));
+	EXPECT_EQ(EINVAL, ibv_attach_mcast(b->qp, &none, 0));
+	EXPECT_EQ(EINVAL, ibv_attach_mcast(rc, &self->group, 0));
+	EXPECT_EQ(EINVAL, ibv_detach_mcast(b->qp, &self->group, 0));
+	EXPECT_EQ(EINVAL, ibv_detach_mcast(b->qp, &b->gid, 0));
+	ASSERT_EQ(0, ibv_destroy_qp(rc));
+}
+
+/* One that is attached is busy for verbs; what a program leaves is taken away with it. */
+TEST_F(mcast, still_attached)
+{
+	struct side *b = &self->s[1];
+
+	ASSERT_EQ(0, ibv_attach_mcast(b->qp, &self->group, 0));
+	ASSERT_EQ(EBUSY, ibv_destroy_qp(b->qp));
+	ASSERT_EQ(0, ibv_detach_mcast(b->qp, &self->group, 0));
+}
+
+static union ibv_gid numbered(const union ibv_gid *group, uint32_t number)
+{
+	union ibv_gid gid = *group;
+
+	gid.raw[14] = (uint8_t)(number >> 8);
+	gid.raw[15] = (uint8_t)number;
+	return gid;
+}
+
+/* MCG-2: as many as are announced, and no more. */
+TEST_F(mcast, limits)
+{
+	uint32_t groups = (uint32_t)self->attr.max_mcast_grp;
+	uint32_t members = (uint32_t)self->attr.max_mcast_qp_attach;
+	struct side *b = &self->s[1];
+	struct ibv_qp **qps = calloc(members + 1, sizeof(*qps));
+	union ibv_gid gid;
+
+	ASSERT_LT(0, groups);
+	ASSERT_GT(65536, groups);
+	ASSERT_LT(0, members);
+	ASSERT_EQ(groups * members, self->attr.max_total_mcast_qp_attach);
+	for (uint32_t i = 0; i <= groups; i++) {
+		gid = numbered(&self->group, i);
+		ASSERT_EQ(i < groups ? 0 : ENOMEM, ibv_attach_mcast(b->qp, &gid, 0));
+	}
+	for (uint32_t i = 0; i < groups; i++) {
+		gid = numbered(&self->group, i);
+		ASSERT_EQ(0, ibv_detach_mcast(b->qp, &gid, 0));
+	}
+	for (uint32_t i = 0; i <= members; i++) {
+		qps[i] = ud_qp(b);
+		ASSERT_NE(NULL, qps[i]);
+		ASSERT_EQ(i < members ? 0 : ENOMEM, ibv_attach_mcast(qps[i], &self->group, 0));
+	}
+	for (uint32_t i = 0; i <= members; i++) {
+		if (i < members)
+			ASSERT_EQ(0, ibv_detach_mcast(qps[i], &self->group, 0));
+		ASSERT_EQ(0, ibv_destroy_qp(qps[i]));
+	}
+	free(qps);
+}
+
+TEST_HARNESS_MAIN
