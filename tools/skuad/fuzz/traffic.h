@@ -14,6 +14,7 @@
 #include "core/qp.h"
 #include "ctl/control.h"
 #include "harness/datagram.h"
+#include "roce/req.h"
 
 #define MAX_ROUNDS	200000
 #define ARENA		(256u << 10)	/* at the start of the harness's region; all regions lie in it */
@@ -77,7 +78,8 @@ static void check_requester(const struct skua_qp *qp)
 			     psn_diff(req->una_psn, una->psn) <= (int32_t)una->npsn));
 	CHECK(psn_diff(req->psn, req->una_psn) >= 0);
 	CHECK(req->reads <= qp->max_rd);
-	if (req->una == req->nxt)
+	/* Nothing is on its way; else a window may be full in the middle of the oldest message. */
+	if (req_next_psn(qp) == req->una_psn)
 		CHECK(req->rnr_wait && qp->timer.pos);
 	else if (qp->attr.timeout)
 		CHECK(qp->timer.pos && (req->rnr_wait || req->ack_deadline != TIMER_NEVER));
