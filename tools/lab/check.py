@@ -200,7 +200,9 @@ CHECKS = [
     _guest('pyverbs-6.12', '6.12', 600, './pyverbs/run'),
     _guest('guest-7.2', '7.2', 300, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_mcast',
            'test_device.sh'),
-    _debug('guest-debug', 'test_verbs', 'test_rc', 'test_netdev.sh', 'test_device.sh', 'test_removal'),
+    _debug('guest-debug', 'test_verbs', 'test_rc', 'test_netdev.sh', 'test_device.sh'),
+    # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.
+    _debug('guest-debug-removal', 'test_removal'),
     _debug('guest-debug-kernel', 'test_kernel.sh'),
     _debug('guest-debug-verbs', 'test_bad_arguments', 'test_bad_commands', 'test_threads',
            'test_fork', 'test_teardown'),

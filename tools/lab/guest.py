@@ -99,7 +99,10 @@ class Guest:
         for port, end in self.ports.items():
             if end not in readable:
                 continue
-            data = end.recv(1 << 16)
+            try:
+                data = end.recv(1 << 16)
+            except ConnectionResetError:    # QEMU ended with something of ours unread
+                data = b''
             if not data:
                 end.close()
             elif port == 'ctl':
@@ -120,8 +123,18 @@ class Guest:
             whole = data[:data.rfind(b'\n') + 1]
             setattr(self, name, getattr(self, name) + len(whole))
             line, usable = kernellog.find(whole.decode(errors='replace'))
-            self.fault = self.fault or line
             self.usable = self.usable and usable
+            if line or self.fault:
+                self.fault = self._first_fault()
+
+    def _first_fault(self):
+        """By all that was said up to now."""
+        for path in (self.dmesg, self.console):
+            with open(path, errors='replace') as file:
+                line, _ = kernellog.find(file.read())
+            if line:
+                return line
+        return None
 
     def _line(self, deadline):
         """The agent's next line."""
