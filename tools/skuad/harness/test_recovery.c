@@ -533,9 +533,12 @@ static uint64_t verify_round(struct world *w, uint64_t round)
 
 			z = (z ^ z >> 27) * 0x94d049bb133111ebu + k;
 			len[i][k] = 1 + (uint32_t)(z >> 33) % MAX_LEN;
-			for (uint32_t b = 0; b < len[i][k]; b += 8)
+			/* A READ that was repeated may be served once more when it is complete: what it
+			 * reads stays as it is, and its target begins anew. */
+			for (uint32_t b = 0; b < (k != 1 ? len[i][k] : round ? 0 : MAX_LEN); b += 8)
 				*p++ = z += 0x9e3779b97f4a7c15u;
 		}
+		memset(at(n, at_slot(n, 2, 1)), 0xee, MAX_LEN);
 	}
 	for (unsigned int k = 2; k <= 4; k++)
 		for (int i = 0; i < 2; i++)
