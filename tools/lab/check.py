@@ -161,6 +161,13 @@ def _provider(name, target, needs, rdma_core=None, full=False):
                          'OUT=' + os.path.join(paths.BUILD, 'provider-test', name), *words), [*ROOT, *needs], full)
 
 
+def _fuzz(name, budget, full=False, **options):
+    left = {'OUT': os.path.join(paths.BUILD, 'skuad-check'), 'CORPUS': os.path.join(OUT, name, 'corpus'),
+            'FOUND_IN': os.path.join(OUT, name, 'found'), 'JOBS': 2, **options}
+    return Check(name, budget, SKUAD, in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
+                                              *('%s=%s' % one for one in left.items()), 'fuzz'), ROOT, full)
+
+
 ROOT = [root.STAGE]
 CHECKS = [
     Check('manual', 60, [paths.repo('Documentation'), *SKUAD], in_root('python3', 'Documentation/check-manual'), ROOT),
@@ -172,12 +179,10 @@ CHECKS = [
                                        'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check'), ROOT),
     Check('skuad-tsan', 900, SKUAD, in_root('make', '-s', '--no-print-directory', '-C', 'tools/skuad',
                                             'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check-tsan'), ROOT),
-    # From the seeds on, whatever was learnt before: what fails here fails for everybody.
-    Check('fuzz', 480, SKUAD, in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
-                                      'OUT=' + os.path.join(paths.BUILD, 'skuad-check'),
-                                      'CORPUS=' + os.path.join(OUT, 'fuzz', 'corpus'),
-                                      'FOUND_IN=' + os.path.join(OUT, 'fuzz', 'found'),
-                                      'SECONDS=60', 'JOBS=2', 'fuzz'), ROOT),
+    # From the seeds on, whatever was learnt before, and with the same chance each time: what fails here fails
+    # for everybody. What other inputs do is make fuzz's, and fuzz-long's.
+    _fuzz('fuzz', 480, SECONDS=60, CHANCE=1),
+    _fuzz('fuzz-long', 1500, full=True, SECONDS=600, CHANCE=0),
     _provider('provider', 'check', ROOT),
     _provider('provider-verbs', 'check-verbs', products.provider_stages('stable'), 'stable'),
     _provider('provider-testing', 'check-verbs', products.provider_stages('testing'), 'testing', full=True),
@@ -241,9 +246,10 @@ def check(names, full=False):
             flush=True)
         if counts[1]:
             failed.append(os.path.relpath(one.directory, paths.REPO))
-            print('    the end of %s/log:\n%s' % (failed[-1], tail(os.path.join(one.directory, 'log'), 40)), flush=True)
+    # Last, since the end is often all that somebody else's machine shows of what it printed.
     for place in failed:
-        print('failed: %s, artefacts in %s' % (os.path.basename(place), place))
+        print('failed: %s, artefacts in %s, the end of its log:\n%s' % (
+            os.path.basename(place), place, tail(os.path.join(paths.REPO, place, 'log'), 15)))
     print('%s in all' % say.seconds(time.monotonic() - start))
     print('%d passed, %d failed, %d skipped' % tuple(total))
     return 1 if total[1] or not total[0] else 0

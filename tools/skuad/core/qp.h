@@ -254,6 +254,8 @@ bool rq_flush(struct skua_qp *qp);
 /* eth.c */
 bool eth_run(struct skua_qp *qp, int32_t *budget);
 
+#define MESSAGE_COST	256	/* of a turn, at least */
+
 /* roce/send.c: all that the path of the QP needs is filled in; what is lost counts as sent. */
 enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark *mark);
 /* The same with a path of its own. */

@@ -280,6 +280,8 @@ int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, 
 {
 	struct mem_access access = { qp->pd, qp->privileged, need };
 
+	if (!len)
+		return SKUA_VENDOR_ERR_NONE;	/* no run of no bytes */
 	if (wqe->flags & SKUA_WQE_INLINE) {
 		segs->seg[segs->n++] = (struct seg){ (uint8_t *)(uintptr_t)wqe->data + offset, len };
 		segs->bytes += len;

@@ -51,6 +51,8 @@ static void fuzz_seeds(void)
 		  WQE(SKUA_WQE_SEND, 1, 1, SGE(K_ALL, 0, 100), .n[2] = 0x01100400), { .verb = WORK },
 		  { .verb = MODIFY, .b = SKUA_QPS_RTS, .c = 4, .n[0] = 1 },
 		  WQE(SKUA_WQE_SEND_IMM, 1, 1, SGE(K_ALL, 0, 100)), { .verb = WORK });
+	FUZZ_SEED("nothing-inline", CONFIG(.a = 0x80), RQE(1, SGE(K_ALL, 0, 40)),
+		  WQE(SKUA_WQE_SEND, SKUA_WQE_INLINE, 0, ALL), { .verb = WORK });
 	/* TCP and, with a VLAN tag, UDP; their checksums are to be filled in. */
 	FUZZ_SEED("frames", CONFIG(.a = 0x20), RQE(1, ALL),
 		  { .verb = PATCH, .b = 2, .bytes = {

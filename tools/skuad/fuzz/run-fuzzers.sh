@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# run-fuzzers.sh SECONDS JOBS CORPUS FOUND FUZZER...
+# run-fuzzers.sh SECONDS JOBS CHANCE CORPUS FOUND FUZZER...
 #
 # Runs each fuzzer for SECONDS, JOBS of them at once. Each begins with its seeds and with what it
-# kept in CORPUS/NAME earlier. The input that made one fail, and what was said then, is left in
+# kept in CORPUS/NAME earlier. CHANCE is the seed of its random numbers: with the same one, and
+# nothing kept, it tries the same inputs; 0 is another each time. The input that made one fail, and what was said then, is left in
 # FOUND/NAME: "FUZZER INPUT" plays it again. Which failed and how are the last lines, few enough
 # for the end of a log that is all that somebody has.
 
-seconds=$1 jobs=$2 corpus=$3 found=$4
-shift 4
+seconds=$1 jobs=$2 chance=$3 corpus=$4 found=$5
+shift 5
 
 if [ "$jobs" = - ]; then	# one of those that are started below
 	name=${1##*/}
@@ -17,7 +18,7 @@ if [ "$jobs" = - ]; then	# one of those that are started below
 	rm -rf "$seeds" "${found:?}/$name"
 	mkdir -p "$seeds" "$corpus/$name" "$found/$name"
 	"$1" --seeds="$seeds" >"$log" 2>&1 &&
-		"$1" -max_total_time="$seconds" -max_len=3072 -len_control=0 -timeout=20 \
+		"$1" -max_total_time="$seconds" -max_len=3072 -len_control=0 -timeout=20 -seed="$chance" \
 			-rss_limit_mb=3000 -print_final_stats=1 \
 			-artifact_prefix="$found/$name/" "$corpus/$name" "$seeds" >>"$log" 2>&1
 	status=$?
@@ -44,7 +45,7 @@ why() {
 	tail -n 3 "$1/log"
 }
 
-printf '%s\n' "$@" | xargs -P "$jobs" -I {} "$0" "$seconds" - "$corpus" "$found" {}
+printf '%s\n' "$@" | xargs -P "$jobs" -I {} "$0" "$seconds" - "$chance" "$corpus" "$found" {}
 failed=0
 for fuzzer; do
 	[ -e "$found/${fuzzer##*/}" ] || continue

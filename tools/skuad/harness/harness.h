@@ -48,7 +48,7 @@
 
 /* One device and its host. Addresses are DMA addresses. */
 struct node {
-	struct skua_dev *dev;
+	struct skua_dev *dev;		/* NULL: the test has destroyed it */
 	struct engine *engine;
 	bool threaded;
 	uint8_t *mem, *extra;

@@ -611,6 +611,19 @@ static void shapes_of_wqes(void **state)
 	expect_vendor(w, a, SKUA_CQE_SEND, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_SGE_COUNT);
 }
 
+/* Inline data of no bytes: a header, and nothing behind it. */
+static void nothing_inline(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct { struct skua_wqe_ctrl c; struct skua_wqe_ud u; } wqe = {
+		{ .opcode = SKUA_WQE_SEND, .nblocks = 1, .flags = SKUA_WQE_INLINE }, ud_to(b) };
+
+	post_recv(b, b->buf, HEADER);
+	post_blocks(a, &wqe, 1);
+	expect_datagram(w, b, HEADER);
+}
+
 /* To another QP of the same device, and to oneself. */
 static void hairpin(void **state)
 {
@@ -821,6 +834,7 @@ int main(void)
 		UD(states_that_receive, "UD-6"),
 		UD(bad_receives, "UD-9 RQE-4"),
 		UD(shapes_of_wqes, "UD-1 WQE-3 RQE-2"),
+		UD(nothing_inline, "UD-1 WQE-3"),
 		UD(hairpin, "ROC-14 UD-6"),
 		UD(to_err_and_reset, "ORD-7 QPS-7"),
 		UD(drained, "QPS-10 QPS-11"),

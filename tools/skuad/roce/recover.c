@@ -271,7 +271,7 @@ void recover_responses(struct skua_qp *qp, uint32_t psn, const struct train *t)
 }
 
 /* Ask for the responses of @wqe that are missing, from resp_asked to resp_seen. */
-static bool ask_again(struct skua_qp *qp, struct send_wqe *wqe)
+static bool ask_again(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
 	uint32_t psn = psn_add(wqe->psn, wqe->read_off / qp->pmtu);
@@ -292,13 +292,14 @@ static bool ask_again(struct skua_qp *qp, struct send_wqe *wqe)
 			req->resp_asked = psn;
 			return false;
 		}
+		*budget -= MESSAGE_COST;
 		req->resp_asks++;
 	}
 	return true;
 }
 
 /* No more at a time than the peer takes READs; more when those have come. False: no room. */
-static bool ask_responses(struct skua_qp *qp)
+static bool ask_responses(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
 
@@ -309,7 +310,7 @@ static bool ask_responses(struct skua_qp *qp)
 	for (uint32_t i = req->una; i != req->nxt; i++) {
 		struct send_wqe *wqe = sq_wqe(qp, i);
 
-		if (!req_has_response(wqe) || wqe->done || ask_again(qp, wqe))
+		if (!req_has_response(wqe) || wqe->done || ask_again(qp, wqe, budget))
 			continue;
 		req->busy = req->resp_asks < qp->max_rd;
 		return !req->busy;
@@ -325,7 +326,7 @@ bool recover_run(struct skua_qp *qp, int32_t *budget)
 
 	if (req->repairs && req->repairs->from != req->repairs->to && !run_repairs(qp, budget))
 		return false;
-	if (psn_diff(req->resp_seen, req->resp_asked) > 0 && !ask_responses(qp))
+	if (psn_diff(req->resp_seen, req->resp_asked) > 0 && !ask_responses(qp, budget))
 		return false;
 	if (!req->probe)
 		return true;
@@ -334,6 +335,7 @@ bool recover_run(struct skua_qp *qp, int32_t *budget)
 		req->busy = true;
 		return false;
 	}
+	*budget -= MESSAGE_COST;
 	req->probe = false;
 	return true;
 }

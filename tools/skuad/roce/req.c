@@ -6,8 +6,8 @@
  * sent at nxt, and completed at una, strictly in order. PSNs are given out when a message is
  * begun, and are kept when it is sent again: after a NAK, an RNR wait or a timeout, nxt goes
  * back to una and everything from the oldest unacknowledged packet on is sent again
- * (go-back-N); what may be done sooner or with less is recover.c's. READs count as acknowledged as far as their responses have come, atomics when
- * theirs has.
+ * (go-back-N); what may be done sooner or with less is recover.c's. READs count as acknowledged
+ * as far as their responses have come, atomics when theirs has.
  *
  * A WQE that is wrong is held until all before it have completed; then it completes with its
  * error, and the QP goes to ERR, where the rest is flushed.
@@ -17,7 +17,6 @@
 #include "core/copy.h"
 #include "roce/req.h"
 
-#define MESSAGE_COST	256		/* of a turn, at least */
 #define ACK_EVERY	(1u << 20)	/* ask for an ACK in the middle of long messages, bytes */
 #define LOSSY_BYTES	4096		/* the same, and of a train, when packets were lost lately */
 
@@ -385,7 +384,7 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 		len = n * qp->pmtu;
 	src->n = 0;
 	src->bytes = 0;
-	err = len ? sq_payload(qp, wqe, offset, len, 0, src) : 0;
+	err = sq_payload(qp, wqe, offset, len, 0, src);
 	if (err) {
 		wqe->status = SKUA_CQE_LOC_PROT_ERR;
 		wqe->vendor_err = (uint8_t)err;
@@ -464,7 +463,8 @@ void roce_drained(struct skua_qp *qp)
 bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
-	bool any = false;
+	int32_t before = *budget;
+	bool any = false, again;
 
 	req->busy = false;
 	complete_acked(qp);
@@ -474,7 +474,8 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 		req->rnr_wait = false;
 	}
 	if (!recover_run(qp, budget))
-		return false;
+		return *budget != before;
+	again = *budget != before;
 	while (*budget > 0 && next_ready(qp)) {
 		if (!send_step(qp, sq_wqe(qp, req->nxt), budget))
 			break;
@@ -484,7 +485,7 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 		start_ack_timer(qp);
 	if (qp->draining && req->una == req->nxt && !next_ready(qp))
 		roce_drained(qp);
-	return any;
+	return any || again;
 }
 
 bool roce_req_pending(const struct skua_qp *qp)
@@ -680,7 +681,7 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 	}
 	dst->n = 0;
 	dst->bytes = 0;
-	err = bytes ? sq_payload(qp, wqe, wqe->read_off, bytes, SKUA_ACCESS_LOCAL_WRITE, dst) : 0;
+	err = sq_payload(qp, wqe, wqe->read_off, bytes, SKUA_ACCESS_LOCAL_WRITE, dst);
 	if (err) {
 		fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
 		return;

@@ -39,7 +39,7 @@ void recover_rewound(struct skua_qp *qp);
 void recover_lost(struct skua_qp *qp);		/* and all behind it goes again */
 /* Responses before @psn were lost; @t came instead, or NULL. */
 void recover_responses(struct skua_qp *qp, uint32_t psn, const struct train *t);
-/* Send what was missing. False: no room on the wire. */
+/* Send what was missing, on @budget's account. False: no room on the wire. */
 bool recover_run(struct skua_qp *qp, int32_t *budget);
 
 #endif /* SKUAD_ROCE_REQ_H */

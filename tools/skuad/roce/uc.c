@@ -65,7 +65,7 @@ bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	t.npkts = len ? (len - 1) / qp->pmtu + 1 : 1;
 	src->n = 0;
 	src->bytes = 0;
-	err = len ? sq_payload(qp, wqe, offset, len, 0, src) : 0;
+	err = sq_payload(qp, wqe, offset, len, 0, src);
 	if (err) {
 		wqe->status = SKUA_CQE_LOC_PROT_ERR;
 		wqe->vendor_err = (uint8_t)err;

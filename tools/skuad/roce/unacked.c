@@ -8,8 +8,6 @@
  */
 #include "core/qp.h"
 
-#define MESSAGE_COST	256		/* of a turn, at least */
-
 static bool complete_passed(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
