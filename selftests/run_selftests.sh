@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # All tests of this directory in a guest of the lab: TAP from each, and at the end
-# "N passed, N failed, N skipped". With arguments, only those. test_limits, test_pagelists, test_inject.sh
-# and test_cm.sh are only run if they are named: they want more time, or a guest of 5 GiB.
+# "N passed, N failed, N skipped". With arguments, only those. test_limits, test_pagelists, test_inject.sh,
+# test_release and test_cm.sh are only run if they are named: they want more time, a guest of 5 GiB, or
+# a device that fails.
 #
 # usage: run_selftests.sh [TEST...]
 

@@ -228,4 +228,38 @@ TEST_F_TIMEOUT(threads, all_on_one_qp_and_cq, 60)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
+/* Commands of many threads */
+
+#define MANY	100	/* more than the driver's command queue has entries */
+
+static void *command_after_command(void *arg)
+{
+	struct side *s = arg;
+
+	for (unsigned int i = 0; i < 20; i++) {
+		struct ibv_pd *pd = ibv_alloc_pd(s->context);
+
+		if (!pd || ibv_dealloc_pd(pd))
+			return "command";
+	}
+	return NULL;
+}
+
+/* CMD-2: the driver has no more outstanding than the queue has entries: none is lost, or answered by
+ * the completion of another. */
+TEST_F_TIMEOUT(threads, more_commands_at_once_than_entries, 60)
+{
+	pthread_t threads[MANY];
+
+	for (unsigned int i = 0; i < MANY; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, command_after_command, &self->s[0]));
+	for (unsigned int i = 0; i < MANY; i++) {
+		void *wrong;
+
+		ASSERT_EQ(0, pthread_join(threads[i], &wrong));
+		ASSERT_EQ(NULL, wrong);
+	}
+	ASSERT_TRUE(pair_transfer(self->s));
+}
+
 TEST_HARNESS_MAIN

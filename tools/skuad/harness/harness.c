@@ -72,6 +72,7 @@ void bar_read(struct node *n, unsigned int bar, uint64_t offset, void *data, uns
 {
 	struct access a = { n, bar, offset, data, len, false };
 
+	n->reads++;
 	on_engine(n, access_bar, &a);
 }
 

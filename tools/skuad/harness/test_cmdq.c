@@ -57,6 +57,31 @@ static void many_at_once(void **state)
 	}
 }
 
+/* As many outstanding as the ring has entries, none of their completions consumed; what comes of one
+ * more is the host's own loss. */
+static void as_many_outstanding_as_entries(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	uint32_t first = n->cmd_pi;
+
+	for (uint32_t i = 0; i < RING; i++) {
+		put(n, (struct skua_cmd)CMD(SKUA_CMD_NOP), i);
+		publish(n);
+		settle(w);
+	}
+	for (uint32_t i = 0; i < RING; i++) {
+		assert_non_null(completion(n, first + i));
+		assert_int_equal(le32toh(completion(n, first + i)->id), i);
+	}
+	put(n, (struct skua_cmd)CMD(SKUA_CMD_NOP), 77);
+	publish(n);
+	settle(w);
+	assert_null(completion(n, first));
+	assert_int_equal(le32toh(completion(n, first + RING)->id), 77);
+	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY | SKUA_STATUS_ENABLED);
+}
+
 /* The longest command there is: a region of 64 GiB in pages of 4 KiB, all of them one page. */
 static struct skua_cmd long_command(struct node *n, uint64_t *lists)
 {
@@ -367,6 +392,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STEPPED(many_at_once, "CMD-1 CMD-4 CMD-5 CMD-6 GEN-2"),
+		STEPPED(as_many_outstanding_as_entries, "CMD-2"),
 		STEPPED(a_long_command, "CMD-7 CMD-8 CMD-4 MEM-8 PL-7"),
 		STEPPED(a_reset_in_a_long_command, "RST-1 PL-10"),
 		STEPPED(a_list_that_goes_away, "CMD-12 PL-8 PL-10"),
