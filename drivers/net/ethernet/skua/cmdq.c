@@ -6,8 +6,10 @@
  * free-running, is its id. The slot is the command's until its waiter has read the result, so
  * that neither ring can be overrun; if the slot at the producer index is still taken, by a slow
  * command of the last pass, newcomers wait. Completions come in any order and are told apart by
- * their id. They are taken in by the interrupt of vector 0, or, before there are interrupts, by
- * the waiters, which poll.
+ * their id. They are taken in by the interrupt of vector 0, or by the waiters: before there are
+ * interrupts these poll, and later for a moment before they sleep, since a device takes about as
+ * long for a command as an interrupt and a change of tasks would, and setting up a connection is
+ * a handful of commands one after the other.
  *
  * Outputs go to a buffer of the slot, never to the caller's memory: should the device not
  * answer, the caller may leave as soon as the device is declared dead.
@@ -25,6 +27,7 @@
 
 #define SKUA_CMDQ_LOG_SIZE	6	/* less if the device wants less */
 #define SKUA_CMDQ_OUT_SIZE	512	/* the largest output */
+#define SKUA_CMDQ_SPIN_US	100	/* before a waiter sleeps */
 
 static_assert(sizeof(struct skua_stats) <= SKUA_CMDQ_OUT_SIZE);
 static_assert(sizeof(struct skua_device_caps) <= SKUA_CMDQ_OUT_SIZE);
@@ -176,8 +179,9 @@ out:
 /* The completion at ci, NULL if it has not come yet. */
 static struct skua_cmd_cpl *skua_cmdq_next(struct skua_cmdq *cmdq)
 {
-	struct skua_cmd_cpl *cpl = cmdq->cpl.va + (cmdq->ci & cmdq->mask) * sizeof(*cpl);
-	u8 phase = cmdq->ci & (cmdq->mask + 1) ? 0 : SKUA_CMD_CPL_PHASE;
+	u32 ci = READ_ONCE(cmdq->ci);	/* without the lock, it is a hint */
+	struct skua_cmd_cpl *cpl = cmdq->cpl.va + (ci & cmdq->mask) * sizeof(*cpl);
+	u8 phase = ci & (cmdq->mask + 1) ? 0 : SKUA_CMD_CPL_PHASE;
 
 	if ((READ_ONCE(cpl->flags) & SKUA_CMD_CPL_PHASE) != phase)
 		return NULL;
@@ -196,7 +200,7 @@ void skua_cmdq_complete(struct skua_nic *nic)
 
 	spin_lock_irqsave(&cmdq->lock, flags);
 	while (!cmdq->dead && (cpl = skua_cmdq_next(cmdq))) {
-		cmdq->ci++;
+		WRITE_ONCE(cmdq->ci, cmdq->ci + 1);
 		id = le32_to_cpu(cpl->id);
 		slot = &cmdq->slots[id & cmdq->mask];
 		if (!slot->waiting || slot->id != id) {
@@ -249,9 +253,26 @@ static bool skua_cmdq_poll(struct skua_nic *nic, struct skua_cmd_slot *slot)
 	}
 }
 
+/* True if the command was answered soon. */
+static bool skua_cmdq_spin(struct skua_nic *nic, struct skua_cmd_slot *slot)
+{
+	ktime_t end = ktime_add_us(ktime_get(), SKUA_CMDQ_SPIN_US);
+
+	while (!need_resched() && ktime_before(ktime_get(), end)) {
+		if (skua_cmdq_next(&nic->cmdq))
+			skua_cmdq_complete(nic);
+		if (try_wait_for_completion(&slot->done))
+			return true;
+		cpu_relax();
+	}
+	return false;
+}
+
 static void skua_cmdq_wait(struct skua_nic *nic, struct skua_cmd_slot *slot)
 {
 	if (READ_ONCE(nic->cmdq.events)) {
+		if (skua_cmdq_spin(nic, slot))
+			return;
 		if (wait_for_completion_timeout(&slot->done, nic->cmd_timeout))
 			return;
 		skua_cmdq_complete(nic);
