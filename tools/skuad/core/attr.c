@@ -196,7 +196,8 @@ static void apply(struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mas
 	}
 	if (mask & SKUA_QP_ATTR_PATH_MTU) {
 		to->path_mtu = a->path_mtu;
-		qp->pmtu = 128u << a->path_mtu;
+		qp->log_pmtu = 7 + a->path_mtu;
+		qp->pmtu = 1u << qp->log_pmtu;
 	}
 	if (mask & SKUA_QP_ATTR_TIMEOUT)
 		to->timeout = a->timeout;

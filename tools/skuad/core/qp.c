@@ -16,6 +16,8 @@
 #define SHADOW_MAX	(WINDOW * SKUA_WQE_MAX_BLOCKS)	/* blocks that a full window can hold */
 #define WQE_TAIL	(SKUA_WQE_MAX_BLOCKS * SKUA_WQE_BLOCK)
 
+const struct send_wqe send_wqe_blank;
+
 void qp_activate(struct skua_qp *qp)
 {
 	qp->idle_since = 0;

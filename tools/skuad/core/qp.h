@@ -39,6 +39,9 @@ struct send_wqe {
 	struct port_mark mark;		/* of its last train */
 };
 
+/* All zero, to be copied: see train_blank. */
+extern const struct send_wqe send_wqe_blank;
+
 struct recv_wqe {
 	uint32_t cookie;
 	uint8_t num_sge;
@@ -185,6 +188,7 @@ struct skua_qp {
 
 	struct skua_qp_attr attr;	/* as given, little endian */
 	uint32_t access, dest_qpn, pmtu, qkey;
+	uint8_t log_pmtu;
 	uint16_t max_rd, max_dest_rd;
 	struct roce_path path;
 	uint32_t gid_gen;		/* of the GID table, when gid_good was found */
@@ -204,6 +208,12 @@ static inline bool qp_can_send(const struct skua_qp *qp)
 static inline bool qp_can_receive(const struct skua_qp *qp)
 {
 	return qp->state >= SKUA_QPS_RTR && qp->state <= SKUA_QPS_SQE;
+}
+
+/* Packets that @len bytes of a message take. Shifts: a division costs as much as the rest of this. */
+static inline uint32_t qp_packets(const struct skua_qp *qp, uint32_t len)
+{
+	return len ? ((len - 1) >> qp->log_pmtu) + 1 : 1;
 }
 
 /* qp.c */

@@ -231,10 +231,11 @@ bool sq_fetch(struct skua_qp *qp)
 	}
 	memcpy(&c, p, sizeof(c));
 	wqe = sq_wqe(qp, req->tail);
-	*wqe = (struct send_wqe){
-		.opcode = c.opcode, .flags = c.flags, .num_sge = c.num_sge,
-		.cookie = le32toh(c.cookie),
-	};
+	*wqe = send_wqe_blank;
+	wqe->opcode = c.opcode;
+	wqe->flags = c.flags;
+	wqe->num_sge = c.num_sge;
+	wqe->cookie = le32toh(c.cookie);
 	if (c.nblocks < 1 || c.nblocks > SKUA_WQE_MAX_BLOCKS || c.nblocks > n) {
 		/* Where the next one begins is not known: this one is all that was published. */
 		qp->sq_ci += n;

@@ -40,46 +40,54 @@ static const uint8_t bth_opcodes[TRAIN_NUM_OPS][NUM_PLACES] = {
 
 #define HAS_PAYLOAD	true
 
+/* Headers, and their bytes. */
+#define EXT(e) \
+	(e), ((e) & EXT_RETH ? 16 : 0) + ((e) & EXT_AETH ? 4 : 0) + ((e) & EXT_IMM ? 4 : 0) + \
+	     ((e) & EXT_IETH ? 4 : 0) + ((e) & EXT_ATOMIC ? 28 : 0) + \
+	     ((e) & EXT_ATOMIC_ACK ? 8 : 0) + ((e) & EXT_DETH ? 8 : 0)
+
 /* Packets in the middle do not say what the last one will be: they are those of the plain kind. */
 const struct roce_opcode roce_opcodes[256] = {
-	[0x00] = { true, TRANSPORT_RC, TRAIN_SEND, true, false, 0, HAS_PAYLOAD },
-	[0x01] = { true, TRANSPORT_RC, TRAIN_SEND, false, false, 0, HAS_PAYLOAD },
-	[0x02] = { true, TRANSPORT_RC, TRAIN_SEND, false, true, 0, HAS_PAYLOAD },
-	[0x03] = { true, TRANSPORT_RC, TRAIN_SEND_IMM, false, true, EXT_IMM, HAS_PAYLOAD },
-	[0x04] = { true, TRANSPORT_RC, TRAIN_SEND, true, true, 0, HAS_PAYLOAD },
-	[0x05] = { true, TRANSPORT_RC, TRAIN_SEND_IMM, true, true, EXT_IMM, HAS_PAYLOAD },
-	[0x06] = { true, TRANSPORT_RC, TRAIN_WRITE, true, false, EXT_RETH, HAS_PAYLOAD },
-	[0x07] = { true, TRANSPORT_RC, TRAIN_WRITE, false, false, 0, HAS_PAYLOAD },
-	[0x08] = { true, TRANSPORT_RC, TRAIN_WRITE, false, true, 0, HAS_PAYLOAD },
-	[0x09] = { true, TRANSPORT_RC, TRAIN_WRITE_IMM, false, true, EXT_IMM, HAS_PAYLOAD },
-	[0x0a] = { true, TRANSPORT_RC, TRAIN_WRITE, true, true, EXT_RETH, HAS_PAYLOAD },
-	[0x0b] = { true, TRANSPORT_RC, TRAIN_WRITE_IMM, true, true, EXT_RETH | EXT_IMM, HAS_PAYLOAD },
-	[0x0c] = { true, TRANSPORT_RC, TRAIN_READ_REQ, true, true, EXT_RETH, false },
-	[0x0d] = { true, TRANSPORT_RC, TRAIN_READ_RESP, true, false, EXT_AETH, HAS_PAYLOAD },
-	[0x0e] = { true, TRANSPORT_RC, TRAIN_READ_RESP, false, false, 0, HAS_PAYLOAD },
-	[0x0f] = { true, TRANSPORT_RC, TRAIN_READ_RESP, false, true, EXT_AETH, HAS_PAYLOAD },
-	[0x10] = { true, TRANSPORT_RC, TRAIN_READ_RESP, true, true, EXT_AETH, HAS_PAYLOAD },
-	[0x11] = { true, TRANSPORT_RC, TRAIN_ACK, true, true, EXT_AETH, false },
-	[0x12] = { true, TRANSPORT_RC, TRAIN_ATOMIC_RESP, true, true, EXT_AETH | EXT_ATOMIC_ACK, false },
-	[0x13] = { true, TRANSPORT_RC, TRAIN_CMP_SWAP, true, true, EXT_ATOMIC, false },
-	[0x14] = { true, TRANSPORT_RC, TRAIN_FETCH_ADD, true, true, EXT_ATOMIC, false },
-	[0x16] = { true, TRANSPORT_RC, TRAIN_SEND_INV, false, true, EXT_IETH, HAS_PAYLOAD },
-	[0x17] = { true, TRANSPORT_RC, TRAIN_SEND_INV, true, true, EXT_IETH, HAS_PAYLOAD },
-	[0x20] = { true, TRANSPORT_UC, TRAIN_SEND, true, false, 0, HAS_PAYLOAD },
-	[0x21] = { true, TRANSPORT_UC, TRAIN_SEND, false, false, 0, HAS_PAYLOAD },
-	[0x22] = { true, TRANSPORT_UC, TRAIN_SEND, false, true, 0, HAS_PAYLOAD },
-	[0x23] = { true, TRANSPORT_UC, TRAIN_SEND_IMM, false, true, EXT_IMM, HAS_PAYLOAD },
-	[0x24] = { true, TRANSPORT_UC, TRAIN_SEND, true, true, 0, HAS_PAYLOAD },
-	[0x25] = { true, TRANSPORT_UC, TRAIN_SEND_IMM, true, true, EXT_IMM, HAS_PAYLOAD },
-	[0x26] = { true, TRANSPORT_UC, TRAIN_WRITE, true, false, EXT_RETH, HAS_PAYLOAD },
-	[0x27] = { true, TRANSPORT_UC, TRAIN_WRITE, false, false, 0, HAS_PAYLOAD },
-	[0x28] = { true, TRANSPORT_UC, TRAIN_WRITE, false, true, 0, HAS_PAYLOAD },
-	[0x29] = { true, TRANSPORT_UC, TRAIN_WRITE_IMM, false, true, EXT_IMM, HAS_PAYLOAD },
-	[0x2a] = { true, TRANSPORT_UC, TRAIN_WRITE, true, true, EXT_RETH, HAS_PAYLOAD },
-	[0x2b] = { true, TRANSPORT_UC, TRAIN_WRITE_IMM, true, true, EXT_RETH | EXT_IMM, HAS_PAYLOAD },
-	[0x64] = { true, TRANSPORT_UD, TRAIN_SEND, true, true, EXT_DETH, HAS_PAYLOAD },
-	[0x65] = { true, TRANSPORT_UD, TRAIN_SEND_IMM, true, true, EXT_DETH | EXT_IMM, HAS_PAYLOAD },
+	[0x00] = { true, TRANSPORT_RC, TRAIN_SEND, true, false, EXT(0), HAS_PAYLOAD },
+	[0x01] = { true, TRANSPORT_RC, TRAIN_SEND, false, false, EXT(0), HAS_PAYLOAD },
+	[0x02] = { true, TRANSPORT_RC, TRAIN_SEND, false, true, EXT(0), HAS_PAYLOAD },
+	[0x03] = { true, TRANSPORT_RC, TRAIN_SEND_IMM, false, true, EXT(EXT_IMM), HAS_PAYLOAD },
+	[0x04] = { true, TRANSPORT_RC, TRAIN_SEND, true, true, EXT(0), HAS_PAYLOAD },
+	[0x05] = { true, TRANSPORT_RC, TRAIN_SEND_IMM, true, true, EXT(EXT_IMM), HAS_PAYLOAD },
+	[0x06] = { true, TRANSPORT_RC, TRAIN_WRITE, true, false, EXT(EXT_RETH), HAS_PAYLOAD },
+	[0x07] = { true, TRANSPORT_RC, TRAIN_WRITE, false, false, EXT(0), HAS_PAYLOAD },
+	[0x08] = { true, TRANSPORT_RC, TRAIN_WRITE, false, true, EXT(0), HAS_PAYLOAD },
+	[0x09] = { true, TRANSPORT_RC, TRAIN_WRITE_IMM, false, true, EXT(EXT_IMM), HAS_PAYLOAD },
+	[0x0a] = { true, TRANSPORT_RC, TRAIN_WRITE, true, true, EXT(EXT_RETH), HAS_PAYLOAD },
+	[0x0b] = { true, TRANSPORT_RC, TRAIN_WRITE_IMM, true, true, EXT(EXT_RETH | EXT_IMM), HAS_PAYLOAD },
+	[0x0c] = { true, TRANSPORT_RC, TRAIN_READ_REQ, true, true, EXT(EXT_RETH), false },
+	[0x0d] = { true, TRANSPORT_RC, TRAIN_READ_RESP, true, false, EXT(EXT_AETH), HAS_PAYLOAD },
+	[0x0e] = { true, TRANSPORT_RC, TRAIN_READ_RESP, false, false, EXT(0), HAS_PAYLOAD },
+	[0x0f] = { true, TRANSPORT_RC, TRAIN_READ_RESP, false, true, EXT(EXT_AETH), HAS_PAYLOAD },
+	[0x10] = { true, TRANSPORT_RC, TRAIN_READ_RESP, true, true, EXT(EXT_AETH), HAS_PAYLOAD },
+	[0x11] = { true, TRANSPORT_RC, TRAIN_ACK, true, true, EXT(EXT_AETH), false },
+	[0x12] = { true, TRANSPORT_RC, TRAIN_ATOMIC_RESP, true, true, EXT(EXT_AETH | EXT_ATOMIC_ACK), false },
+	[0x13] = { true, TRANSPORT_RC, TRAIN_CMP_SWAP, true, true, EXT(EXT_ATOMIC), false },
+	[0x14] = { true, TRANSPORT_RC, TRAIN_FETCH_ADD, true, true, EXT(EXT_ATOMIC), false },
+	[0x16] = { true, TRANSPORT_RC, TRAIN_SEND_INV, false, true, EXT(EXT_IETH), HAS_PAYLOAD },
+	[0x17] = { true, TRANSPORT_RC, TRAIN_SEND_INV, true, true, EXT(EXT_IETH), HAS_PAYLOAD },
+	[0x20] = { true, TRANSPORT_UC, TRAIN_SEND, true, false, EXT(0), HAS_PAYLOAD },
+	[0x21] = { true, TRANSPORT_UC, TRAIN_SEND, false, false, EXT(0), HAS_PAYLOAD },
+	[0x22] = { true, TRANSPORT_UC, TRAIN_SEND, false, true, EXT(0), HAS_PAYLOAD },
+	[0x23] = { true, TRANSPORT_UC, TRAIN_SEND_IMM, false, true, EXT(EXT_IMM), HAS_PAYLOAD },
+	[0x24] = { true, TRANSPORT_UC, TRAIN_SEND, true, true, EXT(0), HAS_PAYLOAD },
+	[0x25] = { true, TRANSPORT_UC, TRAIN_SEND_IMM, true, true, EXT(EXT_IMM), HAS_PAYLOAD },
+	[0x26] = { true, TRANSPORT_UC, TRAIN_WRITE, true, false, EXT(EXT_RETH), HAS_PAYLOAD },
+	[0x27] = { true, TRANSPORT_UC, TRAIN_WRITE, false, false, EXT(0), HAS_PAYLOAD },
+	[0x28] = { true, TRANSPORT_UC, TRAIN_WRITE, false, true, EXT(0), HAS_PAYLOAD },
+	[0x29] = { true, TRANSPORT_UC, TRAIN_WRITE_IMM, false, true, EXT(EXT_IMM), HAS_PAYLOAD },
+	[0x2a] = { true, TRANSPORT_UC, TRAIN_WRITE, true, true, EXT(EXT_RETH), HAS_PAYLOAD },
+	[0x2b] = { true, TRANSPORT_UC, TRAIN_WRITE_IMM, true, true, EXT(EXT_RETH | EXT_IMM), HAS_PAYLOAD },
+	[0x64] = { true, TRANSPORT_UD, TRAIN_SEND, true, true, EXT(EXT_DETH), HAS_PAYLOAD },
+	[0x65] = { true, TRANSPORT_UD, TRAIN_SEND_IMM, true, true, EXT(EXT_DETH | EXT_IMM), HAS_PAYLOAD },
 };
+
+const struct train train_blank;
 
 static uint8_t *put8(uint8_t *p, uint8_t v)
 {
@@ -138,17 +146,10 @@ static uint8_t opcode_of(const struct train *t, uint32_t i)
 	return (uint8_t)(t->transport | bth_opcodes[t->op][place_of(t, i)]);
 }
 
-uint32_t roce_ext_len(uint8_t ext)
-{
-	return (ext & EXT_RETH ? 16 : 0) + (ext & EXT_AETH ? 4 : 0) + (ext & EXT_IMM ? 4 : 0) +
-	       (ext & EXT_IETH ? 4 : 0) + (ext & EXT_ATOMIC ? 28 : 0) +
-	       (ext & EXT_ATOMIC_ACK ? 8 : 0) + (ext & EXT_DETH ? 8 : 0);
-}
-
 /* What stands between BTH and ICRC. */
 static uint32_t transport_len(const struct train *t, uint32_t i)
 {
-	return roce_ext_len(roce_opcodes[opcode_of(t, i)].ext) + ((payload_len(t, i) + 3) & ~3u);
+	return roce_opcodes[opcode_of(t, i)].ext_len + ((payload_len(t, i) + 3) & ~3u);
 }
 
 static uint32_t packet_len(const struct train *t, uint32_t i)
@@ -161,12 +162,15 @@ static uint32_t packet_len(const struct train *t, uint32_t i)
 
 uint64_t roce_train_bytes(const struct train *t, uint32_t *longest)
 {
-	uint32_t first = packet_len(t, 0), last = packet_len(t, t->npkts - 1);
+	uint32_t first = packet_len(t, 0), last;
 
-	/* Packets in the middle are all alike, and have no header that those at the ends lack. */
-	*longest = first > last ? first : last;
+	*longest = first;
 	if (t->npkts == 1)
 		return first;
+	last = packet_len(t, t->npkts - 1);
+	if (last > first)
+		*longest = last;
+	/* Packets in the middle are all alike, and have no header that those at the ends lack. */
 	return first + last + (t->npkts - 2) * (uint64_t)packet_len(t, 1);
 }
 

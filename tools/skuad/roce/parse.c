@@ -196,7 +196,7 @@ enum roce_fault roce_packet_parse(struct roce_packet *pkt)
 	if (get16(bth + 2) != PKEY_DEFAULT)
 		return ROCE_BAD_PKEY;
 	opcode = &roce_opcodes[bth[0]];
-	head = roce_ext_len(opcode->ext);
+	head = opcode->ext_len;
 	pad = bth[1] >> BTH_PAD_SHIFT & 3;
 	if (left < head + pad || (!opcode->payload && left != head))
 		return ROCE_BAD_LENGTH;

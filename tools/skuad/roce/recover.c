@@ -274,7 +274,7 @@ void recover_responses(struct skua_qp *qp, uint32_t psn, const struct train *t)
 static bool ask_again(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
-	uint32_t psn = psn_add(wqe->psn, wqe->read_off / qp->pmtu);
+	uint32_t psn = psn_add(wqe->psn, wqe->read_off >> qp->log_pmtu);
 	uint32_t end = psn_add(wqe->psn, wqe->npsn), n;
 
 	not_behind(&psn, req->resp_asked);

@@ -227,12 +227,6 @@ void roce_timer(struct timer *timer)
 	retry(qp, SKUA_VENDOR_ERR_TIMEOUT);
 }
 
-/* Packets that @len bytes of a message take. */
-static uint32_t packets_of(const struct skua_qp *qp, uint32_t len)
-{
-	return len ? (len - 1) / qp->pmtu + 1 : 1;
-}
-
 /* Give the message its PSNs, when it is begun for the first time. */
 static void assign_psn(struct skua_qp *qp, struct send_wqe *wqe)
 {
@@ -241,7 +235,7 @@ static void assign_psn(struct skua_qp *qp, struct send_wqe *wqe)
 	if (wqe->npsn)
 		return;
 	wqe->psn = req->psn;
-	wqe->npsn = packets_of(qp, wqe->length);
+	wqe->npsn = qp_packets(qp, wqe->length);
 	req->psn = psn_add(req->psn, wqe->npsn);
 }
 
@@ -321,12 +315,15 @@ static bool check_response(struct skua_qp *qp, struct send_wqe *wqe)
 bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t n)
 {
 	uint32_t off = pkt * qp->pmtu;
-	struct train t = {
-		.op = train_ops[wqe->opcode], .first = true, .last = true, .ack_req = true,
-		.npkts = 1, .rkey = wqe->rkey, .raddr = wqe->raddr + off,
-		.psn = psn_add(wqe->psn, pkt),
-	};
+	struct train t = train_blank;
 
+	t.op = train_ops[wqe->opcode];
+	t.first = t.last = true;
+	t.ack_req = true;
+	t.npkts = 1;
+	t.rkey = wqe->rkey;
+	t.raddr = wqe->raddr + off;
+	t.psn = psn_add(wqe->psn, pkt);
 	if (req_is_atomic(wqe)) {
 		t.swap_add = wqe->swap_add;
 		t.compare = wqe->compare;
@@ -340,7 +337,7 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 {
 	struct roce_req *req = &qp->req;
-	uint32_t pkts = wqe->read_off / qp->pmtu;
+	uint32_t pkts = wqe->read_off >> qp->log_pmtu;
 
 	if (wqe->done) {
 		next_wqe(req);
@@ -372,12 +369,7 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 {
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = pkt * qp->pmtu, len = wqe->length - offset;
-	struct train t = {
-		.op = train_ops[wqe->opcode], .imm = wqe->imm, .rkey = wqe->rkey,
-		.raddr = wqe->raddr, .msg_len = wqe->length, .npkts = n,
-		.psn = psn_add(wqe->psn, pkt), .first = pkt == 0, .last = pkt + n == wqe->npsn,
-		.solicited = wqe->flags & SKUA_WQE_SOLICITED, .payload = src,
-	};
+	struct train t = train_blank;
 	int err;
 
 	if (len > n * qp->pmtu)
@@ -390,7 +382,18 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 		wqe->vendor_err = (uint8_t)err;
 		return true;
 	}
+	t.op = train_ops[wqe->opcode];
+	t.imm = wqe->imm;
+	t.rkey = wqe->rkey;
+	t.raddr = wqe->raddr;
+	t.msg_len = wqe->length;
+	t.npkts = n;
+	t.psn = psn_add(wqe->psn, pkt);
+	t.first = pkt == 0;
+	t.last = pkt + n == wqe->npsn;
+	t.solicited = wqe->flags & SKUA_WQE_SOLICITED;
 	t.ack_req = t.last || ack_req;
+	t.payload = src;
 	return transmit(qp, wqe, &t, n);
 }
 
@@ -400,7 +403,7 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 	struct roce_req *req = &qp->req;
 	uint32_t window = req->lossy ? req->window : PSN_WINDOW;
 	uint32_t every = req->lossy ? LOSSY_BYTES : ACK_EVERY;
-	uint32_t max = (req->lossy ? LOSSY_BYTES : SEG_MAX_BYTES) / qp->pmtu;
+	uint32_t max = (req->lossy ? LOSSY_BYTES : SEG_MAX_BYTES) >> qp->log_pmtu;
 	uint32_t offset = req->nxt_pkt * qp->pmtu, len, n;
 
 	assign_psn(qp, wqe);
@@ -410,7 +413,8 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 	if (psn_add(wqe->psn, req->nxt_pkt + n - req->una_psn) > window)
 		return false;
 	len = n * qp->pmtu;
-	if (!req_send_packets(qp, wqe, req->nxt_pkt, n, offset / every != (offset + len) / every))
+	/* Across a multiple of it, which is a power of two. */
+	if (!req_send_packets(qp, wqe, req->nxt_pkt, n, (offset ^ (offset + len)) >= every))
 		return false;
 	if (wqe->status)
 		return true;
@@ -560,7 +564,7 @@ static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 		req->acked_psn = psn;
 	psn = req->acked_psn;
 	if (read) {
-		limit = psn_add(read->psn, read->read_off / qp->pmtu);
+		limit = psn_add(read->psn, read->read_off >> qp->log_pmtu);
 		if (psn_diff(psn, limit) > 0)
 			psn = limit;
 	}
@@ -650,7 +654,7 @@ static void response_done(struct skua_qp *qp, struct send_wqe *wqe)
 /* @wqe is the oldest that has one to come. What comes after the next says that this was lost. */
 static bool is_next_response(struct skua_qp *qp, const struct send_wqe *wqe, const struct train *t)
 {
-	uint32_t next = wqe ? psn_add(wqe->psn, wqe->read_off / qp->pmtu) : t->psn;
+	uint32_t next = wqe ? psn_add(wqe->psn, wqe->read_off >> qp->log_pmtu) : t->psn;
 
 	if (psn_diff(t->psn, next) > 0 && psn_diff(t->psn, qp->req.sent_psn) < 0)
 		recover_responses(qp, t->psn, t);
@@ -673,7 +677,7 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 	 * other PSNs than we have set aside.
 	 */
 	end = wqe->read_off + bytes == wqe->length;
-	if (wqe->opcode != SKUA_WQE_READ || t->npkts != packets_of(qp, bytes) ||
+	if (wqe->opcode != SKUA_WQE_READ || t->npkts != qp_packets(qp, bytes) ||
 	    bytes > wqe->length - wqe->read_off || (end ? !t->last : t->last && !wqe->parts) ||
 	    (!end && bytes != t->npkts * qp->pmtu)) {
 		fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
@@ -739,7 +743,7 @@ static struct train *take_held(struct skua_qp *qp)
 	const struct send_wqe *wqe = qp_can_send(qp) ? req_oldest_read(qp) : NULL;
 
 	return wqe ? reorder_take(qp->dev, qp->req.early_resp,
-				  psn_add(wqe->psn, wqe->read_off / qp->pmtu)) : NULL;
+				  psn_add(wqe->psn, wqe->read_off >> qp->log_pmtu)) : NULL;
 }
 
 static void rx_held(struct skua_qp *qp)

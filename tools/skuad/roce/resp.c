@@ -355,11 +355,6 @@ static void rx_payload(struct skua_qp *qp, const struct train *t)
 		owe(qp, AETH_ACK, psn_add(resp->epsn, PSN_MASK));
 }
 
-static uint32_t read_packets(const struct skua_qp *qp, uint32_t len)
-{
-	return len ? (len - 1) / qp->pmtu + 1 : 1;
-}
-
 static struct read_job *job_at(const struct roce_resp *resp, uint32_t i)
 {
 	return &resp->reads[i % READ_JOBS];
@@ -368,7 +363,7 @@ static struct read_job *job_at(const struct roce_resp *resp, uint32_t i)
 static void fill_job(struct skua_qp *qp, struct read_job *job, const struct train *t)
 {
 	*job = (struct read_job){
-		.psn = t->psn, .npkts = read_packets(qp, t->msg_len), .rkey = t->rkey,
+		.psn = t->psn, .npkts = qp_packets(qp, t->msg_len), .rkey = t->rkey,
 		.raddr = t->raddr, .length = t->msg_len, .msn = qp->resp.msn, .op = t->op,
 		.swap_add = t->swap_add, .compare = t->compare,
 	};
@@ -535,7 +530,7 @@ static struct read_job *job_of(const struct roce_resp *resp, uint32_t psn)
 static void restart(struct skua_qp *qp, struct read_job *job, const struct train *t)
 {
 	uint32_t sent = psn_add(job->psn, job->sent), served = job->served;
-	uint32_t end = psn_add(t->psn, read_packets(qp, t->msg_len));
+	uint32_t end = psn_add(t->psn, qp_packets(qp, t->msg_len));
 
 	if (psn_diff(end, sent) <= 0) {
 		queue_again(qp, t, 0);
@@ -551,7 +546,7 @@ static void replay_read(struct skua_qp *qp, const struct train *t)
 	const struct served *s = find_served(qp, t);
 	struct read_job *job;
 
-	if (!s || read_packets(qp, t->msg_len) > s->npkts - psn_add(t->psn, -s->psn) ||
+	if (!s || qp_packets(qp, t->msg_len) > s->npkts - psn_add(t->psn, -s->psn) ||
 	    t->raddr < s->raddr || t->raddr - s->raddr > s->length ||
 	    t->msg_len > s->length - (t->raddr - s->raddr) ||
 	    check_read(qp, t->rkey, t->raddr, t->msg_len))
@@ -748,8 +743,8 @@ static bool send_response(struct skua_qp *qp, struct read_job *job, int32_t *bud
 	struct roce_resp *resp = &qp->resp;
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = job->sent * qp->pmtu, len = job->length - offset;
-	uint32_t n = job->npkts - job->sent, max = SEG_MAX_BYTES / qp->pmtu;
-	struct train t = { .op = TRAIN_READ_RESP, .syndrome = AETH_ACK, .msn = job->msn };
+	uint32_t n = job->npkts - job->sent, max = SEG_MAX_BYTES >> qp->log_pmtu;
+	struct train t = train_blank;
 	int err = 0;
 
 	if (n > max) {
@@ -771,6 +766,9 @@ static bool send_response(struct skua_qp *qp, struct read_job *job, int32_t *bud
 		bad_memory(qp, err);
 		return true;
 	}
+	t.op = TRAIN_READ_RESP;
+	t.syndrome = AETH_ACK;
+	t.msn = job->msn;
 	t.psn = psn_add(job->psn, job->sent);
 	t.npkts = n;
 	t.first = job->sent == 0;

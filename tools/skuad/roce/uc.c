@@ -50,7 +50,7 @@ bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	struct roce_req *req = &qp->req;
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = req->nxt_pkt * qp->pmtu, len = wqe->length - offset;
-	uint32_t most = SEG_MAX_BYTES / qp->pmtu * qp->pmtu;
+	uint32_t most = SEG_MAX_BYTES & -qp->pmtu;
 	struct port_mark mark;
 	struct train t = {
 		.op = op_of(wqe), .transport = TRANSPORT_UC, .first = !req->nxt_pkt,
@@ -62,7 +62,7 @@ bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 
 	if (!t.last)
 		len = most;
-	t.npkts = len ? (len - 1) / qp->pmtu + 1 : 1;
+	t.npkts = qp_packets(qp, len);
 	src->n = 0;
 	src->bytes = 0;
 	err = sq_payload(qp, wqe, offset, len, 0, src);

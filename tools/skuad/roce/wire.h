@@ -34,15 +34,13 @@ enum ext {
 	EXT_ATOMIC_ACK = 32, EXT_DETH = 64,
 };
 
-uint32_t roce_ext_len(uint8_t ext);	/* bytes */
-
 /* What a packet with a BTH opcode is. */
 struct roce_opcode {
 	bool known;
 	enum transport transport;
 	enum train_op op;
 	bool first, last;
-	uint8_t ext;
+	uint8_t ext, ext_len;		/* headers behind the BTH, and their bytes */
 	bool payload;			/* it may have some */
 };
 
