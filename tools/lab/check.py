@@ -153,6 +153,14 @@ def _cycles(kind, number):
                  [*products.stages('6.12'), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=True)
 
 
+def _long(name, budget, target, test, *settings):
+    """One test of skuad's, with as much as make check has no time for."""
+    return Check(name, budget, SKUAD,
+                 in_root('env', *settings, 'SKUA_TEST_TIMEOUT=%d' % budget, 'make', '-s', '-j2', '--no-print-directory',
+                         '-C', 'tools/skuad', 'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'T=' + test, target),
+                 ROOT, full=True)
+
+
 def _provider(name, target, needs, rdma_core=None, full=False):
     """Host tests of libskua: alone, or with the headers of an rdma-core that it was built in."""
     words = ['BUILD=' + products.provider_tree(rdma_core) + '/build'] if rdma_core else []
@@ -217,6 +225,10 @@ CHECKS = [
     _debug('guest-debug-datagrams', 'test_ud', 'test_uc', 'test_mcast', 'test_cm.sh'),
     _debug('guest-debug-survival', 'test_survival.sh'),
     _debug('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
+    _long('forged', 600, 'check', 'harness/test_forged', 'SKUA_FORGED=10000000'),
+    *[_long('recovery-' + mode, 900, 'check-plain', 'harness/test_recovery', 'SKUA_VERIFY_MIB=10240',
+            'SKUA_TESTS=*nothing_is_corrupted' + test) for mode, test in (
+                ('repeat', ''), ('go-back-n', '_by_go_back_n'), ('threads', '_between_threads'))],
     _cycles('reset', 1000),
     _cycles('unbind', 1000),
     _cycles('reload', 1000),
