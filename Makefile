@@ -17,8 +17,7 @@ check-full:
 	tools/lab/lab check --full
 
 check-debug:
-	tools/lab/lab check guest-debug guest-debug-removal guest-debug-kernel guest-debug-verbs \
-		guest-debug-datagrams guest-debug-survival guest-debug-failures
+	tools/lab/lab check --debug
 
 # Each fuzzer for so long, one after the other.
 SECONDS	?= 60

@@ -34,11 +34,12 @@ SYSTEM = KERNEL + SKUAD + PROVIDER + [paths.repo(name) for name in ('tools/lab',
 
 class Check:
     """A stage: its name, its budget in seconds, what it depends on, and its command, a list or a
-    function that returns one (after what it needs is built). `full` ones are not in make check."""
+    function that returns one (after what it needs is built). `full` ones are not in make check,
+    `debug` ones are make check-debug."""
 
-    def __init__(self, name, budget, inputs, command, needs=(), full=False):
+    def __init__(self, name, budget, inputs, command, needs=(), full=False, debug=False):
         self.name, self.budget, self.inputs = name, budget, inputs
-        self.command, self.needs, self.full = command, needs, full
+        self.command, self.needs, self.full, self.debug = command, needs, full, debug
         self.directory = os.path.join(OUT, name)
 
     def hash(self):
@@ -143,7 +144,8 @@ def _debug(name, *tests):
     leaves the NICs as they are to the next; so only the stage as a whole has a budget."""
     options = ('--kernel', 'debug', '--mem', '3G', '--env', 'SKUA_TEST_TIMEOUT=1800', '--env', 'SKUA_CYCLES=3')
     return Check(name, 1860, SYSTEM, in_guest(name, 1800, './run_selftests.sh', *tests, options=options),
-                 [*products.stages('debug'), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=True)
+                 [*products.stages('debug'), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=True,
+                 debug=True)
 
 
 def _cycles(kind, number):
@@ -243,8 +245,10 @@ CHECKS = [
 ]
 
 
-def check(names, full=False):
-    """Run stages by name, or all. Returns an exit status."""
+def check(names, full=False, debug=False):
+    """Run stages by name, or all; debug: those under the debug kernel. Returns an exit status."""
+    if debug:
+        names = [*names, *(one.name for one in CHECKS if one.debug)]
     unknown = set(names) - {one.name for one in CHECKS}
     if unknown:
         raise say.LabError('no stage %s: there are %s' % (

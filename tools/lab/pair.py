@@ -57,14 +57,14 @@ class Side:
         out, err = (Prefixed(self.name, writer) for writer in writers)
 
         def command():
-            status = self.play.guest.run(before + self.play.script(self.command), end, out, err)
+            try:
+                status = self.play.guest.run(before + self.play.script(self.command), end, out, err)
+            finally:
+                out.close()
+                err.close()
             self.outcome = status, 'command', 'status %d' % status
 
-        try:
-            self._guarded(command)
-        finally:
-            out.close()
-            err.close()
+        self._guarded(command)
 
     def _guarded(self, step):
         try:
@@ -73,7 +73,7 @@ class Side:
             self.outcome = run.TIMEOUT, 'timeout', 'no end in time'
         except guest.GuestEnded:
             self.outcome = run.LAB, 'lab', 'QEMU ended with status %s' % self.play.guest.process.ended()
-        except LabError as error:
+        except (LabError, OSError) as error:
             self.outcome = run.LAB, 'lab', str(error)
         fault = self.play.guest and self.play.guest.fault
         if fault:
