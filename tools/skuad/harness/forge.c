@@ -268,7 +268,7 @@ static void headers_missing(struct forge *f)
 	if (f->t.op == TRAIN_SEND && f->t.transport == TRANSPORT_RC)
 		f->t.op = TRAIN_WRITE;
 	build(f);
-	resize(f, 4 * below(f, roce_ext_len(roce_opcodes[f->bth[0]].ext) / 4));
+	resize(f, 4 * below(f, roce_opcodes[f->bth[0]].ext_len / 4));
 }
 
 /* Less than a BTH and an ICRC. */
