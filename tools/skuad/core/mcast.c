@@ -57,14 +57,6 @@ static bool is_group(const uint8_t *gid)
 	return gid[0] == 0xff || (gid_is_ipv4(gid) && gid[12] >> 4 == 14);
 }
 
-/* Of what both commands name. */
-static int check(const struct skua_qp *qp, const uint8_t *gid)
-{
-	if (!qp)
-		return SKUA_CMD_BAD_OBJECT;
-	return qp->type == SKUA_QPT_UD && is_group(gid) ? SKUA_CMD_OK : SKUA_CMD_BAD_PARAM;
-}
-
 static struct mcast_group *create_group(struct skua_dev *dev, const uint8_t *gid)
 {
 	struct mcast_group *group;
@@ -107,53 +99,66 @@ void mcast_forget_qp(struct skua_qp *qp)
 		detach(qp->dev, m);
 }
 
-int cmd_attach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+/* What the command at hand names; group and member are NULL where there is none. */
+struct named {
+	const uint8_t *gid;
+	struct skua_qp *qp;
+	struct mcast_group *group;
+	struct mcast_member *member;
+};
+
+static int look_up(struct skua_dev *dev, struct named *named)
 {
 	const struct skua_cmd_mcast *in = &dev->cmdq.cmd.mcast;
-	struct skua_qp *qp = numtab_get(&dev->qps, le32toh(in->qpn));
-	int status = check(qp, in->mgid);
-	struct mcast_group *group;
+
+	*named = (struct named){ .gid = in->mgid, .qp = numtab_get(&dev->qps, le32toh(in->qpn)) };
+	if (!named->qp)
+		return SKUA_CMD_BAD_OBJECT;
+	if (named->qp->type != SKUA_QPT_UD || !is_group(named->gid))
+		return SKUA_CMD_BAD_PARAM;
+	named->group = find_group(dev, named->gid);
+	named->member = named->group ? find_member(named->group, named->qp) : NULL;
+	return SKUA_CMD_OK;
+}
+
+int cmd_attach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	struct named named;
+	int status = look_up(dev, &named);
+	struct mcast_group *group = named.group;
 	struct mcast_member *m;
 
 	(void)cpl;
-	if (status)
+	if (status || named.member)
 		return status;
-	group = find_group(dev, in->mgid);
-	if (group && find_member(group, qp))
-		return SKUA_CMD_OK;
 	if (group && group->n == LIMIT_MCAST_QPS)
 		return SKUA_CMD_NO_RESOURCE;
 	m = calloc(1, sizeof(*m));
 	if (m && !group)
-		group = create_group(dev, in->mgid);
+		group = create_group(dev, named.gid);
 	if (!m || !group) {
 		free(m);
 		return SKUA_CMD_NO_RESOURCE;
 	}
 	m->group = group;
-	m->qp = qp;
+	m->qp = named.qp;
 	LIST_INSERT_HEAD(&group->members, m, of_group);
-	LIST_INSERT_HEAD(&qp->groups, m, of_qp);
+	LIST_INSERT_HEAD(&named.qp->groups, m, of_qp);
 	group->n++;
 	return SKUA_CMD_OK;
 }
 
 int cmd_detach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
-	const struct skua_cmd_mcast *in = &dev->cmdq.cmd.mcast;
-	struct skua_qp *qp = numtab_get(&dev->qps, le32toh(in->qpn));
-	int status = check(qp, in->mgid);
-	struct mcast_group *group;
-	struct mcast_member *m;
+	struct named named;
+	int status = look_up(dev, &named);
 
 	(void)cpl;
 	if (status)
 		return status;
-	group = find_group(dev, in->mgid);
-	m = group ? find_member(group, qp) : NULL;
-	if (!m)
+	if (!named.member)
 		return SKUA_CMD_BAD_OBJECT;
-	detach(dev, m);
+	detach(dev, named.member);
 	return SKUA_CMD_OK;
 }
 
