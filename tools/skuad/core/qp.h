@@ -71,13 +71,15 @@ struct roce_req {
 	/* roce/recover.c: sending again before the ACK timeout, and only what is missing. */
 	uint64_t early_deadline;	/* TIMER_NEVER: not before the ACK timeout */
 	uint8_t early;			/* times it passed, without progress */
+	uint8_t backoff;		/* and since a round trip was measured */
 	bool timing;			/* a round trip is measured: */
 	uint32_t timed_psn;		/* over when this is acknowledged */
 	uint64_t timed_at;
 	uint64_t srtt, rttvar;		/* ns; srtt 0: none was measured */
 	bool lossy;			/* packets were lost lately: until una_psn is there */
 	uint32_t lossy_until;
-	uint32_t window;		/* packets that may be on their way meanwhile */
+	bool careful;			/* it was too large once: it grows slowly */
+	uint32_t window;		/* packets that may be on their way */
 	bool probe;			/* the last packet goes again, to be told what is missing */
 	struct repairs *repairs;	/* NULL: the peer never told what is missing */
 	struct reorder *early_resp;	/* responses that came too early */

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "ctl/control.h"
+#include "core/qp.h"
 #include "harness/datagram.h"
+#include "harness/lossy.h"
 #include "roce/icrc.h"
 #include "roce/packet.h"
 
@@ -333,6 +335,93 @@ static void qemus_netdevs_are_peers(void **state)
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
 	kill(pid, SIGTERM);
 	waitpid(pid, &status, 0);
+	world_destroy(w);
+}
+
+/* Packets that are on their way. */
+static uint32_t ahead(struct node *n)
+{
+	const struct skua_qp *qp = numtab_get(&n->dev->qps, n->qpn);
+
+	return psn_add(qp->req.sent_psn, -qp->req.una_psn);
+}
+
+static void post_write(struct node *a, const struct node *b, uint32_t len)
+{
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, len, b->buf, b->key, 0);
+}
+
+/* Before anything is known of who is behind the link. */
+static void few_packets_are_ahead_at_first(void **state)
+{
+	struct world *w = world_on(&pairs[3]);
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	(void)state;
+	IMPAIR(a, "drop=100%,dir=in");
+	post_write(a, b, 1 << 20);
+	turn(w);
+	assert_int_equal(ahead(a), 128);
+	assert_true(skua_dev_set_impair(a->dev, NULL));
+	done(w, a, SKUA_CQE_WRITE);
+	for (int i = 0; i < 3; i++) {
+		post_write(a, b, 1 << 20);
+		done(w, a, SKUA_CQE_WRITE);
+	}
+	/* More, as they are acknowledged. */
+	IMPAIR(a, "drop=100%,dir=in");
+	post_write(a, b, 1 << 20);
+	turn(w);
+	assert_in_range(ahead(a), 129, 1024);
+	world_destroy(w);
+}
+
+/* READs by what is to come. One that is longer goes alone. */
+static void few_responses_are_asked_for_at_first(void **state)
+{
+	struct world *w = world_on(&pairs[3]);
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	(void)state;
+	IMPAIR(a, "drop=100%,dir=in");
+	for (int i = 0; i < 4; i++)
+		post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 50 << 10, b->buf, b->key, 0);
+	turn(w);
+	assert_int_equal(ahead(a), 100);
+	assert_true(skua_dev_set_impair(a->dev, NULL));
+	for (int i = 0; i < 4; i++)
+		done(w, a, SKUA_CQE_READ);
+	IMPAIR(a, "drop=100%,dir=in");
+	for (int i = 0; i < 4; i++)
+		post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
+	turn(w);
+	assert_int_equal(ahead(a), 1024);
+	world_destroy(w);
+}
+
+/* What takes an eighth of the ACK timeout waits in the queues of others. */
+static void few_packets_are_ahead_when_answers_take_long(void **state)
+{
+	struct world *w = world_on(&pairs[3]);
+	struct node *a = &w->n[0], *b = &w->n[1];
+	int left = 10;
+
+	(void)state;
+	IMPAIR(b, "delay=12ms,dir=out");
+	for (int i = 0; i < 4; i++)
+		post_write(a, b, 128 << 10);
+	while (left) {
+		const struct skua_cqe *cqe = poll_cq(a);
+
+		pass(w, MS);
+		if (!cqe)
+			continue;
+		assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+		post_write(a, b, 128 << 10);
+		if (--left < 5)
+			assert_in_range(ahead(a), 1, 64);
+	}
+	assert_int_equal(STAT(w, a, ack_timeouts), 0);
 	world_destroy(w);
 }
 
@@ -717,6 +806,7 @@ static int remove_dir(void **state)
 
 int main(void)
 {
+#define ALONE(f, rules)	{ rules ": " #f, f, NULL, NULL, NULL }
 	const struct CMUnitTest tests[] = {
 		{ "ROC-1 ROC-6: data_arrive_over_every_link_at_every_pmtu",
 		  data_arrive_over_every_link_at_every_pmtu, NULL, NULL, NULL },
@@ -727,6 +817,9 @@ int main(void)
 		cmocka_unit_test(qemus_netdevs_are_peers),
 		cmocka_unit_test(a_stream_waits_for_its_listener),
 		cmocka_unit_test(what_is_not_frames_ends_a_stream),
+		ALONE(few_packets_are_ahead_at_first, "ROC-19"),
+		ALONE(few_responses_are_asked_for_at_first, "ROC-19"),
+		ALONE(few_packets_are_ahead_when_answers_take_long, "ROC-19"),
 		PEER(a_switch_learns_and_floods, "ETH-6"),
 		PEER(a_packet_from_outside_is_carried_out, "ROC-1 ROC-2 ROC-5"),
 		PEER(faulty_packets_change_only_their_counter, "ERR-3 ROC-5 SEC-5"),

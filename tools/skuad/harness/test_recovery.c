@@ -28,16 +28,23 @@ static void post_write(struct node *a, struct node *b, uint32_t len)
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, len, b->buf, b->key, 0);
 }
 
-/* The next CQE, without waiting for the ACK timeout. */
-static struct skua_cqe *soon(struct world *w, struct node *n)
+static struct skua_cqe *next_cqe(struct world *w, struct node *n)
 {
-	uint64_t start = engine_now(w->engines[0]);
 	struct skua_cqe *cqe;
 
 	settle(w);
 	while (!(cqe = poll_cq(n)))
 		next_event(w);
 	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+	return cqe;
+}
+
+/* The same, without waiting for the ACK timeout. */
+static struct skua_cqe *soon(struct world *w, struct node *n)
+{
+	uint64_t start = engine_now(w->engines[0]);
+	struct skua_cqe *cqe = next_cqe(w, n);
+
 	assert_true(engine_now(w->engines[0]) - start < TIMEOUT / 2);
 	return cqe;
 }
@@ -216,6 +223,71 @@ static void the_end_comes_when_the_timeout_says(void **state)
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_RETRY_EXC_ERR);
 	/* 1, 2, 4, .. 64 ms within each of the timeouts at most. */
 	assert_in_range(STAT(w, a, rdma_tx_packets) - before, 8, 8 * 8);
+}
+
+/* Whoever takes his time is asked again in vain once or twice, and never learns of it if each
+ * answer to a second question makes the next wait as short as before. */
+static void the_time_to_wait_is_learnt(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	b->dev->inject.go_back_n = true;
+	IMPAIR(b, "delay=20ms,dir=out");
+	for (int i = 0; i < 20; i++) {
+		post(a, i & 1 ? SKUA_WQE_READ : SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf,
+		     b->key, 0);
+		next_cqe(w, a);
+	}
+	assert_in_range(STAT(w, a, retransmits), 1, 5);
+}
+
+/* Responses that were had before say that the peer is at work, but are no progress. */
+static void who_is_asked_too_often_is_not_asked_again(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct train old = train_from(a, TRAIN_READ_RESP, FIRST_PSN);
+	uint64_t start;
+
+	b->dev->inject.go_back_n = true;
+	measure(w);
+	IMPAIR(b, "drop=100%,dir=out");
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	settle(w);
+	start = engine_now(w->engines[0]);
+	while (engine_now(w->engines[0]) - start < TIMEOUT - MS) {
+		arrive(w, a, b, old);
+		pass(w, MS / 2);
+	}
+	assert_int_equal(STAT(w, a, retransmits), 0);
+	assert_int_equal(STAT(w, a, ack_timeouts), 0);
+	for (int i = 0; i < 4; i++) {
+		arrive(w, a, b, old);
+		pass(w, MS / 2);
+	}
+	assert_int_equal(STAT(w, a, retransmits), 1);
+	assert_int_equal(STAT(w, a, ack_timeouts), 1);
+}
+
+/* What waits before a busy peer is not made more and more. */
+static void less_is_sent_each_time(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	b->dev->inject.go_back_n = true;
+	measure(w);
+	IMPAIR(b, "drop=100%,dir=out");
+	post_write(a, b, 1 << 20);
+	settle(w);
+	for (int i = 0; i < 400; i++)
+		pass(w, MS);
+	assert_in_range(STAT(w, a, ack_timeouts), 5, 6);
+	/* 512, 256, 128 .., and the least: of 1024 packets. */
+	assert_in_range(STAT(w, a, retransmits), 512, 1024 + 6 * 8 * 16);
+	assert_true(skua_dev_set_impair(b->dev, NULL));
+	next_cqe(w, a);
 }
 
 /* With timeout 0 only NAKs lead to retransmission. */
@@ -610,6 +682,9 @@ int main(void)
 		STEPPED(what_is_held_is_bounded, "REP-5 REP-6"),
 		STEPPED(sent_again_before_the_timeout, "REP-8 ROC-13 ROC-17"),
 		STEPPED(the_end_comes_when_the_timeout_says, "ROC-13 ROC-17"),
+		STEPPED(the_time_to_wait_is_learnt, "ROC-17"),
+		STEPPED(who_is_asked_too_often_is_not_asked_again, "ROC-13 ROC-17"),
+		STEPPED(less_is_sent_each_time, "ROC-19"),
 		STEPPED(never_without_a_timeout, "ROC-13 ROC-17"),
 		STEPPED(a_lost_response_is_seen_by_later_ones, "ROC-18 REP-9"),
 		STEPPED(slow_responses_are_not_too_many_reads, "ROC-8 ROC-17"),

@@ -13,6 +13,10 @@
  * From any other peer all comes again from the first packet that was lost; since each packet on
  * its way is then sent in vain, fewer are sent ahead while packets are lost: half as many after
  * each loss, and slowly more again.
+ *
+ * On a link that leaves this process, few packets are sent ahead at first, and more as they are
+ * acknowledged, until an acknowledgement takes long: what waits in the queues of others is taken
+ * for lost in the end, and a peer in software may be too busy receiving to answer at all.
  */
 #include <stdlib.h>
 
@@ -22,6 +26,8 @@
 #define EARLY_FIRST_NS	4000000		/* before anything was measured */
 #define WINDOW_MIN	16		/* packets */
 #define WINDOW_GROWS	8		/* by one for so many that were acknowledged */
+#define WINDOW_START	128		/* packets: what rdma_rxe itself sends ahead */
+#define LONG_QUEUE	8		/* part of the ACK timeout that a round trip may take */
 #define LOSSY_PACKETS	1024		/* to be acknowledged before a loss is forgotten */
 
 /* What the peer said is missing, and what of that was sent again. */
@@ -41,11 +47,23 @@ void recover_reset(struct skua_qp *qp)
 	reorder_free(qp->dev, &qp->req.early_resp);
 }
 
+static bool leaves_process(const struct skua_qp *qp)
+{
+	struct port_link_stats stats;
+
+	return port_link_stats(qp->dev->port, &stats);
+}
+
+uint32_t recover_window(const struct skua_qp *qp)
+{
+	return leaves_process(qp) ? WINDOW_START : PSN_WINDOW;
+}
+
 static uint64_t early_ns(const struct roce_req *req)
 {
 	uint64_t ns = req->srtt ? req->srtt + 4 * req->rttvar : EARLY_FIRST_NS;
 
-	return (ns < EARLY_MIN_NS ? EARLY_MIN_NS : ns) << req->early;
+	return (ns < EARLY_MIN_NS ? EARLY_MIN_NS : ns) << req->backoff;
 }
 
 void recover_start_timer(struct skua_qp *qp)
@@ -70,6 +88,7 @@ static void measured(struct roce_req *req, uint64_t ns)
 	uint64_t off = ns > req->srtt ? ns - req->srtt : req->srtt - ns;
 
 	req->timing = false;
+	req->backoff = 0;
 	if (!req->srtt) {
 		req->srtt = ns + 1;
 		req->rttvar = ns / 2;
@@ -85,20 +104,49 @@ static void not_behind(uint32_t *psn, uint32_t una_psn)
 		*psn = una_psn;
 }
 
-void recover_progress(struct skua_qp *qp, uint32_t psn)
+static void lossy(struct roce_req *req, uint32_t window)
+{
+	req->lossy = req->careful = true;
+	req->lossy_until = psn_add(req->sent_psn, LOSSY_PACKETS);
+	req->window = window > WINDOW_MIN ? window : WINDOW_MIN;
+}
+
+/* Half as many as are on their way, of which no more than the window are known to be. */
+static uint32_t half(const struct roce_req *req)
+{
+	uint32_t sent = psn_add(req->sent_psn, -req->una_psn);
+
+	return (sent < req->window ? sent : req->window) / 2;
+}
+
+static void round_trip(struct skua_qp *qp, uint64_t ns)
 {
 	struct roce_req *req = &qp->req;
 
+	measured(req, ns);
+	if (qp->attr.timeout && ns > (4096ull << qp->attr.timeout) / LONG_QUEUE && leaves_process(qp))
+		lossy(req, half(req));
+}
+
+void recover_progress(struct skua_qp *qp, uint32_t psn)
+{
+	struct roce_req *req = &qp->req;
+	uint32_t acked = psn_add(psn, -req->una_psn);
+
 	if (req->timing && psn_diff(psn, req->timed_psn) > 0)
-		measured(req, engine_now(qp->dev->engine) - req->timed_at);
+		round_trip(qp, engine_now(qp->dev->engine) - req->timed_at);
 	req->early = 0;
 	req->probe = false;
 	not_behind(&req->resp_asked, psn);
 	not_behind(&req->resp_seen, psn);
+	/* Unless it is too large already for what there is to send. */
+	if (psn_add(req->sent_psn, -req->una_psn) >= req->window / 2 && req->window < PSN_WINDOW)
+		req->window += req->careful ? (acked + WINDOW_GROWS - 1) / WINDOW_GROWS : acked;
 	if (!req->lossy)
 		return;
-	req->window += (psn_add(psn, -req->una_psn) + WINDOW_GROWS - 1) / WINDOW_GROWS;
 	req->lossy = psn_diff(psn, req->lossy_until) < 0;
+	if (!req->lossy && !leaves_process(qp))
+		req->window = PSN_WINDOW;
 }
 
 void recover_rewound(struct skua_qp *qp)
@@ -112,20 +160,12 @@ void recover_rewound(struct skua_qp *qp)
 		req->repairs->from = req->repairs->to;
 }
 
-static void lossy(struct roce_req *req, uint32_t window)
-{
-	req->lossy = true;
-	req->lossy_until = psn_add(req->sent_psn, LOSSY_PACKETS);
-	req->window = window;
-}
-
 void recover_lost(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
-	uint32_t half = psn_add(req->sent_psn, -req->una_psn) / 2;
 
 	repeat_agreed(qp);	/* or ask whether it does */
-	lossy(req, half > WINDOW_MIN ? half : WINDOW_MIN);
+	lossy(req, half(req));
 	req_rewind(qp);
 }
 
@@ -151,6 +191,7 @@ void recover_timer(struct skua_qp *qp)
 		return;
 	}
 	req->early++;
+	req->backoff++;
 	recover_start_timer(qp);
 	/* Nothing is on its way any more. */
 	for (int i = 0; req->repairs && i < REPEAT_WINDOW; i++)

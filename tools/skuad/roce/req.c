@@ -19,6 +19,8 @@
 
 #define ACK_EVERY	(1u << 20)	/* ask for an ACK in the middle of long messages, bytes */
 #define LOSSY_BYTES	4096		/* the same, and of a train, when packets were lost lately */
+#define FEW_BYTES	16384		/* the same, in a window of fewer than: */
+#define FEW_PACKETS	512
 
 /* RNR timer codes in units of 10 us (IBTA table of RNR NAK timers). */
 static const uint32_t rnr_10us[32] = {
@@ -42,6 +44,7 @@ void roce_req_reset(struct skua_qp *qp)
 	recover_reset(qp);
 	qp->req = (struct roce_req){
 		.ack_deadline = TIMER_NEVER, .early_deadline = TIMER_NEVER,
+		.window = recover_window(qp),
 	};
 }
 
@@ -224,6 +227,7 @@ void roce_timer(struct timer *timer)
 	if (!req_waiting(req))
 		return;
 	STAT_INC(qp->dev, ack_timeouts);
+	req->window = 0;	/* as few as can be: it may be busy with what was sent before */
 	retry(qp, SKUA_VENDOR_ERR_TIMEOUT);
 }
 
@@ -355,7 +359,7 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 	assign_psn(qp, wqe);
 	/* One that is longer than the window goes alone. */
 	if (psn_add(wqe->psn, pkts) != req->una_psn &&
-	    psn_add(wqe->psn, wqe->npsn - req->una_psn) > PSN_WINDOW)
+	    psn_add(wqe->psn, wqe->npsn - req->una_psn) > req->window)
 		return false;
 	if (!req_send_request(qp, wqe, pkts, wqe->npsn - pkts))
 		return false;
@@ -401,16 +405,16 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
-	uint32_t window = req->lossy ? req->window : PSN_WINDOW;
-	uint32_t every = req->lossy ? LOSSY_BYTES : ACK_EVERY;
-	uint32_t max = (req->lossy ? LOSSY_BYTES : SEG_MAX_BYTES) >> qp->log_pmtu;
+	uint32_t every = req->lossy ? LOSSY_BYTES :
+			 req->window < FEW_PACKETS ? FEW_BYTES : ACK_EVERY;
+	uint32_t max = (every < SEG_MAX_BYTES ? every : SEG_MAX_BYTES) >> qp->log_pmtu;
 	uint32_t offset = req->nxt_pkt * qp->pmtu, len, n;
 
 	assign_psn(qp, wqe);
 	n = wqe->npsn - req->nxt_pkt;
 	if (n > max)
 		n = max;
-	if (psn_add(wqe->psn, req->nxt_pkt + n - req->una_psn) > window)
+	if (psn_add(wqe->psn, req->nxt_pkt + n - req->una_psn) > req->window)
 		return false;
 	len = n * qp->pmtu;
 	/* Across a multiple of it, which is a power of two. */
@@ -625,6 +629,7 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 	switch (t->syndrome) {
 	case AETH_NAK_SEQ:
 		STAT_INC(qp->dev, seq_nak_received);
+		req->backoff = 0;
 		retry(qp, SKUA_VENDOR_ERR_PEER_NAK);
 		return;
 	case AETH_NAK_INV_REQ:
@@ -658,6 +663,8 @@ static bool is_next_response(struct skua_qp *qp, const struct send_wqe *wqe, con
 
 	if (psn_diff(t->psn, next) > 0 && psn_diff(t->psn, qp->req.sent_psn) < 0)
 		recover_responses(qp, t->psn, t);
+	else if (psn_diff(t->psn, next) < 0 && wqe)
+		recover_start_timer(qp);	/* the peer is at work: it was asked too often */
 	return wqe && t->psn == next;
 }
 

@@ -30,6 +30,7 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 
 /* recover.c */
 void recover_reset(struct skua_qp *qp);
+uint32_t recover_window(const struct skua_qp *qp);	/* packets, at first */
 /* The deadline before which something has to be acknowledged, or is sent again. */
 void recover_start_timer(struct skua_qp *qp);
 void recover_timer(struct skua_qp *qp);		/* it has passed */
