@@ -413,13 +413,14 @@ SKUA_ASSERT_OFFSET(struct skua_port_attr, mac, 24);
 	X(commands) X(cqe_errors) X(cq_overflows) X(events) X(interrupts) \
 	X(rdma_tx_atomic) X(rdma_rx_atomic) \
 	X(rdma_rx_bad_icrc) X(rdma_rx_bad_opcode) X(rdma_rx_bad_pkey) X(rdma_rx_bad_addr) \
-	X(rdma_rx_bad_qkey) X(rdma_rx_no_receive) X(rdma_rx_incomplete) X(rdma_rx_mcast)
+	X(rdma_rx_bad_qkey) X(rdma_rx_no_receive) X(rdma_rx_incomplete) X(rdma_rx_mcast) \
+	X(rdma_rx_ecn_marked) X(cnp_sent) X(cnp_received)
 
 struct skua_stats {
 #define SKUA_STATS_FIELD(name) __le64 name;
 	SKUA_STATS(SKUA_STATS_FIELD)
 #undef SKUA_STATS_FIELD
-	__le64 rsvd[18];
+	__le64 rsvd[15];
 };
 
 SKUA_ASSERT_SIZE(struct skua_stats, 512);

@@ -191,6 +191,8 @@ static void apply(struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mas
 	if (mask & SKUA_QP_ATTR_AV) {
 		to->av = a->av;
 		path_resolve(qp->dev, &a->av, qp->number, qp->dest_qpn, &qp->path);
+		if (!(qp->path.traffic_class & ECN_MASK))
+			qp->path.traffic_class |= ECN_ECT0;
 		qp->gid_gen = qp->dev->gid_gen;
 		qp->gid_good = true;
 	}

@@ -46,6 +46,7 @@ struct skua_qp;
 #define LIMIT_RD		128
 #define LIMIT_GID		256
 #define LIMIT_MTU		9000u
+#define PORT_MBPS		100000u
 #define LIMIT_MCAST_GROUPS	1024u
 #define LIMIT_MCAST_QPS		256u	/* in a group */
 #define LIMIT_CMD_TIMEOUT	5	/* seconds */

@@ -59,6 +59,7 @@ void skua_dev_for_each_qp(const struct skua_dev *dev, skua_info_fn *fn, void *ar
 			.rnr_retries = qp->req.rnr_retries,
 			.waiting = qp->req.tail - qp->req.una,
 			.path_mtu = qp->pmtu,
+			.rate = congestion_rate(qp),
 			.qkey = qp->qkey,
 			.pdn = qp->pd->number,
 			.scqn = qp->scq->number,

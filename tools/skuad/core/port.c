@@ -54,7 +54,7 @@ int cmd_query_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		.max_mtu = htole32(LIMIT_MTU),
 		.mtu = htole32(dev->mtu),
 		.flags = htole32(dev->port_flags),
-		.speed_mbps = htole32(100000),
+		.speed_mbps = htole32(PORT_MBPS),
 		.rx_qpn = htole32(dev->rx_qpn),
 	};
 
@@ -248,6 +248,11 @@ static const enum transport transports[] = {
 	[SKUA_QPT_UD] = TRANSPORT_UD, [SKUA_QPT_GSI] = TRANSPORT_UD,
 };
 
+static bool is_connected(const struct skua_qp *qp)
+{
+	return qp->type == SKUA_QPT_RC || qp->type == SKUA_QPT_UC;
+}
+
 /* The QP that @t is for, if it expects packets from just there; else its end is counted. Nothing of
  * a packet is believed before. */
 static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t)
@@ -259,7 +264,7 @@ static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t)
 		STAT_INC(dev, rdma_rx_bad_qp);
 		return NULL;
 	}
-	if (t->transport != transports[qp->type]) {
+	if (t->op == TRAIN_CNP ? !is_connected(qp) : t->transport != transports[qp->type]) {
 		STAT_INC(dev, rdma_rx_bad_opcode);
 		return NULL;
 	}
@@ -272,7 +277,11 @@ static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t)
 
 static void hand_over(struct skua_qp *qp, const struct train *t)
 {
-	if (t->transport == TRANSPORT_UD)
+	if (t->payload && (t->path->traffic_class & ECN_MASK) == ECN_CE && is_connected(qp))
+		congestion_marked(qp, t->npkts);
+	if (t->op == TRAIN_CNP)
+		congestion_cnp(qp);
+	else if (t->transport == TRANSPORT_UD)
 		ud_rx(qp, t);
 	else if (t->transport == TRANSPORT_UC)
 		uc_rx(qp, t);

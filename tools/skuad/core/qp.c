@@ -62,6 +62,7 @@ void qp_to_err(struct skua_qp *qp)
 		return;
 	qp->state = SKUA_QPS_ERR;
 	qp->draining = false;
+	qp->cnp_due = false;
 	qp->in_err = true;
 	TAILQ_INSERT_TAIL(&dev->err_qps, qp, err_entry);
 	dev->err_timer.fire = err_look;
@@ -128,6 +129,8 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 		return false;
 	}
 	any = kinds[qp->type].run(qp, budget);
+	if (qp->cnp_due)
+		any |= congestion_notify(qp);
 	if (qp->state == SKUA_QPS_SQE)
 		any |= sq_flush(qp);
 	if (qp->state == SKUA_QPS_ERR) {
@@ -137,7 +140,7 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 		if (!roce_resp_holds(qp))
 			any |= rq_flush(qp);
 	}
-	if (any || roce_resp_pending(qp) || roce_req_pending(qp)) {
+	if (any || qp->cnp_due || roce_resp_pending(qp) || roce_req_pending(qp)) {
 		qp->idle_since = 0;
 		return any;
 	}
@@ -152,6 +155,7 @@ void qp_stop(struct skua_qp *qp)
 {
 	qp_deactivate(qp);
 	err_list_leave(qp);
+	congestion_reset(qp);
 	timer_cancel(&qp->dev->engine->timers, &qp->timer);
 	qp->state = SKUA_QPS_RESET;
 }

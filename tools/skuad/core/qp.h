@@ -197,6 +197,9 @@ struct skua_qp {
 	bool gid_good;			/* path.sgid is still programmed */
 	struct timer timer;
 	LIST_HEAD(, mcast_member) groups;	/* that it is attached to */
+	struct congestion *congestion;	/* NULL: it sends as fast as it can */
+	bool cnp_due;			/* the peer's packets were marked: it is to be told */
+	uint64_t cnp_at;		/* when it was to be told the last time */
 	struct roce_req req;
 	struct roce_resp resp;
 };
@@ -273,6 +276,29 @@ enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark
 /* The same with a path of its own. */
 enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
 				 struct port_mark *mark);
+
+/* roce/congestion.c */
+#define CONGESTION_BURST	4096u	/* bytes of a train of one that has a rate */
+void congestion_reset(struct skua_qp *qp);
+void congestion_marked(struct skua_qp *qp, uint32_t npkts);	/* packets that came marked */
+bool congestion_notify(struct skua_qp *qp);	/* send what is due. False: no room on the wire */
+void congestion_cnp(struct skua_qp *qp);	/* one has come */
+/* Of one that has a rate: it has sent @t; does it have to wait until it may send more? */
+void congestion_sent(struct skua_qp *qp, const struct train *t);
+bool congestion_waits(struct skua_qp *qp);
+bool congestion_paused(const struct skua_qp *qp);	/* a timer ends its wait */
+uint64_t congestion_rate(const struct skua_qp *qp);	/* bits a second, when last reckoned; 0: it has none */
+
+/* Of packets with payload. */
+static inline bool qp_must_wait(struct skua_qp *qp)
+{
+	return qp->congestion && congestion_waits(qp);
+}
+
+static inline uint32_t qp_burst(const struct skua_qp *qp)
+{
+	return qp->congestion ? CONGESTION_BURST : SEG_MAX_BYTES;
+}
 
 /* roce/req.c */
 void roce_req_reset(struct skua_qp *qp);

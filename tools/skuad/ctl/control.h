@@ -44,6 +44,7 @@ struct skua_qp_info {
 	uint32_t rnr_retries;
 	uint32_t waiting;	/* send WQEs taken and not completed */
 	uint32_t path_mtu;	/* bytes */
+	uint64_t rate;		/* bits a second; 0: as fast as it can */
 	uint32_t qkey;		/* UD and GSI */
 	uint32_t pdn, scqn, rcqn;
 };

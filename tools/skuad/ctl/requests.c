@@ -261,6 +261,8 @@ static void tell_qp(struct json_object *o, const void *info)
 	add_number(o, "dest_qpn", qp->dest_qpn);
 	add_number(o, "rq_psn", qp->rq_psn);
 	add_number(o, "path_mtu", qp->path_mtu);
+	if (qp->rate)
+		add_number(o, "rate", qp->rate);
 	if (qp->type == SKUA_QPT_UC)
 		return;
 	add_number(o, "una_psn", qp->una_psn);

@@ -85,7 +85,7 @@ static enum train_op op_of(enum transport transport, uint8_t b)
 		TRAIN_SEND, TRAIN_SEND_IMM, TRAIN_WRITE, TRAIN_WRITE_IMM,
 	};
 
-	return transport == TRANSPORT_RC ? b % TRAIN_NUM_OPS :
+	return transport == TRANSPORT_RC ? b % TRAIN_CNP : transport == TRANSPORT_CNP ? TRAIN_CNP :
 	       transport == TRANSPORT_UC ? uc[b % 4] : b % 2 ? TRAIN_SEND_IMM : TRAIN_SEND;
 }
 
@@ -161,7 +161,7 @@ static void send_repeat(struct traffic *t, const struct step *p)
 /*
  * @a: to which side, and from whom, and as bytes; @b: kind; @c: its place, and PMTU; n[0]: distance from the PSN
  * that is expected; n[1]: bytes; n[2]: key; v: address, operands; bytes: syndrome, immediate, MSN,
- * another transport, and to the group.
+ * a mark, another transport, and to the group.
  */
 static void send_train(struct traffic *t, const struct step *p)
 {
@@ -169,13 +169,15 @@ static void send_train(struct traffic *t, const struct step *p)
 	struct skua_qp_info qp = { .qpn = s->qpn };
 	enum key key = p->n[2] % NUM_KEYS;
 	uint32_t pmtu = 128u << (p->c >> 5 ? 1 + (p->c >> 5) % 5 : s->mtu);
-	static const enum transport others[] = { TRANSPORT_RC, TRANSPORT_UC, TRANSPORT_UD };
-	enum transport transport = p->bytes[30] & 0x80 ? others[p->bytes[30] % 3] :
+	static const enum transport others[] = { TRANSPORT_RC, TRANSPORT_UC, TRANSPORT_UD,
+						 TRANSPORT_CNP };
+	enum transport transport = p->bytes[30] & 0x80 ? others[p->bytes[30] % 4] :
 				   transport_of(t->type);
 	bool ud = transport == TRANSPORT_UD, single = ud || is_single(op_of(transport, p->b));
 	uint32_t bytes = p->n[1] % ((ud ? 1 : 8) * pmtu + 1);
 	enum train_op op = op_of(transport, p->b);
-	struct roce_path path = { .vlan = SKUA_VLAN_NONE, .hop_limit = 64, .sport = 0xc000 };
+	struct roce_path path = { .vlan = SKUA_VLAN_NONE, .hop_limit = 64, .sport = 0xc000,
+				  .traffic_class = p->bytes[17] & 0x80 ? ECN_CE : 0 };
 	struct seglist segs;
 	struct train tr = {
 		.op = op, .transport = transport, .qkey = QKEY ^ (p->n[2] >> 16 & 1),
@@ -235,6 +237,7 @@ static void fuzz_run(const struct step *steps, unsigned int n)
 	traffic_destroy(&t);
 }
 
+#define CNP	.bytes = { [30] = 0x83 }
 #define ALL	SGE(K_ALL, 64, 5000)
 /* The peer is not heard; so what arrives is the steps' own. */
 #define ALONE	{ .verb = LINK, .a = 1 }
@@ -278,11 +281,11 @@ static void fuzz_seeds(void)
 		  PACKET(TRAIN_SEND, .c = 2, .n[1] = 2048), PACKET(TRAIN_SEND, .c = 1, .n = { 1, 9 }),
 		  PACKET(3, .n[1] = 5000), PACKET(2, .c = 2, .n[1] = 1024), PACKET(1, .n[1] = 77),
 		  PACKET(2, .n = { 0, 9, 0x1000000 }), PACKET(1, .a = 8, .n[1] = 3000),
-		  PACKET(0, .bytes = { [30] = 0x80 }), { .verb = POLL, .n[0] = 99 });
+		  PACKET(0, .bytes = { [30] = 0x82 }), { .verb = POLL, .n[0] = 99 });
 	FUZZ_SEED("ud", CONFIG(.a = 0x80), ALONE, RQE(0, ALL), PACKET(0, .n[1] = 3000),
 		  PACKET(1, .a = 8, .n[1] = 4096), PACKET(0, .n[2] = 0x10000),
 		  PACKET(0, .n[1] = 99, .bytes = { [31] = 1 }), PACKET(0, .a = 8, .bytes = { [31] = 1 }),
-		  PACKET(0, .a = 8, .bytes = { [31] = 3 }), PACKET(5, .bytes = { [30] = 0x81 }),
+		  PACKET(0, .a = 8, .bytes = { [31] = 3 }), PACKET(5, .bytes = { [30] = 0x80 }),
 		  { .verb = POLL, .n[0] = 99 });
 	FUZZ_SEED("gsi", CONFIG(.a = 0xc0), RQE(0, ALL), PACKET(0, .n[1] = 256));
 	FUZZ_SEED("repeat", CONFIG(), ALONE, RQE(0, ALL), PACKET(REPEAT, .a = 0),
@@ -294,6 +297,12 @@ static void fuzz_seeds(void)
 		  PACKET(TRAIN_READ_RESP, .c = 1, .n = { 1, 1000 }, .bytes = { AETH_ACK }),
 		  PACKET(TRAIN_READ_RESP, .n = { 0, 1024 }, .bytes = { AETH_ACK }),
 		  { .verb = PASS, .n[0] = 5000 });
+	FUZZ_SEED("congestion", CONFIG(), RQE(0, ALL), PACKET(0, CNP),
+		  WQE(SKUA_WQE_WRITE, 1, 1, ALL), WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = WORK },
+		  PACKET(0, .a = 8, CNP), { .verb = PASS, .n[0] = 60000 }, PACKET(0, .a = 1, CNP),
+		  PACKET(TRAIN_WRITE, .n[1] = 5000, .bytes = { [17] = 0x80 }),
+		  PACKET(TRAIN_WRITE, .a = 8, .n[1] = 3000, .bytes = { [17] = 0x80 }),
+		  { .verb = PASS, .n[0] = 60000 }, { .verb = POLL, .n[0] = 9 });
 	FUZZ_SEED("mtus", CONFIG(.b = 2, .c = 3), WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = WORK },
 		  WQE(SKUA_WQE_WRITE, 1, 1, ALL), { .verb = WORK },
 		  PACKET(TRAIN_WRITE, .c = 0x40, .n[1] = 600), { .verb = POLL, .n[0] = 9 });

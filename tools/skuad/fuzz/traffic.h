@@ -80,7 +80,7 @@ static void check_requester(const struct skua_qp *qp)
 	CHECK(req->reads <= qp->max_rd);
 	/* Nothing is on its way; else a window may be full in the middle of the oldest message. */
 	if (req_next_psn(qp) == req->una_psn)
-		CHECK(req->rnr_wait && qp->timer.pos);
+		CHECK((req->rnr_wait && qp->timer.pos) || congestion_paused(qp));
 	else if (qp->attr.timeout)
 		CHECK(qp->timer.pos && (req->rnr_wait || req->ack_deadline != TIMER_NEVER));
 }
@@ -91,10 +91,11 @@ static void check_qp(const struct skua_qp *qp)
 		check_requester(qp);
 	/* Nobody answers: what was sent is complete. */
 	else if (qp->state == SKUA_QPS_RTS || qp->state == SKUA_QPS_SQE)
-		CHECK(qp->req.una == qp->req.tail);
+		CHECK(qp->req.una == qp->req.tail || congestion_paused(qp));
 	else
 		CHECK(qp->req.una == qp->req.nxt);
-	CHECK(qp->resp.reads_head == qp->resp.reads_tail && !qp->resp.ack_due);
+	CHECK(qp->resp.reads_head == qp->resp.reads_tail || congestion_paused(qp));
+	CHECK((!qp->resp.ack_due || congestion_paused(qp)) && !qp->cnp_due);
 	if (qp->state != SKUA_QPS_ERR)
 		return;
 	CHECK(qp->req.una == qp->req.tail && !qp->resp.have_recv);

@@ -196,26 +196,14 @@ static void other_version(struct forge *f)
 	seal(f);
 }
 
-#define CNP	0x81
-
 static void unknown_opcode(struct forge *f)
 {
 	begin(f, any_pair(f));
 	build(f);
 	do
 		f->bth[0] = (uint8_t)forge_random(f->s);
-	while (roce_opcodes[f->bth[0]].known || f->bth[0] == CNP);
+	while (roce_opcodes[f->bth[0]].known);
 	seal(f);
-}
-
-static void congestion_notification(struct forge *f)
-{
-	begin(f, any_rc(f));
-	build(f);
-	memset(f->bth + BTH_LEN, 0, 16);
-	f->bth[0] = CNP;
-	f->bth[4] = 0x40;		/* BECN */
-	resize(f, 16);
 }
 
 static void other_pkey(struct forge *f)
@@ -429,6 +417,32 @@ static void no_such_qp(struct forge *f)
 	do
 		f->t.dest_qpn = below(f, 64) ? (uint32_t)forge_random(f->s) & 0xffffff : below(f, 2);
 	while (numtab_get(&f->s->victim->dev->qps, f->t.dest_qpn));
+	build(f);
+}
+
+static void begin_cnp(struct forge *f, enum target target)
+{
+	begin_op(f, target, TRAIN_CNP);
+	f->t.transport = TRANSPORT_CNP;
+}
+
+static void cnp_for_datagrams(struct forge *f)
+{
+	begin_cnp(f, UD);
+	build(f);
+}
+
+static void cnp_from_elsewhere(struct forge *f)
+{
+	begin_cnp(f, below(f, 3) ? any_rc(f) : UC);
+	f->path.sgid[15 - below(f, 4)] ^= other(f);
+	build(f);
+}
+
+static void cnp_for_nobody(struct forge *f)
+{
+	begin_cnp(f, any_pair(f));
+	f->t.dest_qpn = 0;
 	build(f);
 }
 
@@ -794,7 +808,6 @@ const struct kind forge_kinds[] = {
 	KIND("corrupt IP checksum", corrupt_ip_checksum, C(rdma_rx_bad_packet)),
 	KIND("version", other_version, C(rdma_rx_bad_packet)),
 	KIND("unknown opcode", unknown_opcode, C(rdma_rx_bad_opcode)),
-	KIND("CNP", congestion_notification, C(rdma_rx_bad_opcode)),
 	KIND("P_Key", other_pkey, C(rdma_rx_bad_pkey)),
 	KIND("cut", cut, C(rdma_rx_bad_packet)),
 	KIND("cut in headers", cut_in_headers, C(rx_no_buffer)),
@@ -819,6 +832,9 @@ const struct kind forge_kinds[] = {
 	KIND("source", other_source, C(rdma_rx_bad_addr)),
 	KIND("second address", to_second_address, C(rdma_rx_bad_addr)),
 	KIND("no such QP", no_such_qp, C(rdma_rx_bad_qp)),
+	KIND("CNP for datagrams", cnp_for_datagrams, C(rdma_rx_bad_opcode)),
+	KIND("CNP source", cnp_from_elsewhere, C(rdma_rx_bad_addr)),
+	KIND("CNP for nobody", cnp_for_nobody, C(rdma_rx_bad_qp)),
 	KIND("QP in INIT", qp_in_init, C(rdma_rx_bad_qp)),
 	KIND("response in RTR", response_in_rtr, C(rdma_rx_bad_qp)),
 	KIND("QP of Ethernet", eth_qp, C(rdma_rx_bad_qp)),

@@ -57,7 +57,7 @@ static void rules_that_are_refused(void **state)
 		"", "drop", "drop=", "drop=1", "drop=101%", "drop=-1%", "drop=every:0", "drop=every:",
 		"drop=1%,drop=1%", "delay=1", "delay=1h", "jitter=1ms", "by=1ms", "rate=0", "rate=5T",
 		"drop=1%,dir=up", "drop=1%,qp=16777216", "drop=1%,opcode=256", "qp=1", "seed=x",
-		"drop=1%,by=1ms", "fun=1%", "drop=1%,,dir=in",
+		"drop=1%,by=1ms", "drop=1%,over=1ms", "ecn=1%,over=5", "fun=1%", "drop=1%,,dir=in",
 	};
 	struct impair_config config = { 0 };
 	char err[100];
@@ -154,6 +154,24 @@ static void delay_keeps_the_order_and_rate_makes_it_long(void **state)
 		assert_true(++steps < 100);
 	}
 	assert_in_range(steps, 16, 40);
+}
+
+/* As a switch does: what finds a long queue, and nothing else. 1024 bytes take some 9 us of the line. */
+static void ecn_marks_what_waits_for_the_line(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	IMPAIR(b, "ecn=100%,over=100us,dir=in", "rate=1G,dir=in");
+	for (int i = 0; i < 5; i++) {
+		post_write(a, b, 1024);
+		after(w, a, 10 * US);
+	}
+	assert_int_equal(STAT(w, b, rdma_rx_ecn_marked), 0);
+	post_write(a, b, 40 * 1024);
+	after(w, a, 10 * US);
+	assert_in_range(STAT(w, b, rdma_rx_ecn_marked), 27, 29);
+	assert_int_equal(rule(b, 0)->acted, STAT(w, b, rdma_rx_ecn_marked));
 }
 
 static void reordered_packets_are_overtaken(void **state)
@@ -273,6 +291,7 @@ int main(void)
 		STEPPED(a_rule_is_for_an_opcode_a_qp_or_a_direction, "ROC-13"),
 		STEPPED(corrupted_packets_are_seen_and_sent_again, "ROC-5 ROC-13"),
 		STEPPED(delay_keeps_the_order_and_rate_makes_it_long, "ROC-13"),
+		STEPPED(ecn_marks_what_waits_for_the_line, "CNG-2"),
 		STEPPED(reordered_packets_are_overtaken, "ROC-10"),
 		STEPPED(duplicates_do_no_harm, "ROC-10"),
 		cmocka_unit_test(the_same_seed_gives_the_same_losses),

@@ -56,6 +56,20 @@ static uint64_t draw(struct impair *imp)
 	return z ^ z >> 31;
 }
 
+/* Until a line of that direction is free again. */
+static uint64_t queue_ns(const struct impair *imp, enum impair_dir dir)
+{
+	uint64_t now = engine_now(imp->engine), longest = 0;
+
+	for (unsigned int r = 0; r < imp->config.n; r++) {
+		uint64_t at = imp->config.rule[r].idle_at[dir];
+
+		if (at > now && at - now > longest)
+			longest = at - now;
+	}
+	return longest;
+}
+
 static bool hits(struct impair *imp, struct impair_rule *rule, enum impair_dir dir,
 		 const struct roce_packet *pkt)
 {
@@ -67,6 +81,8 @@ static bool hits(struct impair *imp, struct impair_rule *rule, enum impair_dir d
 	    rule->qpn != ((uint32_t)pkt->bth[5] << 16 | (uint32_t)pkt->bth[6] << 8 | pkt->bth[7]))
 		return false;
 	if (rule->has_opcode && rule->opcode != pkt->bth[0])
+		return false;
+	if (rule->over && queue_ns(imp, dir) <= rule->over)
 		return false;
 	rule->matched++;
 	return rule->every ? rule->matched % rule->every == 0 :

@@ -4,7 +4,8 @@
  *
  * A rule is a text of KEY=VALUE with commas between: what happens, and to which frames.
  *
- *   drop=WHEN  duplicate=WHEN  corrupt=WHEN  ecn=WHEN	WHEN: P% (of all), or every:N
+ *   drop=WHEN  duplicate=WHEN  corrupt=WHEN		WHEN: P% (of all), or every:N
+ *   ecn=WHEN[,over=TIME]	only what has to wait for the line, of a rate rule, for longer
  *   reorder=WHEN[,by=TIME]	held back by so much (100us), and overtaken
  *   delay=TIME[,jitter=TIME]	the order stays
  *   rate=BITS			a second; K, M or G may follow
@@ -47,6 +48,7 @@ struct impair_rule {
 	uint64_t chance;		/* of 2^32 */
 	uint32_t every;			/* 0: by chance */
 	uint64_t time, jitter;		/* ns */
+	uint64_t over;			/* ecn: ns */
 	uint64_t rate;			/* bits a second */
 	uint64_t matched, acted;	/* frames */
 	uint64_t idle_at[2];		/* rate: when the line is free again */

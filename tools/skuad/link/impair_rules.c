@@ -114,6 +114,8 @@ static bool parse_item(struct impair_rule *rule, bool *acts, const char *key, co
 	}
 	if (!strcmp(key, "jitter"))
 		return parse_time(value, &rule->jitter) && rule->action == IMPAIR_DELAY;
+	if (!strcmp(key, "over"))
+		return parse_time(value, &rule->over) && rule->action == IMPAIR_ECN;
 	if (!strcmp(key, "by"))
 		return parse_time(value, &rule->time) && rule->action == IMPAIR_REORDER;
 	if (!strcmp(key, "dir")) {

@@ -64,15 +64,16 @@ static bool has_payload(enum train_op op)
 	       op != TRAIN_FETCH_ADD && op != TRAIN_ATOMIC_RESP;
 }
 
-/* Every kind of message, of one packet and of three, and one ARP request. */
+/* Every kind of message, of one packet and of three, a CNP and an ARP request. */
 static unsigned int capture_everything(struct capture *cap, const struct roce_path *path)
 {
 	static uint8_t arp[60] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x52, 0x54, 0, 0, 0, 1, 8,
 				   6, 0, 1, 8, 0, 6, 4, 0, 1 };
 	struct seglist frame = { 2, 60, { { arp, 30 }, { arp + 30, 30 } } };
-	unsigned int packets = 1;
+	unsigned int packets = 2;
 
-	for (int op = 0; op < TRAIN_NUM_OPS; op++) {
+	capture_message(cap, TRANSPORT_CNP, TRAIN_CNP, 0, path);
+	for (int op = 0; op < TRAIN_CNP; op++) {
 		capture_message(cap, TRANSPORT_RC, op, has_payload(op) ? 7 : 0, path);
 		capture_message(cap, TRANSPORT_RC, op, has_payload(op) ? 2051 : 0, path);
 		packets += has_payload(op) ? 4 : 2;
@@ -203,8 +204,10 @@ static void check_with_tshark(const struct roce_path *path, const char *ip)
 	assert_int_equal(shell_count(TSHARK "%s -Y '_ws.malformed || _ws.short || "
 				     "(_ws.expert.severity >= 8388608 && ! ipv6)' 2>/dev/null | "
 				     "tee -a /dev/stderr | wc -l", name), 0);
-	snprintf(command, sizeof(command), TSHARK "%%s -Y '%s && infiniband.invariant.crc && "
-		 "frame.interface_name == skua0' 2>/dev/null | wc -l", ip);
+	/* The 16 bytes of a CNP and its ICRC are one to tshark. */
+	snprintf(command, sizeof(command), TSHARK "%%s -Y '%s && (infiniband.invariant.crc || "
+		 "infiniband.bth.opcode == 0x81) && frame.interface_name == skua0' 2>/dev/null | "
+		 "wc -l", ip);
 	assert_int_equal(shell_count(command, name), written - 1);
 	unlink(name);
 }

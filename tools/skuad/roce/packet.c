@@ -36,6 +36,7 @@ static const uint8_t bth_opcodes[TRAIN_NUM_OPS][NUM_PLACES] = {
 	[TRAIN_CMP_SWAP]  = { [ONLY] = 0x13 },
 	[TRAIN_FETCH_ADD] = { [ONLY] = 0x14 },
 	[TRAIN_ATOMIC_RESP] = { [ONLY] = 0x12 },
+	[TRAIN_CNP]	  = { [ONLY] = 0x01 },
 };
 
 #define HAS_PAYLOAD	true
@@ -44,7 +45,7 @@ static const uint8_t bth_opcodes[TRAIN_NUM_OPS][NUM_PLACES] = {
 #define EXT(e) \
 	(e), ((e) & EXT_RETH ? 16 : 0) + ((e) & EXT_AETH ? 4 : 0) + ((e) & EXT_IMM ? 4 : 0) + \
 	     ((e) & EXT_IETH ? 4 : 0) + ((e) & EXT_ATOMIC ? 28 : 0) + \
-	     ((e) & EXT_ATOMIC_ACK ? 8 : 0) + ((e) & EXT_DETH ? 8 : 0)
+	     ((e) & EXT_ATOMIC_ACK ? 8 : 0) + ((e) & EXT_DETH ? 8 : 0) + ((e) & EXT_CNP ? 16 : 0)
 
 /* Packets in the middle do not say what the last one will be: they are those of the plain kind. */
 const struct roce_opcode roce_opcodes[256] = {
@@ -85,6 +86,7 @@ const struct roce_opcode roce_opcodes[256] = {
 	[0x2b] = { true, TRANSPORT_UC, TRAIN_WRITE_IMM, true, true, EXT(EXT_RETH | EXT_IMM), HAS_PAYLOAD },
 	[0x64] = { true, TRANSPORT_UD, TRAIN_SEND, true, true, EXT(EXT_DETH), HAS_PAYLOAD },
 	[0x65] = { true, TRANSPORT_UD, TRAIN_SEND_IMM, true, true, EXT(EXT_DETH | EXT_IMM), HAS_PAYLOAD },
+	[0x81] = { true, TRANSPORT_CNP, TRAIN_CNP, true, true, EXT(EXT_CNP), false },
 };
 
 const struct train train_blank;
@@ -204,7 +206,7 @@ static uint8_t *put_bth(uint8_t *p, const struct train *t, uint32_t i, uint8_t o
 	p = put8(p, (last && t->last && t->solicited ? BTH_SE : 0) | BTH_MIGREQ |
 		    pad << BTH_PAD_SHIFT);
 	p = put16(p, PKEY_DEFAULT);
-	p = put32(p, t->dest_qpn & 0xffffff);
+	p = put32(p, (t->op == TRAIN_CNP ? (uint32_t)BTH_BECN << 24 : 0) | (t->dest_qpn & 0xffffff));
 	return put32(p, (last && t->ack_req ? (uint32_t)BTH_ACKREQ << 24 : 0) |
 			psn_add(t->psn, i));
 }
@@ -240,6 +242,8 @@ static uint8_t *put_transport(uint8_t *p, const struct train *t, uint32_t i)
 		p = put_bytes(p, &t->imm, 4);	/* in wire order already */
 	if (ext & EXT_IETH)
 		p = put32(p, t->imm);
+	if (ext & EXT_CNP)
+		p = put_zeros(p, 16);
 	if (len)
 		p = put_payload(p, t->payload, (uint64_t)i * t->pmtu, len);
 	return put_zeros(p, pad);

@@ -405,11 +405,13 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
-	uint32_t every = req->lossy ? LOSSY_BYTES :
+	uint32_t every = qp->congestion ? CONGESTION_BURST : req->lossy ? LOSSY_BYTES :
 			 req->window < FEW_PACKETS ? FEW_BYTES : ACK_EVERY;
 	uint32_t max = (every < SEG_MAX_BYTES ? every : SEG_MAX_BYTES) >> qp->log_pmtu;
 	uint32_t offset = req->nxt_pkt * qp->pmtu, len, n;
 
+	if (qp_must_wait(qp))
+		return false;
 	assign_psn(qp, wqe);
 	n = wqe->npsn - req->nxt_pkt;
 	if (n > max)

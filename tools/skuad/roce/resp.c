@@ -736,17 +736,19 @@ static bool transmit(struct skua_qp *qp, struct train *t)
 	return roce_send(qp, t, &mark) != PORT_BUSY;
 }
 
-/* A train of responses. False: no room on the wire. */
+/* A train of responses. False: no room on the wire, or not yet. */
 static bool send_response(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 {
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ };
 	struct roce_resp *resp = &qp->resp;
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = job->sent * qp->pmtu, len = job->length - offset;
-	uint32_t n = job->npkts - job->sent, max = SEG_MAX_BYTES >> qp->log_pmtu;
+	uint32_t n = job->npkts - job->sent, max = qp_burst(qp) >> qp->log_pmtu;
 	struct train t = train_blank;
 	int err = 0;
 
+	if (qp_must_wait(qp))
+		return false;
 	if (n > max) {
 		n = max;
 		len = n * qp->pmtu;
@@ -871,8 +873,10 @@ bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 
 bool roce_resp_pending(const struct skua_qp *qp)
 {
-	return qp->resp.ack_due || qp->resp.missing_due || qp->resp.reads_tail != qp->resp.reads_head ||
-	       roce_resp_holds(qp);
+	const struct roce_resp *resp = &qp->resp;
+
+	return resp->ack_due || resp->missing_due || roce_resp_holds(qp) ||
+	       (resp->reads_tail != resp->reads_head && !congestion_paused(qp));
 }
 
 void roce_resp_flush(struct skua_qp *qp)

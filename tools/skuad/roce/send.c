@@ -29,9 +29,14 @@ enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
 
 enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark *mark)
 {
+	enum port_result r;
+
 	t->dest_qpn = qp->dest_qpn;
 	t->src_qpn = qp->number;
 	t->pmtu = qp->pmtu;
 	t->path = &qp->path;
-	return roce_send_train(qp->dev, t, mark);
+	r = roce_send_train(qp->dev, t, mark);
+	if (qp->congestion && t->payload && r != PORT_BUSY)
+		congestion_sent(qp, t);
+	return r;
 }

@@ -356,6 +356,29 @@ static void atomics_are_parsed_as_they_are_built(void **state)
 	}
 }
 
+static void a_cnp_is_as_the_manual_says(void **state)
+{
+	static const uint8_t bth[] = { 0x81, 0x40, 0xff, 0xff, 0x40, 0x12, 0x34, 0x56, [27] = 0 };
+	struct train t = {
+		.op = TRAIN_CNP, .transport = TRANSPORT_CNP, .first = true, .last = true,
+		.npkts = 1, .dest_qpn = 0x123456, .path = &path4,
+	};
+	uint8_t buf[ROCE_MAX_PACKET];
+	struct roce_packet pkt;
+	size_t len = roce_packet_build(buf, &t, 0);
+	uint32_t longest;
+	bool roce;
+
+	(void)state;
+	assert_int_equal(len, 14 + 20 + 8 + sizeof(bth) + 4);
+	assert_int_equal(roce_train_bytes(&t, &longest), len);
+	assert_memory_equal(buf + 14 + 20 + 8, bth, sizeof(bth));
+	assert_int_equal(parse(&pkt, buf, len, &roce), ROCE_OK);
+	assert_int_equal(pkt.train.op, TRAIN_CNP);
+	assert_int_equal(pkt.train.dest_qpn, 0x123456);
+	assert_null(pkt.train.payload);
+}
+
 static void no_packet_cut_short_is_good(void **state)
 {
 	uint8_t want[ROCE_MAX_PACKET];
@@ -417,7 +440,7 @@ static void each_fault_has_its_cause(void **state)
 	assert_int_equal(fault_of(buf, len), ROCE_BAD_HEADER);
 	for (unsigned int opcode = 0; opcode < 256; opcode++) {
 		if ((opcode <= 0x17 && opcode != 0x15) || (opcode >= 0x20 && opcode <= 0x2b) ||
-		    opcode == 0x64 || opcode == 0x65)
+		    opcode == 0x64 || opcode == 0x65 || opcode == 0x81)
 			continue;
 		golden("send_only", buf);
 		bth[0] = opcode;
@@ -487,6 +510,7 @@ int main(void)
 		  NULL, NULL, NULL },
 		cmocka_unit_test(what_is_parsed_builds_the_same_packet),
 		cmocka_unit_test(atomics_are_parsed_as_they_are_built),
+		{ "CNG-4: a_cnp_is_as_the_manual_says", a_cnp_is_as_the_manual_says, NULL, NULL, NULL },
 		cmocka_unit_test(no_packet_cut_short_is_good),
 		cmocka_unit_test(no_flipped_bit_passes_but_in_masked_fields),
 		cmocka_unit_test(each_fault_has_its_cause),

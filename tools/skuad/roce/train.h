@@ -28,6 +28,7 @@ enum train_op {
 	TRAIN_CMP_SWAP,
 	TRAIN_FETCH_ADD,
 	TRAIN_ATOMIC_RESP,
+	TRAIN_CNP,
 	TRAIN_NUM_OPS,
 };
 
@@ -36,6 +37,7 @@ enum transport {
 	TRANSPORT_RC = 0x00,
 	TRANSPORT_UC = 0x20,
 	TRANSPORT_UD = 0x60,
+	TRANSPORT_CNP = 0x80,		/* of its only packet, for QPs of RC and UC */
 };
 
 /* What a requester gets; all others go to the responder. */
@@ -52,6 +54,11 @@ static inline bool train_is_response(enum train_op op)
 #define AETH_NAK_ACCESS		0x62
 #define AETH_NAK_OP		0x63
 #define AETH_TYPE(syndrome)	((syndrome) & 0xe0)
+
+/* Bits of the traffic class: who sends understands marks; and such a mark. */
+#define ECN_MASK		3
+#define ECN_ECT0		2
+#define ECN_CE			3
 
 /* Where packets come from and go to; all that Ethernet, IP and UDP headers need. */
 struct roce_path {

@@ -50,7 +50,7 @@ bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	struct roce_req *req = &qp->req;
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = req->nxt_pkt * qp->pmtu, len = wqe->length - offset;
-	uint32_t most = SEG_MAX_BYTES & -qp->pmtu;
+	uint32_t most = qp_burst(qp) & -qp->pmtu;
 	struct port_mark mark;
 	struct train t = {
 		.op = op_of(wqe), .transport = TRANSPORT_UC, .first = !req->nxt_pkt,
@@ -60,6 +60,8 @@ bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	};
 	int err;
 
+	if (qp_must_wait(qp))
+		return false;
 	if (!t.last)
 		len = most;
 	t.npkts = qp_packets(qp, len);

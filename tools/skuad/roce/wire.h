@@ -26,12 +26,13 @@
 #define BTH_PAD_SHIFT	4
 #define BTH_VERSION	0x0f
 #define BTH_ACKREQ	0x80
+#define BTH_BECN	0x40
 #define PKEY_DEFAULT	0xffff
 
 /* Headers behind the BTH. */
 enum ext {
 	EXT_RETH = 1, EXT_AETH = 2, EXT_IMM = 4, EXT_IETH = 8, EXT_ATOMIC = 16,
-	EXT_ATOMIC_ACK = 32, EXT_DETH = 64,
+	EXT_ATOMIC_ACK = 32, EXT_DETH = 64, EXT_CNP = 128,
 };
 
 /* What a packet with a BTH opcode is. */

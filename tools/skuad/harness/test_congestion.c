@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Congestion control: marks become CNPs, CNPs slow their QP, it recovers, and those who share a line
+ * share it fairly.
+ */
+#include "core/qp.h"
+#include "ctl/control.h"
+#include "harness/datagram.h"
+#include "harness/lossy.h"
+#include "link/impair.h"
+
+#define US		1000ull
+#define MS		1000000ull
+#define LINE		100000000000ull		/* bits a second */
+#define LEN		1024u
+
+static struct skua_qp *qp_of(struct node *n)
+{
+	return numtab_get(&n->dev->qps, n->qpn);
+}
+
+static uint64_t rate_of(struct node *n)
+{
+	return congestion_rate(qp_of(n));
+}
+
+/* A packet for the node's QP, as from its peer's, with these ECN bits. */
+static void packet(struct world *w, struct node *n, const struct node *peer, uint8_t ecn, uint32_t psn,
+		   uint32_t len, bool uc)
+{
+	struct train t = train_from(n, TRAIN_WRITE, FIRST_PSN + psn);
+	struct roce_path path = { .vlan = SKUA_VLAN_NONE, .traffic_class = 0x40 | ecn };
+	struct seglist payload = { 1, len, { { at(n, n->buf + (1 << 20)), len } } };
+
+	memcpy(path.sgid, peer->gid, 16);
+	memcpy(path.dgid, n->gid, 16);
+	memcpy(path.smac, peer->mac, 6);
+	memcpy(path.dmac, n->mac, 6);
+	t.path = &path;
+	t.msg_len = len;
+	if (len)
+		t.payload = &payload;
+	if (uc)
+		t.transport = TRANSPORT_UC;
+	arrive(w, n, peer, t);
+}
+
+static void cnp(struct world *w, struct node *n, const struct node *peer)
+{
+	struct train t = train_from(n, TRAIN_CNP, 0);
+
+	t.transport = TRANSPORT_CNP;
+	arrive(w, n, peer, t);
+}
+
+/* The next CQE, whenever it comes. */
+static void done(struct world *w, struct node *n)
+{
+	struct skua_cqe *cqe;
+
+	settle(w);
+	while (!(cqe = poll_cq(n)))
+		next_event(w);
+	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+}
+
+/* Both nodes use QPs of UC. */
+static void use_uc(struct world *w)
+{
+	const uint32_t rtr_mask = SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_AV | SKUA_QP_ATTR_PATH_MTU |
+				  SKUA_QP_ATTR_DEST_QPN | SKUA_QP_ATTR_RQ_PSN;
+
+	for (int i = 0; i < 2; i++) {
+		struct node *n = &w->n[i];
+		struct skua_cmd create;
+
+		new_queues(n);
+		create = create_qp_cmd(n);
+		create.create_qp.type = SKUA_QPT_UC;
+		n->qpn = must(w, n, create);
+	}
+	for (int i = 0; i < 2; i++) {
+		struct node *n = &w->n[i];
+		struct skua_cmd rtr = rtr_cmd(n->qpn, &w->n[!i], w->n[!i].qpn);
+		struct skua_cmd rts = rts_cmd(n->qpn);
+
+		rtr.modify_qp.mask = htole32(rtr_mask);
+		rts.modify_qp.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_SQ_PSN);
+		must(w, n, init_cmd(n->qpn));
+		must(w, n, rtr);
+		must(w, n, rts);
+	}
+}
+
+static void connections_can_be_marked(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+
+	for (uint8_t ecn = 0; ecn < 4; ecn++) {
+		struct skua_cmd rtr = rtr_cmd(a->qpn, &w->n[1], w->n[1].qpn);
+		struct skua_qp_attr *attr;
+
+		must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+		must(w, a, init_cmd(a->qpn));
+		rtr.modify_qp.attr.av.traffic_class = 0x60 | ecn;
+		must(w, a, rtr);
+		assert_int_equal(qp_of(a)->path.traffic_class, 0x60 | (ecn ? ecn : 2));
+		attr = query(w, a, object_cmd(SKUA_CMD_QUERY_QP, a->qpn), sizeof(*attr));
+		assert_int_equal(attr->av.traffic_class, 0x60 | ecn);
+	}
+}
+
+/* Marks of 2 ms, at most one CNP each 50 us; without marks, or without payload, none. */
+static void marks_become_few_cnps(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	for (int uc = 0; uc < 2; uc++) {
+		uint64_t marked = STAT(w, b, rdma_rx_ecn_marked), sent = STAT(w, b, cnp_sent);
+		uint32_t psn = 0;
+
+		if (uc)
+			use_uc(w);
+		for (uint8_t ecn = 0; ecn < 3; ecn++)
+			packet(w, b, a, ecn, psn++, LEN, uc);
+		packet(w, b, a, ECN_CE, psn++, 0, uc);
+		assert_int_equal(STAT(w, b, rdma_rx_ecn_marked), marked);
+		assert_int_equal(STAT(w, b, cnp_sent), sent);
+		assert_int_equal(rate_of(a), 0);
+		for (int i = 0; i < 200; i++) {
+			packet(w, b, a, ECN_CE, psn++, LEN, uc);
+			assert_int_equal(STAT(w, b, cnp_sent) - sent, i / 5 + 1);
+			pass(w, 10 * US);
+		}
+		assert_int_equal(STAT(w, b, rdma_rx_ecn_marked) - marked, 200);
+		assert_int_equal(STAT(w, a, cnp_received), STAT(w, b, cnp_sent));
+		assert_int_not_equal(rate_of(a), 0);
+		assert_int_equal(STAT(w, b, rdma_rx_write), (uint64_t)(1 + uc) * 204);
+	}
+}
+
+/* As packets on a wire, from the mark to the QP that is slowed; and READs, whose peer sends. */
+static void marked_packets_slow_who_sends_them(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	IMPAIR(b, "ecn=every:1,dir=in");
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 100000, b->buf, b->key, 0);
+	done(w, a);
+	assert_int_equal(STAT(w, b, rdma_rx_ecn_marked), (100000 + 1023) / 1024);
+	assert_int_not_equal(rate_of(a), 0);
+	assert_int_equal(rate_of(b), 0);
+	IMPAIR(a, "ecn=every:1,dir=in");
+	pass(w, MS);
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 100000, b->buf, b->key, 0);
+	done(w, a);
+	assert_int_not_equal(rate_of(b), 0);
+}
+
+/* No CNP is out of a QP that is gone. */
+static void an_error_sends_no_cnp(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	must(w, b, state_cmd(b->qpn, SKUA_QPS_ERR));
+	packet(w, b, a, ECN_CE, 0, LEN, false);
+	assert_int_equal(STAT(w, b, cnp_sent), 0);
+	assert_int_equal(STAT(w, b, rdma_rx_bad_qp), 1);
+}
+
+/* Forged, or to whom none belongs: each is counted under its cause, and slows nobody. */
+static void cnps_that_are_dropped(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1], other = *b;
+	struct train t = train_from(a, TRAIN_CNP, 0);
+	struct queues rc;
+
+	t.transport = TRANSPORT_CNP;
+	t.dest_qpn ^= 0x5555;
+	arrive(w, a, b, t);
+	assert_int_equal(STAT(w, a, rdma_rx_bad_qp), 1);
+	other.gid[15] ^= 1;
+	cnp(w, a, &other);
+	assert_int_equal(STAT(w, a, rdma_rx_bad_addr), 1);
+	rc = ud_queues(w, a, SKUA_QPT_UD, SKUA_QPS_RTS);
+	cnp(w, a, b);
+	assert_int_equal(STAT(w, a, rdma_rx_bad_opcode), 1);
+	use_queues(a, rc);
+	must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+	must(w, a, init_cmd(a->qpn));
+	cnp(w, a, b);
+	assert_int_equal(STAT(w, a, rdma_rx_bad_qp), 2);
+	assert_int_equal(STAT(w, a, cnp_received), 0);
+	assert_int_equal(rate_of(a), 0);
+	/* Who only responds sends, too: responses. */
+	must(w, a, rtr_cmd(a->qpn, b, b->qpn));
+	cnp(w, a, b);
+	assert_int_equal(STAT(w, a, cnp_received), 1);
+	assert_int_not_equal(rate_of(a), 0);
+	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_RTR);
+}
+
+static void each_cnp_halves_the_rate_at_first(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t rate = LINE;
+
+	for (int i = 0; i < 20; i++) {
+		cnp(w, a, b);
+		rate -= rate / 2;
+		if (rate < 10000000)
+			rate = 10000000;
+		assert_int_equal(rate_of(a), rate);
+		/* Too soon. */
+		pass(w, 49 * US);
+		cnp(w, a, b);
+		assert_int_equal(rate_of(a), rate);
+		pass(w, US);
+	}
+	assert_int_equal(STAT(w, a, cnp_received), 40);
+}
+
+/* Without CNPs, up to the speed of the port, where there is no rate any more. */
+static void the_rate_recovers(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t before, alpha_low;
+
+	cnp(w, a, b);
+	pass(w, 50 * US);
+	cnp(w, a, b);
+	assert_int_equal(rate_of(a), LINE / 4);
+	/* Fast recovery: half of the way back to LINE / 2, each 55 us. */
+	pass(w, 55 * US);
+	congestion_waits(qp_of(a));
+	assert_int_equal(rate_of(a), LINE * 3 / 8);
+	pass(w, 55 * 4 * US);
+	congestion_waits(qp_of(a));
+	assert_int_equal(rate_of(a), LINE / 2 - LINE / 128);
+	/* Then by 40 Mb/s of the target; no byte was sent. */
+	pass(w, 55 * 100 * US);
+	congestion_waits(qp_of(a));
+	before = rate_of(a);
+	assert_in_range(before, LINE / 2 + 98 * 40000000ull, LINE / 2 + 100 * 40000000ull);
+	/* Alpha has fallen: a CNP costs less than half. */
+	cnp(w, a, b);
+	alpha_low = rate_of(a);
+	assert_true(alpha_low > before * 6 / 10);
+	pass(w, 200 * MS);
+	assert_int_not_equal(rate_of(a), 0);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	assert_null(qp_of(a)->congestion);
+	cnp(w, a, b);
+	assert_int_equal(rate_of(a), LINE / 2);
+}
+
+/* Bytes raise it, too, and both together fast. */
+static void sent_bytes_raise_the_rate(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t start = engine_now(w->engines[0]), took;
+
+	for (int i = 0; i < 3; i++) {
+		cnp(w, a, b);
+		pass(w, 50 * US);
+	}
+	while (qp_of(a)->congestion) {
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
+		done(w, a);
+	}
+	/* By time alone 94 Gb/s more would take 2200 times 55 us. */
+	took = engine_now(w->engines[0]) - start;
+	assert_true(took < 100 * MS);
+}
+
+/* What goes out in a time is what the rate allows, for each service and for responses. */
+static void no_faster_than_the_rate(void **state)
+{
+	enum { WRITE, READ, UC_WRITE, NUM };
+	struct world *w = *state;
+
+	for (int what = 0; what < NUM; what++) {
+		struct node *a = &w->n[0], *b = &w->n[1];
+		struct node *sender = what == READ ? b : a;
+		uint64_t start, bytes, most = 0;
+
+		if (what == UC_WRITE)
+			use_uc(w);
+		for (int i = 0; i < 30; i++) {
+			cnp(w, sender, sender == a ? b : a);
+			pass(w, 50 * US);
+		}
+		cnp(w, sender, sender == a ? b : a);
+		assert_int_equal(rate_of(sender), 10000000);
+		bytes = STAT(w, sender, rdma_tx_bytes);
+		start = engine_now(w->engines[0]);
+		post(a, what == READ ? SKUA_WQE_READ : SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20,
+		     b->buf, b->key, 0);
+		settle(w);
+		for (int i = 0; !poll_cq(a); i++) {
+			uint64_t now = engine_now(w->engines[0]), sent;
+
+			sent = sender->dev->stats.rdma_tx_bytes - bytes;
+			/* As the rate was at most, in that time and the millisecond before. */
+			if (rate_of(sender) > most)
+				most = rate_of(sender);
+			assert_true(sent <= (now - start + MS) * most / 8000000000 + 8192);
+			next_event(w);
+			assert_true(i < 100000);
+		}
+		assert_true(engine_now(w->engines[0]) - start > MS);
+		assert_memory_equal(at(a, a->buf), at(b, b->buf), 1 << 20);
+		must(w, sender, state_cmd(sender->qpn, SKUA_QPS_RESET));
+		assert_int_equal(rate_of(sender), 0);
+		if (what == WRITE) {
+			must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
+			reconnect(w, a, b);
+			reconnect(w, b, a);
+		}
+	}
+}
+
+/* A QP that waits for its rate, and is reset, destroyed, or fails. */
+static void nothing_is_left_of_a_slow_qp(void **state)
+{
+	enum { TO_RESET, DESTROYED, TO_ERR, DEVICE_RESET, NUM };
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	for (int end = 0; end < NUM; end++) {
+		unsigned int timers = w->engines[0]->timers.n;
+
+		for (int i = 0; i < 20; i++) {
+			cnp(w, a, b);
+			pass(w, 50 * US);
+		}
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
+		settle(w);
+		assert_true(congestion_paused(qp_of(a)));
+		if (end == DESTROYED) {
+			must(w, a, object_cmd(SKUA_CMD_DESTROY_QP, a->qpn));
+			pass(w, 100 * MS);
+			new_queues(a);
+			a->qpn = must(w, a, create_qp_cmd(a));
+		} else if (end == DEVICE_RESET) {
+			skua_dev_reset(a->dev);
+			pass(w, 100 * MS);
+			return;
+		} else {
+			must(w, a, state_cmd(a->qpn, end == TO_ERR ? SKUA_QPS_ERR : SKUA_QPS_RESET));
+			pass(w, 100 * MS);
+		}
+		if (end == TO_ERR) {
+			expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_WR_FLUSH_ERR);
+			must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+		}
+		expect_none(w, a);
+		assert_null(qp_of(a)->congestion);
+		assert_true(w->engines[0]->timers.n <= timers + 1);
+		must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
+		reconnect(w, a, b);
+		reconnect(w, b, a);
+	}
+}
+
+/* Two QPs that send all they can through one line, the second from the middle on. */
+struct contest {
+	struct queues q[2];
+	uint64_t posted[2], done[2];
+};
+
+static void contend(struct world *w, struct contest *c, int from, int to, uint64_t ns)
+{
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t end = engine_now(w->engines[0]) + ns;
+
+	while (engine_now(w->engines[0]) < end) {
+		struct skua_cqe *cqe;
+
+		for (int i = from; i < to; i++) {
+			struct queues other = use_queues(a, c->q[i]);
+
+			for (; c->posted[i] - c->done[i] < 16; c->posted[i]++)
+				post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 256 << 10, b->buf,
+				     b->key, 0);
+			c->q[i] = use_queues(a, other);
+		}
+		next_event(w);
+		while ((cqe = poll_cq(a))) {
+			assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+			c->done[le32toh(cqe->qpn) != c->q[0].qpn]++;
+		}
+	}
+}
+
+/* Bytes that each has moved in the last part; returns frames that the line lost. */
+static uint64_t share_a_line(struct world *w, bool marks, uint64_t bytes[2])
+{
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct contest c = { 0 };
+	uint64_t from[2];
+
+	for (int i = 0; i < 2; i++) {
+		if (i) {
+			new_queues(a);
+			new_queues(b);
+			a->qpn = must(w, a, create_qp_cmd(a));
+			b->qpn = must(w, b, create_qp_cmd(b));
+		}
+		reconnect(w, a, b);
+		reconnect(w, b, a);
+		c.q[i] = use_queues(a, (struct queues){ 0 });
+		use_queues(a, c.q[i]);
+	}
+	IMPAIR(a, "rate=10G,dir=out", "delay=2us,dir=out");
+	if (marks)
+		IMPAIR(b, "ecn=100%,over=50us,dir=in", "rate=4G,dir=in", "delay=2us,dir=out");
+	else
+		IMPAIR(b, "drop=0%,dir=in", "rate=4G,dir=in", "delay=2us,dir=out");
+	contend(w, &c, 0, 1, 20 * MS);
+	contend(w, &c, 0, 2, 60 * MS);
+	for (int i = 0; i < 2; i++)
+		from[i] = c.done[i];
+	contend(w, &c, 0, 2, 60 * MS);
+	for (int i = 0; i < 2; i++)
+		bytes[i] = (c.done[i] - from[i]) * (256 << 10);
+	return skua_dev_get_impair(b->dev)->overflow;
+}
+
+static void senders_share_a_line_fairly(void **state)
+{
+	uint64_t bytes[2], line = 4000000000ull / 8 * 60 / 1000, lost, lost_without;
+	struct world *w = world_create(false);
+
+	(void)state;
+	lost_without = share_a_line(w, false, bytes);
+	world_destroy(w);
+	w = world_create(false);
+	lost = share_a_line(w, true, bytes);
+	world_destroy(w);
+	print_message("moved %llu and %llu of %llu bytes; lost %llu packets, %llu without marks\n",
+		      (unsigned long long)bytes[0], (unsigned long long)bytes[1],
+		      (unsigned long long)line, (unsigned long long)lost,
+		      (unsigned long long)lost_without);
+	assert_true(lost_without > 100);
+	assert_true(lost * 20 < lost_without);
+	assert_true(bytes[0] + bytes[1] > line * 7 / 10);
+	assert_in_range(bytes[0] * 100 / (bytes[0] + bytes[1]), 35, 65);
+}
+
+/* CNPs as fast as they can come, in the midst of everything: slow, and nothing else. */
+static void forged_cnps_only_slow(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	fill(a, 200000, 3);
+	post_recv(b, b->buf + (1 << 20), 100000);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 200000, b->buf, b->key, 0);
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 100000, 0, 0, 0);
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf + (1 << 20), 200000, b->buf, b->key, 0);
+	cnp(w, a, b);
+	cnp(w, b, a);
+	for (int ended = 0, i = 0; ended < 3; i++) {
+		struct skua_cqe *cqe;
+
+		cnp(w, a, b);
+		cnp(w, b, a);
+		next_event(w);
+		for (; (cqe = poll_cq(a)); ended++)
+			assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+		assert_true(i < 100000);
+	}
+	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+	assert_memory_equal(at(a, a->buf), at(b, b->buf), 200000);
+	assert_memory_equal(at(a, a->buf), at(b, b->buf + (1 << 20)), 100000);
+	assert_memory_equal(at(a, a->buf), at(a, a->buf + (1 << 20)), 200000);
+	assert_int_equal(STAT(w, a, ack_timeouts), 0);
+	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_RTS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STEPPED(connections_can_be_marked, "CNG-1"),
+		STEPPED(marks_become_few_cnps, "CNG-2 CNG-3"),
+		STEPPED(marked_packets_slow_who_sends_them, "CNG-2 CNG-3 CNG-6"),
+		STEPPED(an_error_sends_no_cnp, "CNG-3"),
+		STEPPED(cnps_that_are_dropped, "CNG-5"),
+		STEPPED(each_cnp_halves_the_rate_at_first, "CNG-6"),
+		STEPPED(the_rate_recovers, "CNG-7 CNG-8"),
+		STEPPED(sent_bytes_raise_the_rate, "CNG-7 CNG-8"),
+		STEPPED(no_faster_than_the_rate, "CNG-9"),
+		STEPPED(nothing_is_left_of_a_slow_qp, "CNG-8"),
+		STEPPED(forged_cnps_only_slow, "CNG-10"),
+		{ "CNG-6 CNG-7: senders_share_a_line_fairly", senders_share_a_line_fairly, NULL, NULL,
+		  NULL },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

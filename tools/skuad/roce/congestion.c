@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Congestion control of RC and UC: DCQCN (manual: congestion control).
+ *
+ * Theory of operation. Who receives marked packets tells their sender by CNPs, now and then. The
+ * first CNP gives its QP a rate, which every further one lowers, and time and sent bytes raise; when
+ * it has come near the speed of the port, the QP has none again, and pays nothing for all this.
+ *
+ * Nothing ticks: what time has done to the rate is reckoned when it is asked for, so a QP that rests
+ * costs nothing either. A timer only wakes a QP that has something to send, and may not yet.
+ */
+#include <stdlib.h>
+
+#include "core/qp.h"
+#include "roce/packet.h"
+
+#define CNP_NS		50000		/* between CNPs, and between two that are heeded */
+#define PERIOD_NS	55000		/* between rises by time */
+#define PERIOD_BYTES	10000000	/* between rises by bytes */
+#define FAST_RISES	5		/* of either kind: back to where it was */
+#define RISE_BPS	40000000ull
+#define FAST_RISE_BPS	400000000ull
+#define LEAST_BPS	10000000ull
+#define LINE_BPS	(PORT_MBPS * 1000000ull)
+#define LOG_ALPHA	16		/* alpha is a fraction of 2^16 */
+#define LOG_GAIN	8
+#define LATE_NS		1000000		/* an engine that sleeps may wake so late */
+
+struct congestion {
+	struct skua_qp *qp;
+	struct timer timer;		/* it may send again */
+	uint64_t rate, target;		/* bits a second */
+	uint32_t alpha;
+	uint64_t lowered_at;
+	uint64_t period_at;		/* time is reckoned with up to here */
+	uint64_t bytes;			/* sent since the last rise by bytes */
+	uint32_t by_time, by_bytes;	/* rises since it was lowered */
+	uint64_t next;			/* when the next train may go */
+};
+
+static void end(struct skua_qp *qp)
+{
+	timer_cancel(&qp->dev->engine->timers, &qp->congestion->timer);
+	free(qp->congestion);
+	qp->congestion = NULL;
+}
+
+void congestion_reset(struct skua_qp *qp)
+{
+	qp->cnp_due = false;
+	if (qp->congestion)
+		end(qp);
+}
+
+void congestion_marked(struct skua_qp *qp, uint32_t npkts)
+{
+	uint64_t now = engine_now(qp->dev->engine);
+
+	STAT_ADD(qp->dev, rdma_rx_ecn_marked, npkts);
+	if (now - qp->cnp_at < CNP_NS)
+		return;
+	qp->cnp_at = now;
+	qp->cnp_due = true;
+	qp_activate(qp);
+}
+
+bool congestion_notify(struct skua_qp *qp)
+{
+	struct train t = {
+		.op = TRAIN_CNP, .transport = TRANSPORT_CNP, .first = true, .last = true,
+		.npkts = 1,
+	};
+	struct port_mark mark;
+
+	if (roce_send(qp, &t, &mark) == PORT_BUSY)
+		return false;
+	qp->cnp_due = false;
+	STAT_INC(qp->dev, cnp_sent);
+	return true;
+}
+
+static void rise(struct congestion *c)
+{
+	uint32_t least = c->by_time < c->by_bytes ? c->by_time : c->by_bytes;
+
+	if (least > FAST_RISES)
+		c->target += (least - FAST_RISES) * FAST_RISE_BPS;
+	else if (c->by_time > FAST_RISES || c->by_bytes > FAST_RISES)
+		c->target += RISE_BPS;
+	if (c->target > LINE_BPS)
+		c->target = LINE_BPS;
+	c->rate = (c->rate + c->target) / 2;
+}
+
+static bool is_over(const struct congestion *c)
+{
+	return c->rate >= LINE_BPS - LINE_BPS / 64;
+}
+
+/* What it has now, after all that time has done to it; NULL: it has no rate, or none any more. */
+static struct congestion *reckon(struct skua_qp *qp, uint64_t now)
+{
+	struct congestion *c = qp->congestion;
+
+	if (!c)
+		return NULL;
+	while (now - c->period_at >= PERIOD_NS && !is_over(c)) {
+		c->period_at += PERIOD_NS;
+		c->alpha -= c->alpha >> LOG_GAIN;
+		c->by_time++;
+		rise(c);
+	}
+	if (is_over(c))
+		end(qp);
+	return qp->congestion;
+}
+
+static void wake(struct timer *timer)
+{
+	struct congestion *c = (void *)((char *)timer - offsetof(struct congestion, timer));
+
+	qp_activate(c->qp);
+}
+
+/* It goes at the speed of the port, up to now. */
+static struct congestion *begin(struct skua_qp *qp, uint64_t now)
+{
+	struct congestion *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->qp = qp;
+	c->timer.fire = wake;
+	c->rate = LINE_BPS;
+	c->alpha = 1u << LOG_ALPHA;
+	c->lowered_at = now - CNP_NS;
+	c->next = now;
+	qp->congestion = c;
+	return c;
+}
+
+void congestion_cnp(struct skua_qp *qp)
+{
+	uint64_t now = engine_now(qp->dev->engine);
+	struct congestion *c = reckon(qp, now);
+
+	STAT_INC(qp->dev, cnp_received);
+	if (!c)
+		c = begin(qp, now);
+	if (!c || now - c->lowered_at < CNP_NS)
+		return;
+	c->target = c->rate;
+	c->rate -= c->rate * c->alpha >> (LOG_ALPHA + 1);
+	if (c->rate < LEAST_BPS)
+		c->rate = LEAST_BPS;
+	c->alpha += ((1u << LOG_ALPHA) - c->alpha) >> LOG_GAIN;
+	c->lowered_at = c->period_at = now;
+	c->by_time = c->by_bytes = 0;
+	c->bytes = 0;
+}
+
+void congestion_sent(struct skua_qp *qp, const struct train *t)
+{
+	uint64_t now = engine_now(qp->dev->engine), bytes;
+	struct congestion *c = qp->congestion;
+	uint32_t longest;
+
+	bytes = roce_train_bytes(t, &longest);
+	/* Who was woken late makes up for it. */
+	if (c->next + LATE_NS < now)
+		c->next = now - LATE_NS;
+	c->next += bytes * 8 * 1000000000 / c->rate;
+	c->bytes += bytes;
+	if (c->bytes < PERIOD_BYTES)
+		return;
+	c->bytes -= PERIOD_BYTES;
+	c->by_bytes++;
+	rise(c);
+}
+
+bool congestion_waits(struct skua_qp *qp)
+{
+	uint64_t now = engine_now(qp->dev->engine);
+	struct congestion *c = reckon(qp, now);
+
+	if (!c || c->next <= now)
+		return false;
+	timer_set(&qp->dev->engine->timers, &c->timer, c->next);
+	return true;
+}
+
+bool congestion_paused(const struct skua_qp *qp)
+{
+	return qp->congestion && qp->congestion->timer.pos;
+}
+
+uint64_t congestion_rate(const struct skua_qp *qp)
+{
+	return qp->congestion ? qp->congestion->rate : 0;
+}
