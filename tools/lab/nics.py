@@ -53,7 +53,7 @@ class Skuad:
     """One skuad for the NICs of one run. Its sockets have a short directory of their own, since
     a socket's path may have 107 bytes only."""
 
-    def __init__(self, nics, directory, place=None):
+    def __init__(self, nics, directory, place=None, within=(), binds=()):
         self.nics, self.directory = nics, directory
         self.place = place or new_place()
         self.control = self.place + '/control'
@@ -64,7 +64,8 @@ class Skuad:
             words = ['%s=%s' % item for item in nic.options.items()] + ['socket=' + self.socket(nic)]
             command += ['--device', ','.join(words)]
         ready, told = os.pipe()
-        self.process = process.Process(command + ['--ready-fd', str(told)], self.log, binds=[self.place], fds=[told])
+        self.process = process.Process(command + ['--ready-fd', str(told)], self.log, binds=[self.place, *binds], fds=[told],
+                                       within=within)
         os.close(told)
         readable, _, _ = select.select([ready], [], [], 20)
         started = readable and os.read(ready, 1)

@@ -13,9 +13,11 @@ import chroot
 
 
 class Process:
-    def __init__(self, command, log, binds=(), fds=(), stdin=subprocess.DEVNULL, stdout=None):
+    """within: words before its own that put it into namespaces."""
+
+    def __init__(self, command, log, binds=(), fds=(), stdin=subprocess.DEVNULL, stdout=None, within=()):
         self.popen = subprocess.Popen(
-            chroot.words(command, binds=binds), stdin=stdin, stdout=stdout or log, stderr=log,
+            [*within, *chroot.words(command, binds=binds)], stdin=stdin, stdout=stdout or log, stderr=log,
             pass_fds=fds, start_new_session=stdin == subprocess.DEVNULL)
 
     def ended(self):

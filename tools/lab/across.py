@@ -1,0 +1,65 @@
+"""Programs between two guests: a server in one, a client in the other, and one outcome of both."""
+
+import scene
+
+SECONDS = 240        # for one program
+SERVE = '(%s) >/tmp/served 2>&1 </dev/null; echo $? >/tmp/ended'
+# A guest of the lab listens to nothing else.
+LISTENS = '''for i in {1..400}; do
+	[ -z "$(ss -Hltn)" ] || exit 0
+	! rdma resource show cm_id 2>/dev/null | grep -q LISTEN || exit 0
+	[ ! -e /tmp/ended ] || break
+	sleep 0.05
+done
+echo 'the server does not listen'
+exit 1'''
+ENDED = 'until [ -e /tmp/ended ]; do sleep 0.05; done; cat /tmp/served; exit $(</tmp/ended)'
+
+
+def both(server, serves, client, asks):
+    """Scripts in two guests: the client's once the server listens. Returns what was wrong, or
+    None, and the client's output."""
+    end = scene.deadline(SECONDS + 30)
+    server.run('rm -f /tmp/ended', end)
+    server.start(SERVE % _bounded(serves), end)
+    status, said = server.output(LISTENS, end)
+    if not status:
+        status, said = client.output(_bounded(asks), end)
+    else:
+        server.run('touch /tmp/ended', end)
+    other, served = server.output(ENDED, end)
+    if status or other:
+        return 'status %d: %s; server %d: %s' % (status, _last(said), other, _last(served)), said
+    return None, said
+
+
+def _bounded(script):
+    return 'timeout %d %s' % (SECONDS, script)
+
+
+def _last(text):
+    return (text.strip().splitlines() or ['nothing said'])[-1]
+
+
+class Matrix:
+    """Rows by what was tried, columns by between whom; a cell is a result, or what was wrong."""
+
+    def __init__(self):
+        self.rows, self.columns = {}, []
+        self.passed = self.failed = 0
+
+    def add(self, row, column, result, wrong=None):
+        if column not in self.columns:
+            self.columns.append(column)
+        self.rows.setdefault(row, {})[column] = 'WRONG' if wrong else result
+        self.passed, self.failed = self.passed + (not wrong), self.failed + bool(wrong)
+        print('%s, %s: %s' % (row, column, wrong or result), flush=True)
+
+    def show(self):
+        width = max(map(len, self.rows))
+        form = '%%-%ds' % width + '  %-22s' * len(self.columns)
+        print('\n' + (form % ('', *self.columns)).rstrip())
+        for row, cells in self.rows.items():
+            print((form % (row, *(cells.get(column, '-') for column in self.columns))).rstrip())
+        print('\n%d passed, %d failed, 0 skipped' % (self.passed, self.failed))
+        return 1 if self.failed or not self.passed else 0
