@@ -556,7 +556,7 @@ static void read_again_of_more(struct forge *f)
 	f->t.msg_len = last->length;
 	switch (below(f, 4)) {
 	case 0:
-		f->t.rkey = f->s->stale_key;
+		f->t.rkey = below(f, 2) ? f->s->other_key : f->s->stale_key;
 		break;
 	case 1:
 		f->t.raddr -= 1 + below(f, 1 << 20);
@@ -760,12 +760,19 @@ static void no_right(struct forge *f)
 	f->t.msg_len = 1 + below(f, 200);
 	if (f->t.payload)
 		load(f, f->t.msg_len);
-	if (below(f, 2) && op < TRAIN_CMP_SWAP)
+	if (op == TRAIN_WRITE && below(f, 2)) {
+		/* This packet is in bounds, the end of its message is not. */
+		f->t.last = false;
+		f->t.msg_len = 2 * FORGE_PMTU;
+		load(f, FORGE_PMTU);
+		f->t.raddr = f->s->victim->buf + BUF_SIZE - FORGE_PMTU - below(f, FORGE_PMTU);
+	} else if (below(f, 2) && op < TRAIN_CMP_SWAP) {
 		f->t.raddr = f->s->victim->buf + BUF_SIZE - below(f, f->t.msg_len);
-	else if (below(f, 2) && op < TRAIN_CMP_SWAP)
+	} else if (below(f, 2) && op < TRAIN_CMP_SWAP) {
 		f->t.raddr = forge_random(f->s) << 20;
-	else
+	} else {
 		f->t.rkey = bad_key(f);
+	}
 	build(f);
 }
 

@@ -33,6 +33,7 @@ struct scene {
 	uint8_t second_address[16];		/* of the victim */
 	uint8_t group[16];			/* that UD is attached to, IPv4; 4 is none's last byte */
 	uint32_t stale_key, foreign_key, local_key;
+	uint32_t other_key;		/* good for what is read in between, which had another */
 	bool odd;			/* every second batch of a kind */
 	uint64_t random;
 };
