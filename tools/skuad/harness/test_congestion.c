@@ -237,29 +237,41 @@ static void the_rate_recovers(void **state)
 	pass(w, 50 * US);
 	cnp(w, a, b);
 	assert_int_equal(rate_of(a), LINE / 4);
-	/* Fast recovery: half of the way back to LINE / 2, each 55 us. */
-	pass(w, 55 * US);
+	/* Fast recovery: half of the way back to LINE / 2, each time. */
+	pass(w, MS);
 	congestion_waits(qp_of(a));
 	assert_int_equal(rate_of(a), LINE * 3 / 8);
-	pass(w, 55 * 4 * US);
+	pass(w, 4 * MS);
 	congestion_waits(qp_of(a));
 	assert_int_equal(rate_of(a), LINE / 2 - LINE / 128);
-	/* Then by 40 Mb/s of the target; no byte was sent. */
-	pass(w, 55 * 100 * US);
+	/* Then by 200 Mb/s of the target; no byte was sent. */
+	pass(w, 50 * MS);
 	congestion_waits(qp_of(a));
 	before = rate_of(a);
-	assert_in_range(before, LINE / 2 + 98 * 40000000ull, LINE / 2 + 100 * 40000000ull);
-	/* Alpha has fallen: a CNP costs less than half. */
+	assert_in_range(before, LINE / 2 + 48 * 200000000ull, LINE / 2 + 50 * 200000000ull);
+	/* Alpha has fallen: a CNP costs little. */
 	cnp(w, a, b);
 	alpha_low = rate_of(a);
-	assert_true(alpha_low > before * 6 / 10);
-	pass(w, 200 * MS);
+	assert_true(alpha_low > before * 9 / 10);
+	pass(w, 1000 * MS);
 	assert_int_not_equal(rate_of(a), 0);
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
 	assert_null(qp_of(a)->congestion);
 	cnp(w, a, b);
 	assert_int_equal(rate_of(a), LINE / 2);
+}
+
+/* CNPs that come seldom, as from threads that wake late, slow it all the same. */
+static void slow_feedback_slows_too(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 100; i++) {
+		cnp(w, &w->n[0], &w->n[1]);
+		pass(w, 2500 * US);
+	}
+	assert_true(rate_of(&w->n[0]) < LINE / 20);
 }
 
 /* Bytes raise it, too, and both together fast. */
@@ -277,7 +289,7 @@ static void sent_bytes_raise_the_rate(void **state)
 		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
 		done(w, a);
 	}
-	/* By time alone 94 Gb/s more would take 2200 times 55 us. */
+	/* By time alone the 74 Gb/s that are missing then would take 370 ms. */
 	took = engine_now(w->engines[0]) - start;
 	assert_true(took < 100 * MS);
 }
@@ -453,7 +465,7 @@ static void senders_share_a_line_fairly(void **state)
 		      (unsigned long long)lost_without);
 	assert_true(lost_without > 100);
 	assert_true(lost * 20 < lost_without);
-	assert_true(bytes[0] + bytes[1] > line * 7 / 10);
+	assert_true(bytes[0] + bytes[1] > line * 6 / 10);
 	assert_in_range(bytes[0] * 100 / (bytes[0] + bytes[1]), 35, 65);
 }
 
@@ -498,6 +510,7 @@ int main(void)
 		STEPPED(cnps_that_are_dropped, "CNG-5"),
 		STEPPED(each_cnp_halves_the_rate_at_first, "CNG-6"),
 		STEPPED(the_rate_recovers, "CNG-7 CNG-8"),
+		STEPPED(slow_feedback_slows_too, "CNG-6 CNG-7"),
 		STEPPED(sent_bytes_raise_the_rate, "CNG-7 CNG-8"),
 		STEPPED(no_faster_than_the_rate, "CNG-9"),
 		STEPPED(nothing_is_left_of_a_slow_qp, "CNG-8"),

@@ -6,6 +6,10 @@
  * first CNP gives its QP a rate, which every further one lowers, and time and sent bytes raise; when
  * it has come near the speed of the port, the QP has none again, and pays nothing for all this.
  *
+ * In silicon the rate rises each 55 us or so. Here a peer's thread, or the one that plays the line,
+ * may wake a millisecond late, and CNPs come so far apart: a QP that had recovered by then would never
+ * become slow. So time counts by milliseconds.
+ *
  * Nothing ticks: what time has done to the rate is reckoned when it is asked for, so a QP that rests
  * costs nothing either. A timer only wakes a QP that has something to send, and may not yet.
  */
@@ -15,15 +19,15 @@
 #include "roce/packet.h"
 
 #define CNP_NS		50000		/* between CNPs, and between two that are heeded */
-#define PERIOD_NS	55000		/* between rises by time */
+#define PERIOD_NS	1000000		/* between rises by time */
 #define PERIOD_BYTES	10000000	/* between rises by bytes */
 #define FAST_RISES	5		/* of either kind: back to where it was */
-#define RISE_BPS	40000000ull
+#define RISE_BPS	200000000ull
 #define FAST_RISE_BPS	400000000ull
 #define LEAST_BPS	10000000ull
 #define LINE_BPS	(PORT_MBPS * 1000000ull)
 #define LOG_ALPHA	16		/* alpha is a fraction of 2^16 */
-#define LOG_GAIN	8
+#define LOG_GAIN	4
 #define LATE_NS		1000000		/* an engine that sleeps may wake so late */
 
 struct congestion {
