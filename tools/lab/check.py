@@ -240,6 +240,7 @@ CHECKS = [
           [*products.stages('6.12'), products.SELFTESTS_STAGE], full=True),
     Check('links', 660, [*SYSTEM, paths.repo('Documentation/user/skuad.rst')], ['python3', paths.lab('test-links')],
           products.stages('6.12'), full=True),
+    Check('goodput', 660, SYSTEM, ['python3', paths.lab('test-goodput')], products.stages('6.12'), full=True),
     _guest('traffic', '6.12', 3600, 'left', 'rdma_traffic', '-q', '64', '-b', '10G', 'skua_0', 'skua_1', full=True),
     _guest('guest-7.2-all', '7.2', 900, './run_selftests.sh', full=True),
     _guest('guest-cm-7.2', '7.2', 500, './run_selftests.sh', 'test_cm.sh', rdma_core='testing',
