@@ -25,6 +25,10 @@ fuzz:
 	tools/lab/lab exec -- make -s -j4 --no-print-directory -C tools/skuad \
 		OUT=$(CURDIR)/build/skuad-check SECONDS=$(SECONDS) fuzz
 
+# Manual pages, into build/man.
+man:
+	tools/lab/lab check man
+
 bench:
 	tools/bench/bench
 
@@ -33,4 +37,4 @@ clean:
 	rm -rf build/bench build/check build/images build/modules build/provider* build/rdma-core* \
 		build/selftests build/skuad* build/traffic
 
-.PHONY: all run shell check check-full check-debug fuzz bench clean
+.PHONY: all run shell check check-full check-debug fuzz man bench clean

@@ -179,10 +179,15 @@ def _fuzz(name, budget, full=False, **options):
 
 
 ROOT = [root.STAGE]
+PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
     Check('manual', 60, [paths.repo('Documentation'), *SKUAD], in_root('python3', 'Documentation/check-manual'), ROOT),
     Check('manual-checker', 300, [paths.repo('Documentation/check-manual')],
           in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
+    Check('man', 60, [paths.repo('Documentation'), *SKUAD, paths.repo('tools/lab')],
+          in_root('python3', 'Documentation/check-man', os.path.join(paths.BUILD, 'man'), *PROGRAMS, LAB),
+          [products.SKUAD_STAGE]),
+    Check('completion', 60, SKUAD, in_root('tools/skuad/test-completion', *PROGRAMS), [products.SKUAD_STAGE]),
     Check('rules', 60, [paths.repo(name) for name in ('Documentation/manual', 'selftests', 'tools/provider/test',
                                                      'tools/skuad')],
           in_root('python3', 'tools/skuad/harness/untested-rules'), ROOT),

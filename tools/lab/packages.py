@@ -18,6 +18,9 @@ IMAGES = '''
     erofs-utils busybox-static kmod xz-utils zstd cpio tshark python3-scapy
 '''
 
+# Makes manual pages.
+DOCUMENTS = 'python3-docutils'
+
 # What people run in guests.
 GUEST = '''
     rdma-core ibverbs-utils ibverbs-providers rdmacm-utils perftest python3-pyverbs python3

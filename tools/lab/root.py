@@ -32,7 +32,7 @@ def releases():
 
 def _inputs():
     return [mirror.STABLE, mirror.BACKPORTS, *packages.words(packages.BACKPORTS, packages.BUILD,
-            packages.IMAGES, packages.GUEST), *packages.PATH_EXCLUDE, *packages.PATH_INCLUDE, *SERIES]
+            packages.IMAGES, packages.DOCUMENTS, packages.GUEST), *packages.PATH_EXCLUDE, *packages.PATH_INCLUDE, *SERIES]
 
 
 def _hooks():
@@ -55,7 +55,7 @@ def _make(log):
     apt.update(log)
     chosen = {series: apt.kernel(series) for series in SERIES}
     backports = ['%s/%s' % (name, mirror.BACKPORTS) for name in packages.words(packages.BACKPORTS)]
-    include = backports + packages.words(packages.BUILD, packages.IMAGES, packages.GUEST) \
+    include = backports + packages.words(packages.BUILD, packages.IMAGES, packages.DOCUMENTS, packages.GUEST) \
         + ['linux-headers-' + release for release in chosen.values()]
     subprocess.run(['rm', '-rf', '--one-file-system', paths.ROOT], check=True)
     os.makedirs(paths.KERNELS, exist_ok=True)
