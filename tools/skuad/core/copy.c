@@ -2,7 +2,7 @@
 /*
  * Copies into host memory.
  *
- * libc's memcpy is fast and keeps no order: it shows the last byte before earlier ones, and
+ * libc's memmove is fast and keeps no order: it shows the last byte before earlier ones, and
  * puts the ends together from overlapping stores, which tears words. So it moves only the
  * middle of long copies, from one cache line of the destination to another, where it stores
  * whole vectors; the ends go by words, ascending, the last with release.
@@ -31,13 +31,16 @@ static void store_words(uint8_t *dst, const uint8_t *src, size_t len)
 	}
 }
 
-/* @dst and @len are multiples of a line. Kept apart for ThreadSanitizer: guests race here. */
+/*
+ * @dst and @len are multiples of a line. Kept apart for ThreadSanitizer: guests race here. A program
+ * may send memory to where it overlaps itself; what it gets is its own affair.
+ */
 static void __attribute__((noinline)) move_lines(uint8_t *dst, const uint8_t *src, size_t len)
 {
 #ifdef __SANITIZE_THREAD__
 	store_words(dst, src, len);
 #else
-	memcpy(dst, src, len);
+	memmove(dst, src, len);
 #endif
 }
 

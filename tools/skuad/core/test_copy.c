@@ -124,11 +124,29 @@ static void aligned_words_are_never_torn(void **state)
 	pthread_join(thread, NULL);
 }
 
+/* Nobody promises what is there afterwards, but for what is not touched. */
+static void memory_may_overlap_itself(void **state)
+{
+	uint8_t *memory = aligned_alloc(64, 8192);
+
+	(void)state;
+	for (size_t to = 0; to < 256; to += 24) {
+		for (size_t from = 0; from < 256; from += 24) {
+			memset(memory, 1, 8192);
+			copy_to_host(memory + to, memory + from, 4096);
+			for (size_t i = to + 4096; i < 8192; i++)
+				assert_int_equal(memory[i], 1);
+		}
+	}
+	free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "MEM-11: the_last_byte_is_seen_last", the_last_byte_is_seen_last, NULL, NULL, NULL },
 		{ "GEN-5: entries_are_handed_over_whole", entries_are_handed_over_whole, NULL, NULL, NULL },
+		cmocka_unit_test(memory_may_overlap_itself),
 		{ "GEN-6 MEM-11: aligned_words_are_never_torn", aligned_words_are_never_torn, NULL, NULL, NULL },
 	};
 
