@@ -14,10 +14,10 @@ count() { grep -axE "\[ *$1 *\] ([A-Z0-9 -]+: )?[A-Za-z0-9_]+" "$out" | sort -u 
 
 for t; do
 	echo "== ${t##*/}"
-	timeout -k 5 "${SKUA_TEST_TIMEOUT:-120}" "$t" >"$out" 2>&1
+	timeout -k 5 "${SKUA_TEST_TIMEOUT:-300}" "$t" >"$out" 2>&1
 	rc=$?
 	cat "$out"
-	[ $rc = 124 ] && echo "${t##*/}: no end in ${SKUA_TEST_TIMEOUT:-120} s"
+	[ $rc = 124 ] && echo "${t##*/}: no end in ${SKUA_TEST_TIMEOUT:-300} s"
 	ok=$(count OK) no=$(count FAILED) skip=$(count SKIPPED)
 	if [ $rc != 0 ] && [ $rc != 77 ] && [ "$no" = 0 ]; then
 		no=1
