@@ -3,7 +3,6 @@
 #ifndef SELFTESTS_DATAGRAM_H
 #define SELFTESTS_DATAGRAM_H
 
-#include <errno.h>
 #include <string.h>
 
 #include "pair.h"
@@ -13,6 +12,8 @@
 #define MTU		1024		/* the longest payload, as the lab's links are */
 #define SLOT		(HEADER + MTU)
 #define TARGET		(PAIR_MEM / 2)	/* sources below, receives from here on, a slot each */
+#define STRIDE		2048		/* from slot to slot: what is between is never written */
+#define UNTOUCHED	0xee		/* a slot that waits */
 #define HOPS		33
 #define CLASS		0x68
 #define LABEL		0x54321
@@ -29,49 +30,60 @@ static inline struct ibv_qp *ud_qp(struct side *side)
 	return qp;
 }
 
+/* Both NICs, each with a UD QP in RTS. */
+static inline int ud_open(struct side s[2])
+{
+	int err = pair_open_of(s, IBV_QPT_UD);
+
+	for (unsigned int i = 0; !err && i < 2; i++)
+		err = qp_ud_to_rts(s[i].qp, QKEY);
+	return err;
+}
+
 /* The way from a side to a GID. */
 static inline struct ibv_ah *ud_ah(struct side *side, const union ibv_gid *dgid)
 {
-	struct ibv_ah_attr attr = {
-		.is_global = 1, .port_num = 1,
-		.grh = { .dgid = *dgid, .sgid_index = side->gid_index, .hop_limit = HOPS,
-			 .traffic_class = CLASS, .flow_label = LABEL },
-	};
+	struct ibv_ah_attr attr = side_ah(side, dgid);
 
+	attr.grh.hop_limit = HOPS;
+	attr.grh.traffic_class = CLASS;
+	attr.grh.flow_label = LABEL;
 	return ibv_create_ah(side->pd, &attr);
 }
 
-/* Send @size bytes from the beginning of the side's memory. */
-static inline int ud_send(struct side *side, struct ibv_ah *ah, uint32_t qpn, uint32_t size,
-			  unsigned int flags)
+/* @size bytes from the beginning of the side's memory. */
+static inline struct ibv_send_wr ud_wr(struct ibv_sge *sge, struct side *side, struct ibv_ah *ah,
+				       uint32_t qpn, uint32_t size)
 {
-	struct ibv_sge sge = { (uintptr_t)side->mem, size, side->mr->lkey };
-	struct ibv_send_wr *bad, wr = {
-		.wr_id = 77, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED | flags,
+	*sge = (struct ibv_sge){ (uintptr_t)side->mem, size, side->mr->lkey };
+	return (struct ibv_send_wr){
+		.wr_id = 77, .sg_list = sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED, .imm_data = 0x12345678,
 		.wr.ud = { .ah = ah, .remote_qpn = qpn, .remote_qkey = QKEY },
 	};
-
-	return ibv_post_send(side->qp, &wr, &bad);
 }
 
-static inline int ud_recv(struct side *side, struct ibv_qp *qp, unsigned int slot, uint32_t size)
+/* Send them, and see that this completes well: NULL, or what went wrong. */
+static inline const char *ud_sends(struct side *side, struct ibv_ah *ah, uint32_t qpn, uint32_t size)
 {
-	struct ibv_sge sge = { (uintptr_t)side->mem + TARGET + slot * SLOT, size, side->mr->lkey };
-	struct ibv_recv_wr *bad, wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = ud_wr(&sge, side, ah, qpn, size);
 
-	return ibv_post_recv(qp, &wr, &bad);
+	return side_sends(side, &wr);
 }
 
 static inline uint8_t *ud_slot(struct side *side, unsigned int slot)
 {
-	return side->mem + TARGET + slot * SLOT;
+	return side->mem + TARGET + slot * STRIDE;
 }
 
-static inline void ud_fill(struct side *side, uint8_t seed)
+static inline int ud_recv(struct side *side, struct ibv_qp *qp, unsigned int slot, uint32_t size)
 {
-	for (unsigned int i = 0; i < MTU; i++)
-		side->mem[i] = (uint8_t)(seed + i * 7 + (i >> 8));
+	struct ibv_sge sge = { (uintptr_t)ud_slot(side, slot), size, side->mr->lkey };
+	struct ibv_recv_wr *bad, wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 };
+
+	memset(ud_slot(side, slot), UNTOUCHED, STRIDE);
+	return ibv_post_recv(qp, &wr, &bad);
 }
 
 static inline unsigned int be16_at(const uint8_t *at)
@@ -117,6 +129,31 @@ static inline const char *wrong_header(const uint8_t *at, const union ibv_gid *f
 	       !ipv4_sum_is_right(ip) ? "checksum" :
 	       memcmp(ip + 12, from->raw + 12, 4) ? "source" :
 	       memcmp(ip + 16, to->raw + 12, 4) ? "destination" : NULL;
+}
+
+/*
+ * The next completion of a side is a QP's receive of a datagram, which is in its slot: what the sender's
+ * memory begins with, and nothing behind it. NULL, or what is wrong.
+ */
+static inline const char *ud_arrives(struct side *to, struct ibv_qp *qp, struct side *from,
+				     const union ibv_gid *dgid, unsigned int slot, uint32_t size)
+{
+	uint8_t *at = ud_slot(to, slot);
+	struct ibv_wc wc;
+
+	if (!side_wait(to, &wc, 5))
+		return "no completion of the receive";
+	return wc.status != IBV_WC_SUCCESS ? ibv_wc_status_str(wc.status) :
+	       wc.opcode != IBV_WC_RECV ? "opcode of the receive" :
+	       wc.wr_id != slot ? "wr_id of the receive" :
+	       wc.qp_num != qp->qp_num ? "QP of the receive" :
+	       wc.src_qp != from->qp->qp_num ? "source QP" :
+	       wc.byte_len != HEADER + size ? "byte_len" :
+	       wc.wc_flags != IBV_WC_GRH ? "flags of the receive" :
+	       wc.sl ? "service level" :
+	       memcmp(at + HEADER, from->mem, size) ? "data" :
+	       at[HEADER + size] != UNTOUCHED ? "data behind the end" :
+	       wrong_header(at, &from->gid, dgid, size, false);
 }
 
 #endif

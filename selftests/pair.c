@@ -98,6 +98,14 @@ struct ibv_qp *side_create_qp(struct side *side)
 	return side_create_qp_of(side, IBV_QPT_RC);
 }
 
+struct ibv_ah_attr side_ah(const struct side *side, const union ibv_gid *dgid)
+{
+	return (struct ibv_ah_attr){
+		.is_global = 1, .port_num = 1,
+		.grh = { .dgid = *dgid, .sgid_index = side->gid_index, .hop_limit = 1 },
+	};
+}
+
 int qp_to_init(struct ibv_qp *qp, unsigned int access)
 {
 	struct ibv_qp_attr attr = {
@@ -114,10 +122,7 @@ int qp_to_rtr_deep(struct ibv_qp *qp, const struct side *side, const struct side
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer_qpn,
 		.rq_psn = 0xfffff0, .max_dest_rd_atomic = reads, .min_rnr_timer = 1,
-		.ah_attr = {
-			.is_global = 1, .port_num = 1,
-			.grh = { .dgid = peer->gid, .sgid_index = side->gid_index, .hop_limit = 1 },
-		},
+		.ah_attr = side_ah(side, &peer->gid),
 	};
 
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
@@ -217,7 +222,7 @@ int pair_reconnect(struct side sides[2])
 	return err ? err : pair_connect(sides);
 }
 
-int pair_open(struct side sides[2])
+int pair_open_of(struct side sides[2], enum ibv_qp_type type)
 {
 	int err = side_open(&sides[0], "skua_0");
 
@@ -225,11 +230,21 @@ int pair_open(struct side sides[2])
 	if (!err)
 		err = side_open(&sides[1], "skua_1");
 	for (unsigned int i = 0; !err && i < 2; i++) {
-		sides[i].qp = side_create_qp(&sides[i]);
+		sides[i].qp = side_create_qp_of(&sides[i], type);
 		err = sides[i].qp ? 0 : -errno;
 	}
-	if (!err)
-		err = pair_connect(sides);
+	if (err)
+		pair_close(sides);
+	return err;
+}
+
+int pair_open(struct side sides[2])
+{
+	int err = pair_open_of(sides, IBV_QPT_RC);
+
+	if (err)
+		return err;
+	err = pair_connect(sides);
 	if (err)
 		pair_close(sides);
 	return err;
@@ -252,44 +267,116 @@ bool side_wait(struct side *side, struct ibv_wc *wc, unsigned int seconds)
 	return false;
 }
 
-#define TRANSFER	5000u	/* bytes: some packets, the last one odd */
+void pair_fill(uint8_t *bytes, size_t size, uint8_t seed)
+{
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (uint8_t)(seed + i * 7 + (i >> 8) * 3);
+}
 
-/* One operation of the first side; its bytes are at @from before and at @to afterwards. */
-static bool transfer(struct side sides[2], enum ibv_wr_opcode opcode, uint8_t *from, uint8_t *to)
+int side_post(struct side *side, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad = NULL;
+	int err = ibv_post_send(side->qp, wr, &bad);
+
+	return err && bad != wr ? -1 : err;
+}
+
+static const enum ibv_wc_opcode completes_as[] = {
+	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
+	[IBV_WR_SEND] = IBV_WC_SEND,
+	[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
+};
+
+const char *side_sends(struct side *side, struct ibv_send_wr *wr)
+{
+	struct ibv_wc wc;
+
+	if (side_post(side, wr))
+		return "refused";
+	if (!side_wait(side, &wc, 5))
+		return "no completion";
+	return wc.status != IBV_WC_SUCCESS ? ibv_wc_status_str(wc.status) :
+	       wc.opcode != completes_as[wr->opcode] ? "opcode" :
+	       wc.wr_id != wr->wr_id ? "wr_id" :
+	       wc.qp_num != side->qp->qp_num ? "QP" : NULL;
+}
+
+/* The receive that a request of the peer's takes completes well. */
+static const char *received(struct side *side, const struct ibv_send_wr *wr, const struct ibv_recv_wr *recv)
+{
+	bool imm = wr->opcode != IBV_WR_SEND;
+	struct ibv_wc wc;
+
+	if (!side_wait(side, &wc, 5))
+		return "no completion of the receive";
+	return wc.status != IBV_WC_SUCCESS ? ibv_wc_status_str(wc.status) :
+	       wc.wr_id != recv->wr_id ? "wr_id of the receive" :
+	       wc.byte_len != recv->sg_list->length ? "length" :
+	       wc.wc_flags != (imm ? IBV_WC_WITH_IMM : 0) ? "flags of the receive" :
+	       imm && wc.imm_data != wr->imm_data ? "immediate" : NULL;
+}
+
+const char *pair_message(struct side sides[2], enum ibv_wr_opcode opcode, uint8_t *from, uint8_t *to,
+			 uint32_t size)
 {
 	static uint8_t seed;
 	struct side *a = &sides[0], *b = &sides[1];
-	bool read = opcode == IBV_WR_RDMA_READ;
-	struct ibv_sge sge = { (uintptr_t)(read ? to : from), TRANSFER, a->mr->lkey };
-	struct ibv_sge recv_sge = { (uintptr_t)to, TRANSFER, b->mr->lkey };
-	struct ibv_recv_wr *bad_recv, recv = { .sg_list = &recv_sge, .num_sge = 1 };
-	struct ibv_send_wr *bad, wr = {
-		.sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED,
+	bool read = opcode == IBV_WR_RDMA_READ, receives = !read && opcode != IBV_WR_RDMA_WRITE;
+	struct ibv_sge sge = { (uintptr_t)(read ? to : from), size, a->mr->lkey };
+	struct ibv_sge recv_sge = { (uintptr_t)to, size, b->mr->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = 77, .sg_list = &sge, .num_sge = 1, .opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED, .imm_data = 0x12345678,
 		.wr.rdma = { (uintptr_t)(read ? from : to), b->mr->rkey },
 	};
-	struct ibv_wc wc;
+	struct ibv_recv_wr *bad, recv = { .wr_id = 99, .sg_list = &recv_sge, .num_sge = 1 };
+	const char *wrong;
+	time_t end;
 
 	seed += 29;
-	for (unsigned int i = 0; i < TRANSFER; i++)
-		from[i] = (uint8_t)(seed + i * 13 + (i >> 7));
-	memset(to, (uint8_t)~seed, TRANSFER + 1);
-	if (opcode == IBV_WR_SEND && ibv_post_recv(b->qp, &recv, &bad_recv))
-		return false;
-	if (ibv_post_send(a->qp, &wr, &bad))
-		return false;
-	if (!side_wait(a, &wc, 5) || wc.status != IBV_WC_SUCCESS || wc.qp_num != a->qp->qp_num)
-		return false;
-	if (opcode == IBV_WR_SEND &&
-	    (!side_wait(b, &wc, 5) || wc.status != IBV_WC_SUCCESS || wc.byte_len != TRANSFER))
-		return false;
-	return !memcmp(from, to, TRANSFER) && to[TRANSFER] == (uint8_t)~seed;
+	pair_fill(from, size, seed);
+	memset(to, (uint8_t)~seed, size + 1);
+	if (receives && ibv_post_recv(b->qp, &recv, &bad))
+		return "receive refused";
+	wrong = side_sends(a, &wr);
+	if (!wrong && receives)
+		wrong = received(b, &wr, &recv);
+	if (wrong)
+		return wrong;
+	/* Nobody tells when a WRITE has arrived by UC. */
+	end = time(NULL) + 6;
+	while (a->qp->qp_type == IBV_QPT_UC && !receives && memcmp(from, to, size) && time(NULL) < end)
+		;
+	return memcmp(from, to, size) ? "data" : to[size] != (uint8_t)~seed ? "data behind the end" : NULL;
 }
+
+#define TRANSFER	5000u	/* bytes: some packets, the last one odd */
 
 bool pair_transfer(struct side sides[2])
 {
 	uint8_t *here = sides[0].mem, *there = sides[1].mem;
 
-	return transfer(sides, IBV_WR_RDMA_WRITE, here, there + 8191) &&
-	       transfer(sides, IBV_WR_RDMA_READ, there + 8191, here + 20001) &&
-	       transfer(sides, IBV_WR_SEND, here + 20001, there);
+	return !pair_message(sides, IBV_WR_RDMA_WRITE, here, there + 8191, TRANSFER) &&
+	       !pair_message(sides, IBV_WR_RDMA_READ, there + 8191, here + 20001, TRANSFER) &&
+	       !pair_message(sides, IBV_WR_SEND, here + 20001, there, TRANSFER);
+}
+
+const char *pair_drops(struct side sides[2], const char *counter, struct ibv_send_wr *wr)
+{
+	struct side *b = &sides[1];
+	int64_t before = side_counter(b, counter);
+	const char *wrong = side_sends(&sides[0], wr);
+	struct ibv_wc wc;
+
+	if (wrong)
+		return wrong;
+	for (unsigned int i = 0; i < 100 && side_counter(b, counter) == before; i++)
+		;
+	return before < 0 ? "no such counter" :
+	       side_counter(b, counter) != before + 1 ? counter :
+	       ibv_poll_cq(b->cq, 1, &wc) ? "a completion" :
+	       qp_state(b->qp) != IBV_QPS_RTS ? "state" :
+	       qp_state(sides[0].qp) != IBV_QPS_RTS ? "state of the sender" : NULL;
 }

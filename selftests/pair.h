@@ -47,6 +47,9 @@ int64_t side_counter(const struct side *side, const char *name);
 struct ibv_qp *side_create_qp(struct side *side);
 struct ibv_qp *side_create_qp_of(struct side *side, enum ibv_qp_type type);
 
+/* The way from a side to a GID. */
+struct ibv_ah_attr side_ah(const struct side *side, const union ibv_gid *dgid);
+
 /* RESET to INIT, to RTR towards a peer, to RTS. 0 or an errno. */
 int qp_to_init(struct ibv_qp *qp, unsigned int access);
 int qp_to_rtr(struct ibv_qp *qp, const struct side *side, const struct side *peer, uint32_t peer_qpn);
@@ -63,7 +66,10 @@ int qp_to_rtr_deep(struct ibv_qp *qp, const struct side *side, const struct side
 int qp_to_rts_deep(struct ibv_qp *qp, uint8_t timeout, uint8_t retry_cnt, uint8_t rnr_retry,
 		   uint8_t reads);
 
-/* Open both NICs and connect a QP of each with the other's, all rights given. */
+/* Open both NICs; each has a QP of a type, in RESET. */
+int pair_open_of(struct side sides[2], enum ibv_qp_type type);
+
+/* The same with RC QPs, connected with each other, all rights given. */
 int pair_open(struct side sides[2]);
 void pair_close(struct side sides[2]);
 
@@ -76,7 +82,37 @@ int pair_reconnect(struct side sides[2]);
  */
 bool pair_transfer(struct side sides[2]);
 
+/* Bytes that tell where they belong, and to which seed. */
+void pair_fill(uint8_t *bytes, size_t size, uint8_t seed);
+
 /* Wait at most some seconds for the next completion. False: none came. */
 bool side_wait(struct side *side, struct ibv_wc *wc, unsigned int seconds);
+
+/* Post one request. 0, an errno, or -1: something else was called bad. */
+int side_post(struct side *side, struct ibv_send_wr *wr);
+
+/* These return NULL, or what went wrong. */
+
+/* Post one request, which completes well. */
+const char *side_sends(struct side *side, struct ibv_send_wr *wr);
+
+/*
+ * One operation of the first side, RC or UC, with a receive of the other where it takes one; its bytes
+ * are at @from before and at @to afterwards, one more than @size of them in reach.
+ */
+const char *pair_message(struct side sides[2], enum ibv_wr_opcode opcode, uint8_t *from, uint8_t *to,
+			 uint32_t size);
+
+/* The first side, UC or UD, sends what the other drops and counts; this is of no consequence to either. */
+const char *pair_drops(struct side sides[2], const char *counter, struct ibv_send_wr *wr);
+
+/* Nothing went wrong in one of them. */
+#define WELL(call) do {							\
+	const char *wrong_ = (call);					\
+									\
+	ASSERT_EQ(NULL, wrong_) {					\
+		TH_LOG("%s", wrong_);					\
+	}								\
+} while (0)
 
 #endif

@@ -2,6 +2,7 @@
 /*
  * Multicast: who receives what is sent to a group. Rules: Documentation/manual/datagrams.rst.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "kselftest_harness.h"
@@ -31,12 +32,9 @@ FIXTURE_VARIANT_ADD(mcast, ipv6) { .ipv6 = true };
 FIXTURE_SETUP(mcast)
 {
 	self->group = groups[variant->ipv6];
-	ASSERT_EQ(0, side_open(&self->s[0], "skua_0"));
-	ASSERT_EQ(0, side_open(&self->s[1], "skua_1"));
+	ASSERT_EQ(0, ud_open(self->s));
 	for (unsigned int i = 0; i < 2; i++) {
 		ASSERT_EQ(0, side_use_gid(&self->s[i], variant->ipv6));
-		self->s[i].qp = ud_qp(&self->s[i]);
-		ASSERT_NE(NULL, self->s[i].qp);
 		self->ah[i] = ud_ah(&self->s[i], &self->group);
 		ASSERT_NE(NULL, self->ah[i]);
 	}
@@ -45,40 +43,10 @@ FIXTURE_SETUP(mcast)
 
 FIXTURE_TEARDOWN(mcast)
 {
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++)
 		EXPECT_EQ(0, ibv_destroy_ah(self->ah[i]));
-		side_close(&self->s[i]);
-	}
+	pair_close(self->s);
 }
-
-#define SENT(side, qpn) do {						\
-	struct ibv_wc sent_;						\
-									\
-	ASSERT_EQ(0, ud_send(side, self->ah[(side) - self->s], qpn, 100, 0)); \
-	ASSERT_TRUE(side_wait(side, &sent_, 5));			\
-	ASSERT_EQ(IBV_WC_SUCCESS, sent_.status);			\
-	ASSERT_EQ(IBV_WC_SEND, sent_.opcode);				\
-} while (0)
-
-/* The next completion of a side is a datagram in a slot, sent by another to the group. */
-#define ARRIVED(to, to_qp, from, slot) do {				\
-	struct ibv_wc wc_;						\
-	uint8_t *at_ = ud_slot(to, slot);				\
-	const char *wrong_;						\
-									\
-	ASSERT_TRUE(side_wait(to, &wc_, 5));				\
-	ASSERT_EQ(IBV_WC_SUCCESS, wc_.status);				\
-	ASSERT_EQ(IBV_WC_RECV, wc_.opcode);				\
-	ASSERT_EQ(slot, wc_.wr_id);					\
-	ASSERT_EQ((to_qp)->qp_num, wc_.qp_num);				\
-	ASSERT_EQ((from)->qp->qp_num, wc_.src_qp);			\
-	ASSERT_EQ(HEADER + 100, wc_.byte_len);				\
-	wrong_ = wrong_header(at_, &(from)->gid, &self->group, 100, false); \
-	ASSERT_EQ(NULL, wrong_) {					\
-		TH_LOG("%s", wrong_);					\
-	}								\
-	ASSERT_EQ(0, memcmp(at_ + HEADER, (from)->mem, 100));		\
-} while (0)
 
 /* Whoever was sent to has it by now, if the group's member on the other side has. */
 #define NOTHING(side) do {						\
@@ -93,11 +61,11 @@ TEST_F(mcast, attached)
 	struct side *a = &self->s[0], *b = &self->s[1];
 	int64_t before = side_counter(b, "rdma_rx_mcast");
 
-	ud_fill(a, 3);
+	pair_fill(a->mem, 100, 3);
 	ASSERT_EQ(0, ud_recv(b, b->qp, 0, SLOT));
 	ASSERT_EQ(0, ibv_attach_mcast(b->qp, &self->group, 0));
-	SENT(a, GROUP_QPN);
-	ARRIVED(b, b->qp, a, 0);
+	WELL(ud_sends(a, self->ah[0], GROUP_QPN, 100));
+	WELL(ud_arrives(b, b->qp, a, &self->group, 0, 100));
 	ASSERT_EQ(before + 1, side_counter(b, "rdma_rx_mcast"));
 	ASSERT_EQ(0, ibv_detach_mcast(b->qp, &self->group, 0));
 }
@@ -111,7 +79,7 @@ TEST_F(mcast, many_qps)
 	bool seen[N] = {};
 	struct ibv_wc wc;
 
-	ud_fill(a, 4);
+	pair_fill(a->mem, 100, 4);
 	ASSERT_EQ(0, ud_recv(b, b->qp, N, SLOT));
 	for (unsigned int i = 0; i < N; i++) {
 		qps[i] = ud_qp(b);
@@ -121,7 +89,7 @@ TEST_F(mcast, many_qps)
 		ASSERT_EQ(0, ibv_attach_mcast(qps[i], &self->group, 0));
 	}
 	ASSERT_EQ(0, ibv_attach_mcast(qps[1], &self->group, 0));
-	SENT(a, GROUP_QPN);
+	WELL(ud_sends(a, self->ah[0], GROUP_QPN, 100));
 	for (unsigned int i = 0; i < N; i++) {
 		ASSERT_TRUE(side_wait(b, &wc, 5));
 		ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
@@ -133,7 +101,7 @@ TEST_F(mcast, many_qps)
 	}
 	ASSERT_EQ(0, ibv_detach_mcast(qps[2], &self->group, 0));
 	/* A QP that is destroyed is detached (MCG-2), though verbs want it said. */
-	SENT(a, GROUP_QPN);
+	WELL(ud_sends(a, self->ah[0], GROUP_QPN, 100));
 	for (unsigned int i = 0; i < N - 1; i++) {
 		ASSERT_TRUE(side_wait(b, &wc, 5));
 		ASSERT_NE(2, wc.wr_id);
@@ -150,22 +118,24 @@ TEST_F(mcast, many_qps)
 TEST_F(mcast, the_sender_too)
 {
 	struct side *a = &self->s[0], *b = &self->s[1];
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = ud_wr(&sge, a, self->ah[0], GROUP_QPN, 100);
 	struct ibv_wc wc;
 
-	ud_fill(a, 5);
+	pair_fill(a->mem, 100, 5);
 	ASSERT_EQ(0, ud_recv(a, a->qp, 0, SLOT));
 	ASSERT_EQ(0, ud_recv(b, b->qp, 0, SLOT));
 	ASSERT_EQ(0, ibv_attach_mcast(a->qp, &self->group, 0));
 	ASSERT_EQ(0, ibv_attach_mcast(b->qp, &self->group, 0));
-	ASSERT_EQ(0, ud_send(a, self->ah[0], GROUP_QPN, 100, 0));
-	ARRIVED(b, b->qp, a, 0);
+	ASSERT_EQ(0, side_post(a, &wr));
+	WELL(ud_arrives(b, b->qp, a, &self->group, 0, 100));
 	for (unsigned int i = 0; i < 2; i++) {
 		ASSERT_TRUE(side_wait(a, &wc, 5));
 		ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
 		if (wc.opcode == IBV_WC_RECV)
 			ASSERT_EQ(a->qp->qp_num, wc.src_qp);
 	}
-	ASSERT_EQ(NULL, wrong_header(ud_slot(a, 0), &a->gid, &self->group, 100, false));
+	WELL(wrong_header(ud_slot(a, 0), &a->gid, &self->group, 100, false));
 	ASSERT_EQ(0, memcmp(ud_slot(a, 0) + HEADER, a->mem, 100));
 	ASSERT_EQ(0, ibv_detach_mcast(a->qp, &self->group, 0));
 	ASSERT_EQ(0, ibv_detach_mcast(b->qp, &self->group, 0));
@@ -187,8 +157,8 @@ TEST_F(mcast, another_group)
 	ASSERT_EQ(0, ud_recv(b, member, 1, SLOT));
 	ASSERT_EQ(0, ibv_attach_mcast(b->qp, &other, 0));
 	ASSERT_EQ(0, ibv_attach_mcast(member, &self->group, 0));
-	SENT(a, GROUP_QPN);
-	ARRIVED(b, member, a, 1);
+	WELL(ud_sends(a, self->ah[0], GROUP_QPN, 100));
+	WELL(ud_arrives(b, member, a, &self->group, 1, 100));
 	NOTHING(b);
 	ASSERT_EQ(0, ibv_detach_mcast(b->qp, &other, 0));
 	ASSERT_EQ(0, ibv_detach_mcast(member, &self->group, 0));

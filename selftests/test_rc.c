@@ -9,43 +9,9 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "pair.h"
+#include "connection.h"
 
 #define RIGHTS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
-#define HALF (PAIR_MEM / 2)	/* sources below, targets above */
-
-static void fill(struct side *side, size_t size, uint8_t seed)
-{
-	for (size_t i = 0; i < size; i++)
-		side->mem[i] = (uint8_t)(seed + i * 7 + (i >> 8) * 3);
-}
-
-static int post_recv(struct side *side, uint32_t size, uint64_t wr_id)
-{
-	struct ibv_sge sge = { (uintptr_t)side->mem + HALF, size, side->mr->lkey };
-	struct ibv_recv_wr *bad, wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
-
-	return ibv_post_recv(side->qp, &wr, &bad);
-}
-
-/* From the start of one side's memory to the other's upper half; READ the other way round. */
-static struct ibv_send_wr send_wr(struct ibv_sge *sge, struct side *s, struct side *peer,
-				  enum ibv_wr_opcode opcode, uint32_t size)
-{
-	*sge = (struct ibv_sge){ (uintptr_t)s->mem, size, s->mr->lkey };
-	return (struct ibv_send_wr){
-		.wr_id = 77, .sg_list = sge, .num_sge = 1, .opcode = opcode,
-		.send_flags = IBV_SEND_SIGNALED, .imm_data = 0x12345678,
-		.wr.rdma = { (uintptr_t)peer->mem + HALF, peer->mr->rkey },
-	};
-}
-
-static int post(struct side *s, struct ibv_send_wr *wr)
-{
-	struct ibv_send_wr *bad;
-
-	return ibv_post_send(s->qp, wr, &bad);
-}
 
 FIXTURE(rc) {
 	struct side s[2];
@@ -61,55 +27,6 @@ FIXTURE_TEARDOWN(rc)
 	pair_close(self->s);
 }
 
-/* One operation that has to succeed, and its data. */
-#define GOOD(op, size) do {						\
-	struct ibv_wc wc;						\
-	struct ibv_sge sge;						\
-	struct side *a = &self->s[0], *b = &self->s[1];			\
-	struct ibv_send_wr wr = send_wr(&sge, a, b, op, size);		\
-	bool receives = op != IBV_WR_RDMA_WRITE && op != IBV_WR_RDMA_READ; \
-									\
-	memset(a->mem + HALF, 0, (size) + 8);				\
-	memset(b->mem + HALF, 0, (size) + 8);				\
-	fill(op == IBV_WR_RDMA_READ ? b : a, size, (uint8_t)(size));	\
-	if (op == IBV_WR_RDMA_READ) {					\
-		sge.addr += HALF;					\
-		wr.wr.rdma.remote_addr -= HALF;				\
-	}								\
-	if (receives)							\
-		ASSERT_EQ(0, post_recv(b, size, 99));			\
-	ASSERT_EQ(0, post(a, &wr));					\
-	ASSERT_TRUE(side_wait(a, &wc, 5));				\
-	ASSERT_EQ(IBV_WC_SUCCESS, wc.status);				\
-	ASSERT_EQ(77, wc.wr_id);					\
-	ASSERT_EQ(a->qp->qp_num, wc.qp_num);				\
-	if (receives) {							\
-		ASSERT_TRUE(side_wait(b, &wc, 5));			\
-		ASSERT_EQ(IBV_WC_SUCCESS, wc.status);			\
-		ASSERT_EQ(99, wc.wr_id);				\
-		ASSERT_EQ(size, wc.byte_len);				\
-		ASSERT_EQ(op == IBV_WR_SEND ? 0 : IBV_WC_WITH_IMM, wc.wc_flags); \
-		if (op != IBV_WR_SEND)					\
-			ASSERT_EQ(0x12345678, wc.imm_data);		\
-	}								\
-	if (op == IBV_WR_RDMA_READ) {					\
-		ASSERT_EQ(0, memcmp(a->mem + HALF, b->mem, size));	\
-		ASSERT_EQ(0, a->mem[HALF + (size)]);			\
-	} else {							\
-		ASSERT_EQ(0, memcmp(b->mem + HALF, a->mem, size));	\
-		ASSERT_EQ(0, b->mem[HALF + (size)]);			\
-	}								\
-} while (0)
-
-static const uint32_t sizes[] = {
-	0, 1, 7, 64, 1023, 1024, 1025, 4095, 4096, 4097, 65536, 1 << 20, (1 << 20) + 1,
-};
-
-#define EACH_SIZE(op) do {						\
-	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) \
-		GOOD(op, sizes[i]);					\
-} while (0)
-
 TEST_F(rc, send) { EACH_SIZE(IBV_WR_SEND); }
 TEST_F(rc, send_imm) { EACH_SIZE(IBV_WR_SEND_WITH_IMM); }
 TEST_F(rc, write) { EACH_SIZE(IBV_WR_RDMA_WRITE); }
@@ -120,12 +37,12 @@ TEST_F(rc, many_sges_gather_and_scatter)
 {
 	struct side *a = &self->s[0], *b = &self->s[1];
 	struct ibv_sge from[PAIR_SGES], to[PAIR_SGES];
-	struct ibv_send_wr wr = send_wr(from, a, b, IBV_WR_SEND, 0);
+	struct ibv_send_wr wr = conn_wr(from, self->s, IBV_WR_SEND, 0);
 	struct ibv_recv_wr *bad, recv = { .sg_list = to, .num_sge = PAIR_SGES };
 	uint32_t out[] = { 100, 0, 3000, 900 }, in[] = { 2000, 1, 1999, 0 };
 	struct ibv_wc wc;
 
-	fill(a, 8192, 3);
+	pair_fill(a->mem, 8192, 3);
 	for (unsigned int i = 0, at = 0, to_at = 0; i < PAIR_SGES; i++) {
 		from[i] = (struct ibv_sge){ (uintptr_t)a->mem + at, out[i], a->mr->lkey };
 		to[i] = (struct ibv_sge){ (uintptr_t)b->mem + HALF + to_at, in[i], b->mr->lkey };
@@ -134,7 +51,7 @@ TEST_F(rc, many_sges_gather_and_scatter)
 	}
 	wr.num_sge = PAIR_SGES;
 	ASSERT_EQ(0, ibv_post_recv(b->qp, &recv, &bad));
-	ASSERT_EQ(0, post(a, &wr));
+	ASSERT_EQ(0, side_post(a, &wr));
 	ASSERT_TRUE(side_wait(b, &wc, 5));
 	ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
 	ASSERT_EQ(4000, wc.byte_len);
@@ -146,14 +63,14 @@ TEST_F(rc, inline_data_are_taken_at_once)
 	struct side *a = &self->s[0], *b = &self->s[1];
 	uint8_t bytes[64], copy[64];
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, a, b, IBV_WR_RDMA_WRITE, 64);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 64);
 	struct ibv_wc wc;
 
 	memset(bytes, 0x5a, sizeof(bytes));
 	memcpy(copy, bytes, sizeof(copy));
 	sge = (struct ibv_sge){ (uintptr_t)bytes, sizeof(bytes), 0 };	/* no key is looked at */
 	wr.send_flags |= IBV_SEND_INLINE;
-	ASSERT_EQ(0, post(a, &wr));
+	ASSERT_EQ(0, side_post(a, &wr));
 	memset(bytes, 0, sizeof(bytes));
 	ASSERT_TRUE(side_wait(a, &wc, 5));
 	ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
@@ -162,18 +79,18 @@ TEST_F(rc, inline_data_are_taken_at_once)
 
 TEST_F(rc, only_signaled_sends_complete)
 {
-	struct side *a = &self->s[0], *b = &self->s[1];
+	struct side *a = &self->s[0];
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, a, b, IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 	struct ibv_wc wc;
 
 	for (int round = 0; round < 100; round++) {
 		wr.send_flags = 0;
 		for (int i = 0; i < PAIR_WRS - 1; i++)
-			ASSERT_EQ(0, post(a, &wr));
+			ASSERT_EQ(0, side_post(a, &wr));
 		wr.send_flags = IBV_SEND_SIGNALED;
 		wr.wr_id = 1000 + (uint64_t)round;
-		ASSERT_EQ(0, post(a, &wr));
+		ASSERT_EQ(0, side_post(a, &wr));
 		ASSERT_TRUE(side_wait(a, &wc, 5));
 		ASSERT_EQ(1000 + round, wc.wr_id);
 	}
@@ -190,10 +107,10 @@ TEST_F(rc, a_full_queue_refuses_and_loses_nothing)
 
 	ASSERT_EQ(0, ibv_query_qp(b->qp, &attr, IBV_QP_CAP, &init));
 	ASSERT_GE(init.cap.max_recv_wr, PAIR_WRS);
-	while (posted <= init.cap.max_recv_wr && !post_recv(b, 64, posted))
+	while (posted <= init.cap.max_recv_wr && !conn_recv(b, 64, posted))
 		posted++;
 	ASSERT_EQ(init.cap.max_recv_wr, posted);
-	ASSERT_EQ(ENOMEM, post_recv(b, 64, 0));
+	ASSERT_EQ(ENOMEM, conn_recv(b, 64, 0));
 	attr.qp_state = IBV_QPS_ERR;
 	ASSERT_EQ(0, ibv_modify_qp(b->qp, &attr, IBV_QP_STATE));
 	for (unsigned int i = 0; i < posted; i++) {
@@ -206,13 +123,13 @@ TEST_F(rc, a_full_queue_refuses_and_loses_nothing)
 
 TEST_F(rc, too_many_sges_are_refused)
 {
-	struct side *a = &self->s[0], *b = &self->s[1];
+	struct side *a = &self->s[0];
 	struct ibv_sge sge[64] = {};
-	struct ibv_send_wr wr = send_wr(sge, a, b, IBV_WR_SEND, 8);
+	struct ibv_send_wr wr = conn_wr(sge, self->s, IBV_WR_SEND, 8);
 	struct ibv_recv_wr *bad, recv = { .sg_list = sge, .num_sge = 64 };
 
 	wr.num_sge = 64;
-	ASSERT_EQ(EINVAL, post(a, &wr));
+	ASSERT_EQ(EINVAL, side_post(a, &wr));
 	ASSERT_EQ(EINVAL, ibv_post_recv(a->qp, &recv, &bad));
 	ASSERT_EQ(&recv, bad);
 }
@@ -221,14 +138,14 @@ TEST_F(rc, too_many_sges_are_refused)
 #define BAD(wr, expected) do {						\
 	struct ibv_wc wc;						\
 									\
-	ASSERT_EQ(0, post(&self->s[0], wr));				\
+	ASSERT_EQ(0, side_post(&self->s[0], wr));				\
 	ASSERT_TRUE(side_wait(&self->s[0], &wc, 10));			\
 	ASSERT_EQ(expected, wc.status) {				\
 		TH_LOG("%s, vendor error %u", ibv_wc_status_str(wc.status), wc.vendor_err); \
 	}								\
 	ASSERT_EQ(77, wc.wr_id);					\
 	ASSERT_EQ(IBV_QPS_ERR, qp_state(self->s[0].qp));		\
-	ASSERT_EQ(0, post(&self->s[0], wr));				\
+	ASSERT_EQ(0, side_post(&self->s[0], wr));				\
 	ASSERT_TRUE(side_wait(&self->s[0], &wc, 5));			\
 	ASSERT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);			\
 } while (0)
@@ -236,7 +153,7 @@ TEST_F(rc, too_many_sges_are_refused)
 TEST_F(rc, unknown_lkey)
 {
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], &self->s[1], IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 
 	sge.lkey ^= 0x100;
 	BAD(&wr, IBV_WC_LOC_PROT_ERR);
@@ -249,7 +166,7 @@ TEST_F(rc, lkey_of_another_pd)
 	struct ibv_pd *pd = ibv_alloc_pd(a->context);
 	struct ibv_mr *mr;
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, a, &self->s[1], IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 
 	ASSERT_NE(NULL, pd);
 	mr = ibv_reg_mr(pd, a->mem, PAIR_MEM, RIGHTS);
@@ -263,7 +180,7 @@ TEST_F(rc, lkey_of_another_pd)
 TEST_F(rc, local_buffer_out_of_bounds)
 {
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], &self->s[1], IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 
 	sge.addr = (uintptr_t)self->s[0].mem + PAIR_MEM - 7;
 	BAD(&wr, IBV_WC_LOC_PROT_ERR);
@@ -274,7 +191,7 @@ TEST_F(rc, read_into_memory_without_local_write)
 	struct side *a = &self->s[0];
 	struct ibv_mr *mr = ibv_reg_mr(a->pd, a->mem, PAIR_MEM, 0);
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, a, &self->s[1], IBV_WR_RDMA_READ, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_READ, 8);
 
 	ASSERT_NE(NULL, mr);
 	sge.lkey = mr->lkey;
@@ -301,7 +218,7 @@ TEST_F(rc, read_into_memory_without_local_write)
 TEST_F(rc, unknown_rkey)
 {
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], &self->s[1], IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 
 	wr.wr.rdma.rkey ^= 0x100;
 	REFUSED(&wr);
@@ -310,7 +227,7 @@ TEST_F(rc, unknown_rkey)
 TEST_F(rc, rkey_of_another_variant)
 {
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], &self->s[1], IBV_WR_RDMA_READ, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_READ, 8);
 
 	wr.wr.rdma.rkey ^= 0x1;
 	REFUSED(&wr);
@@ -322,7 +239,7 @@ TEST_F(rc, rkey_of_another_pd)
 	struct ibv_pd *pd = ibv_alloc_pd(b->context);
 	struct ibv_mr *mr;
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], b, IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 
 	ASSERT_NE(NULL, pd);
 	mr = ibv_reg_mr(pd, b->mem, PAIR_MEM, RIGHTS);
@@ -338,7 +255,7 @@ TEST_F(rc, rkey_after_dereg)
 	struct side *b = &self->s[1];
 	struct ibv_mr *mr = ibv_reg_mr(b->pd, b->mem, PAIR_MEM, RIGHTS);
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], b, IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 
 	ASSERT_NE(NULL, mr);
 	wr.wr.rdma.rkey = mr->rkey;
@@ -349,7 +266,7 @@ TEST_F(rc, rkey_after_dereg)
 TEST_F(rc, remote_buffer_one_byte_out_of_bounds)
 {
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], &self->s[1], IBV_WR_RDMA_WRITE, 4096);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 4096);
 
 	wr.wr.rdma.remote_addr = (uintptr_t)self->s[1].mem + PAIR_MEM - 4095;
 	REFUSED(&wr);
@@ -358,7 +275,7 @@ TEST_F(rc, remote_buffer_one_byte_out_of_bounds)
 TEST_F(rc, remote_buffer_that_wraps_around)
 {
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], &self->s[1], IBV_WR_RDMA_READ, 4096);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_READ, 4096);
 
 	wr.wr.rdma.remote_addr = UINT64_MAX - 100;
 	REFUSED(&wr);
@@ -370,7 +287,7 @@ TEST_F(rc, mr_without_remote_write)
 	struct ibv_mr *mr = ibv_reg_mr(b->pd, b->mem, PAIR_MEM, IBV_ACCESS_LOCAL_WRITE |
 				       IBV_ACCESS_REMOTE_READ);
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], b, IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 
 	ASSERT_NE(NULL, mr);
 	wr.wr.rdma.rkey = mr->rkey;
@@ -384,7 +301,7 @@ TEST_F(rc, mr_without_remote_read)
 	struct ibv_mr *mr = ibv_reg_mr(b->pd, b->mem, PAIR_MEM, IBV_ACCESS_LOCAL_WRITE |
 				       IBV_ACCESS_REMOTE_WRITE);
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], b, IBV_WR_RDMA_READ, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_READ, 8);
 
 	ASSERT_NE(NULL, mr);
 	wr.wr.rdma.rkey = mr->rkey;
@@ -396,7 +313,7 @@ TEST_F(rc, qp_without_remote_write)
 {
 	struct ibv_qp_attr attr = { .qp_access_flags = IBV_ACCESS_REMOTE_READ };
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], &self->s[1], IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 
 	ASSERT_EQ(0, ibv_modify_qp(self->s[1].qp, &attr, IBV_QP_ACCESS_FLAGS));
 	REFUSED(&wr);
@@ -406,10 +323,10 @@ TEST_F(rc, message_longer_than_the_receive)
 {
 	struct side *b = &self->s[1];
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], b, IBV_WR_SEND, 5000);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_SEND, 5000);
 	struct ibv_wc wc;
 
-	ASSERT_EQ(0, post_recv(b, 4999, 5));
+	ASSERT_EQ(0, conn_recv(b, 4999, 5));
 	BAD(&wr, IBV_WC_REM_INV_REQ_ERR);
 	ASSERT_TRUE(side_wait(b, &wc, 5));
 	ASSERT_EQ(IBV_WC_LOC_LEN_ERR, wc.status);
@@ -422,7 +339,7 @@ TEST_F(rc, receive_with_an_unknown_lkey)
 	struct side *b = &self->s[1];
 	struct ibv_sge sge, bad_sge = { (uintptr_t)b->mem, 64, b->mr->lkey ^ 0x100 };
 	struct ibv_recv_wr *bad, recv = { .wr_id = 6, .sg_list = &bad_sge, .num_sge = 1 };
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], b, IBV_WR_SEND, 64);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_SEND, 64);
 	struct ibv_wc wc;
 
 	ASSERT_EQ(0, ibv_post_recv(b->qp, &recv, &bad));
@@ -435,7 +352,7 @@ TEST_F(rc, receive_with_an_unknown_lkey)
 TEST_F(rc, receiver_never_ready)
 {
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], &self->s[1], IBV_WR_SEND, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_SEND, 8);
 
 	BAD(&wr, IBV_WC_RNR_RETRY_EXC_ERR);
 	ASSERT_EQ(IBV_QPS_RTS, qp_state(self->s[1].qp));
@@ -446,18 +363,18 @@ TEST_F(rc, receiver_ready_late)
 	struct side *a = &self->s[0], *b = &self->s[1];
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, a, b, IBV_WR_SEND, 3000);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_SEND, 3000);
 	struct ibv_wc wc;
 
 	ASSERT_EQ(0, ibv_modify_qp(a->qp, &attr, IBV_QP_STATE));
 	ASSERT_EQ(0, qp_to_init(a->qp, 0));
 	ASSERT_EQ(0, qp_to_rtr(a->qp, a, b, b->qp->qp_num));
 	ASSERT_EQ(0, qp_to_rts(a->qp, 10, 3, 7));	/* for ever */
-	fill(a, 3000, 9);
-	ASSERT_EQ(0, post(a, &wr));
+	pair_fill(a->mem, 3000, 9);
+	ASSERT_EQ(0, side_post(a, &wr));
 	usleep(50000);
 	ASSERT_EQ(0, ibv_poll_cq(a->cq, 1, &wc));
-	ASSERT_EQ(0, post_recv(b, 3000, 1));
+	ASSERT_EQ(0, conn_recv(b, 3000, 1));
 	ASSERT_TRUE(side_wait(a, &wc, 5));
 	ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
 	ASSERT_TRUE(side_wait(b, &wc, 5));
@@ -469,7 +386,7 @@ TEST_F(rc, peer_that_does_not_answer)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, &self->s[0], &self->s[1], IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 
 	ASSERT_EQ(0, ibv_modify_qp(self->s[1].qp, &attr, IBV_QP_STATE));
 	BAD(&wr, IBV_WC_RETRY_EXC_ERR);
@@ -477,20 +394,12 @@ TEST_F(rc, peer_that_does_not_answer)
 
 TEST_F(rc, a_qp_works_again_after_reset)
 {
-	struct side *a = &self->s[0], *b = &self->s[1];
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, a, b, IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 
 	wr.wr.rdma.rkey ^= 0x100;
 	REFUSED(&wr);
-	for (unsigned int i = 0; i < 2; i++) {
-		ASSERT_EQ(0, ibv_modify_qp(self->s[i].qp, &attr, IBV_QP_STATE));
-		ASSERT_EQ(0, qp_to_init(self->s[i].qp, RIGHTS));
-		ASSERT_EQ(0, qp_to_rtr(self->s[i].qp, &self->s[i], &self->s[!i],
-				       self->s[!i].qp->qp_num));
-		ASSERT_EQ(0, qp_to_rts(self->s[i].qp, 10, 3, 3));
-	}
+	ASSERT_EQ(0, pair_reconnect(self->s));
 	EACH_SIZE(IBV_WR_SEND_WITH_IMM);
 	EACH_SIZE(IBV_WR_RDMA_READ);
 }
@@ -501,14 +410,14 @@ TEST_F(rc, no_sends_before_rts)
 	struct side *a = &self->s[0];
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, a, &self->s[1], IBV_WR_SEND, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_SEND, 8);
 
 	ASSERT_EQ(0, ibv_modify_qp(a->qp, &attr, IBV_QP_STATE));
-	ASSERT_EQ(EINVAL, post(a, &wr));
-	ASSERT_EQ(EINVAL, post_recv(a, 8, 0));
+	ASSERT_EQ(EINVAL, side_post(a, &wr));
+	ASSERT_EQ(EINVAL, conn_recv(a, 8, 0));
 	ASSERT_EQ(0, qp_to_init(a->qp, 0));
-	ASSERT_EQ(EINVAL, post(a, &wr));
-	ASSERT_EQ(0, post_recv(a, 8, 0));
+	ASSERT_EQ(EINVAL, side_post(a, &wr));
+	ASSERT_EQ(0, conn_recv(a, 8, 0));
 }
 
 /* QPS-10 QPS-11: what is posted in SQD waits, and the queue is drained with an event. */
@@ -518,7 +427,7 @@ TEST_F(rc, the_send_queue_is_drained)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
 	struct ibv_async_event event;
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, a, &self->s[1], IBV_WR_RDMA_WRITE, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 8);
 	struct ibv_wc wc;
 
 	ASSERT_EQ(0, ibv_modify_qp(a->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY));
@@ -526,7 +435,7 @@ TEST_F(rc, the_send_queue_is_drained)
 	ASSERT_EQ(IBV_EVENT_SQ_DRAINED, event.event_type);
 	ibv_ack_async_event(&event);
 	ASSERT_EQ(IBV_QPS_SQD, qp_state(a->qp));
-	ASSERT_EQ(0, post(a, &wr));
+	ASSERT_EQ(0, side_post(a, &wr));
 	ASSERT_EQ(0, ibv_poll_cq(a->cq, 1, &wc));
 	attr.qp_state = IBV_QPS_RTS;
 	ASSERT_EQ(0, ibv_modify_qp(a->qp, &attr, IBV_QP_STATE));
@@ -567,20 +476,20 @@ TEST_F(rc, armed_for_solicited_only)
 {
 	struct side *a = &self->s[0], *b = &self->s[1];
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = send_wr(&sge, a, b, IBV_WR_SEND, 8);
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_SEND, 8);
 
 	ASSERT_EQ(0, ibv_req_notify_cq(b->cq, 1));
 	GOOD(IBV_WR_SEND, 8);
 	ASSERT_FALSE(event_within(b, 200));
 	wr.send_flags |= IBV_SEND_SOLICITED;
-	ASSERT_EQ(0, post_recv(b, 8, 0));
-	ASSERT_EQ(0, post(a, &wr));
+	ASSERT_EQ(0, conn_recv(b, 8, 0));
+	ASSERT_EQ(0, side_post(a, &wr));
 	ASSERT_TRUE(event_within(b, 5000));
 	/* A failure counts as solicited. */
 	ASSERT_EQ(0, ibv_req_notify_cq(a->cq, 1));
 	wr.wr.rdma.rkey = 0;
 	wr.opcode = IBV_WR_RDMA_WRITE;
-	ASSERT_EQ(0, post(a, &wr));
+	ASSERT_EQ(0, side_post(a, &wr));
 	ASSERT_TRUE(event_within(a, 5000));
 }
 
