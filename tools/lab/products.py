@@ -159,8 +159,8 @@ TRAFFIC_STAGE = Stage('traffic', _traffic, lambda: [paths.repo('tools/traffic'),
 def _selftests(log):
     kselftest = os.path.join(sources.linux('7.2'), 'tools/testing/selftests')
     shutil.rmtree(paths.SELFTESTS, ignore_errors=True)
-    chroot.run(['make', '-C', paths.repo('selftests'), 'install', 'OUT=' + paths.SELFTESTS, 'KSELFTEST=' + kselftest],
-               stdout=log, stderr=log, check=True, timeout=120)
+    chroot.run('make -C {0} -j$(nproc) install OUT={1} KSELFTEST={2}'.format(
+        paths.repo('selftests'), paths.SELFTESTS, kselftest), stdout=log, stderr=log, check=True, timeout=120)
 
 
 SELFTESTS_STAGE = Stage('selftests', _selftests, lambda: [*map(paths.repo, ('selftests', 'uapi', 'include')), images._root_stamp()],
