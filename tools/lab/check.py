@@ -228,8 +228,8 @@ CHECKS = [
     # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.
     _debug('guest-debug-removal', 'test_removal'),
     _debug('guest-debug-kernel', 'test_kernel.sh'),
-    _debug('guest-debug-verbs', 'test_bad_arguments', 'test_bad_commands', 'test_threads',
-           'test_fork', 'test_teardown'),
+    _debug('guest-debug-verbs', 'test_bad_objects', 'test_bad_memory', 'test_bad_qps', 'test_bad_posting',
+           'test_bad_work', 'test_bad_commands', 'test_threads', 'test_fork', 'test_teardown'),
     _debug('guest-debug-datagrams', 'test_ud', 'test_uc', 'test_mcast'),
     _debug('guest-debug-cm', 'test_cm.sh'),
     _debug('guest-debug-survival', 'test_survival.sh'),

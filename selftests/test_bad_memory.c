@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Wrong memory regions, and wrong mappings of a context's pages. See bad.h. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "bad.h"
+#include "raw.h"
+
+#define ALL_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+/* Memory regions */
+
+TEST_F(bad, reg_mr)
+{
+	struct side *s = &self->s[0];
+	void *read_only = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *cut = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *no_access = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct {
+		const char *name;
+		void *addr;
+		size_t length;
+		int access, err;
+	} rows[] = {
+		{ "no byte", s->mem, 0, ALL_ACCESS, EINVAL },
+		{ "one byte", s->mem, 1, ALL_ACCESS, 0 },
+		{ "above the limit", s->mem, self->attr.max_mr_size + 1, ALL_ACCESS, EINVAL },
+		{ "around the end of all addresses", s->mem, SIZE_MAX, ALL_ACCESS, EINVAL },
+		{ "up to the last address", (void *)-4096ul, 4096, ALL_ACCESS, EINVAL },
+		{ "the kernel's memory", (void *)0xffff888000000000, 4096, ALL_ACCESS, EFAULT },
+		{ "nothing at NULL", NULL, 4096, ALL_ACCESS, EFAULT },
+		{ "a hole at the end", cut, 8192, ALL_ACCESS, EFAULT },
+		{ "a hole", cut + 4096, 4096, ALL_ACCESS, EFAULT },
+		{ "read-only memory, to be written", read_only, 4096, ALL_ACCESS, EFAULT },
+		{ "memory without access", no_access, 4096, 0, EFAULT },
+		{ "REMOTE_WRITE alone", s->mem, 4096, IBV_ACCESS_REMOTE_WRITE, EINVAL },
+		{ "REMOTE_ATOMIC alone", s->mem, 4096, IBV_ACCESS_REMOTE_ATOMIC, EINVAL },
+		{ "windows to be bound", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_MW_BIND, EOPNOTSUPP },
+		{ "from 0", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_ZERO_BASED, EOPNOTSUPP },
+		{ "on demand", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_ON_DEMAND, EOPNOTSUPP },
+		{ "to be flushed", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_FLUSH_GLOBAL, EOPNOTSUPP },
+		{ "an optional hint", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_RELAXED_ORDERING, 0 },
+	};
+
+	ASSERT_EQ(0, munmap(cut + 4096, 4096));
+	for EACH(row, rows)
+		GAVE(row->err, MADE(ibv_reg_mr(s->pd, row->addr, row->length, row->access),
+				    ibv_dereg_mr), row);
+}
+
+TEST_F(bad, reg_mr_iova)
+{
+	struct side *s = &self->s[0];
+	const struct {
+		const char *name;
+		uint64_t iova;
+		size_t length;
+		int err;
+	} rows[] = {
+		{ "0", 0, 8192, 0 },
+		{ "up to the last address", -8192ull, 8192, 0 },
+		{ "past the last address", -4096ull, 8192, EINVAL },
+		{ "another place in the page", 1, 8192, EINVAL },
+	};
+
+	for EACH(row, rows)
+		GAVE(row->err, MADE(ibv_reg_mr_iova(s->pd, s->mem, row->length, row->iova, ALL_ACCESS),
+				    ibv_dereg_mr), row);
+}
+
+/* DBP-5 SEC-1: mappings of a context's pages */
+
+TEST_F(bad, mmap)
+{
+	struct skua_alloc_ucontext_resp resp;
+	int fd = raw_open("skua_0", &resp);
+	const int read_write = PROT_READ | PROT_WRITE;
+
+	ASSERT_GE(fd, 0);
+	const off_t db = resp.db_page_key, info = resp.info_page_key;
+	const struct {
+		const char *name;
+		off_t offset;
+		size_t size;
+		int prot, flags, err;
+	} rows[] = {
+		{ "doorbells for writing", db, 4096, PROT_WRITE, MAP_SHARED, 0 },
+		{ "information for reading", info, 4096, PROT_READ, MAP_SHARED, 0 },
+		{ "information for writing", info, 4096, read_write, MAP_SHARED, EPERM },
+		{ "information for writing alone", info, 4096, PROT_WRITE, MAP_SHARED, EPERM },
+		{ "information as code", info, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, 0 },
+		{ "doorbells as code", db, 4096, PROT_WRITE | PROT_EXEC, MAP_SHARED, 0 },
+		{ "two pages of doorbells", db, 8192, PROT_WRITE, MAP_SHARED, EINVAL },
+		{ "two pages of information", info, 8192, PROT_READ, MAP_SHARED, EINVAL },
+		{ "private doorbells", db, 4096, read_write, MAP_PRIVATE, EINVAL },
+		{ "private information", info, 4096, PROT_READ, MAP_PRIVATE, EINVAL },
+		{ "private information, written to", info, 4096, read_write, MAP_PRIVATE, EINVAL },
+		{ "behind both", (db > info ? db : info) + 4096, 4096, PROT_READ, MAP_SHARED, EINVAL },
+		{ "far behind", 1l << 40, 4096, PROT_READ, MAP_SHARED, EINVAL },
+		{ "as far as can be", INT64_MAX & ~4095l, 4096, PROT_READ, MAP_SHARED, EINVAL },
+		{ "within a page", db + 8, 4096, PROT_WRITE, MAP_SHARED, EINVAL },
+	};
+
+	for EACH(row, rows) {
+		void *map = mmap(NULL, row->size, row->prot, row->flags, fd, row->offset);
+
+		GAVE(row->err, map == MAP_FAILED ? errno : 0, row);
+		if (map != MAP_FAILED)
+			ASSERT_EQ(0, munmap(map, row->size));
+	}
+	close(fd);
+}
+
+TEST_F(bad, mapped_pages_keep_their_protection)
+{
+	struct skua_alloc_ucontext_resp resp;
+	int fd = raw_open("skua_0", &resp);
+	void *db, *info;
+
+	ASSERT_GE(fd, 0);
+	db = mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, fd, resp.db_page_key);
+	info = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, resp.info_page_key);
+	ASSERT_NE(MAP_FAILED, db);
+	ASSERT_NE(MAP_FAILED, info);
+	EXPECT_EQ(-1, mprotect(info, 4096, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(MAP_FAILED, mremap(db, 4096, 8192, MREMAP_MAYMOVE));
+	EXPECT_EQ(MAP_FAILED, mremap(info, 4096, 8192, MREMAP_MAYMOVE));
+	EXPECT_EQ(SKUA_INFO_ALIVE, ((const struct skua_info_page *)info)->state);
+	close(fd);
+	/* The pages live as long as they are mapped. */
+	EXPECT_EQ(SKUA_INFO_ALIVE, ((const struct skua_info_page *)info)->state);
+	ASSERT_EQ(0, munmap(db, 4096));
+	ASSERT_EQ(0, munmap(info, 4096));
+	ASSERT_TRUE(pair_transfer(self->s));
+}
+
+/* A doorbell of another's queue, and nonsense, are ignored. */
+TEST_F(bad, doorbells)
+{
+	struct skua_alloc_ucontext_resp resp;
+	int fd = raw_open("skua_0", &resp), status;
+	volatile uint64_t *db;
+	pid_t pid;
+
+	ASSERT_GE(fd, 0);
+	db = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, resp.db_page_key);
+	ASSERT_NE(MAP_FAILED, db);
+	for (unsigned int i = 0; i < 512; i++)
+		db[i] = (uint64_t)0x7fffffff << 32 | self->s[0].qp->qp_num;
+	((volatile uint8_t *)db)[3] = 0xff;
+	((volatile uint32_t *)db)[0] = self->s[0].qp->qp_num;
+	EXPECT_EQ(0, db[0]);
+	ASSERT_TRUE(pair_transfer(self->s));
+	/* A child inherits the page, and rings it while it ends. */
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		for (unsigned int i = 0; i < 512; i++)
+			db[i] = (uint64_t)i << 32 | self->s[0].qp->qp_num;
+		_exit(0);
+	}
+	ASSERT_TRUE(pair_transfer(self->s));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFEXITED(status));
+	ASSERT_TRUE(pair_transfer(self->s));
+	ASSERT_EQ(0, munmap((void *)db, 4096));
+	close(fd);
+	ASSERT_TRUE(pair_transfer(self->s));
+}
+
+TEST_HARNESS_MAIN
