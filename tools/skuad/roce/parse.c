@@ -201,7 +201,7 @@ enum roce_fault roce_packet_parse(struct roce_packet *pkt)
 	if (left < head + pad || (!opcode->payload && left != head))
 		return ROCE_BAD_LENGTH;
 	left -= head + pad;
-	if (left > ROCE_MAX_PAYLOAD || (!left && pad))
+	if (left > ROCE_MAX_PAYLOAD)
 		return ROCE_BAD_LENGTH;
 	payload = bth + BTH_LEN + head;
 
