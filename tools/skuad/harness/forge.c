@@ -579,18 +579,22 @@ static void no_receive(struct forge *f)
 
 /* Stale and forged, responses */
 
-/* Far from all that is outstanding. */
+/* Behind all that was sent, or before all that was acknowledged. */
+static uint32_t psn_of_nothing(struct forge *f, const struct roce_req *req)
+{
+	return below(f, 2) ? psn_add(req->una_psn, -1 - below(f, 1 << 22)) :
+	       psn_add(req->psn, below(f, 1 << 22));
+}
+
 static void response_of_nothing(struct forge *f)
 {
 	static const uint8_t syndromes[] = { 0, AETH_ACK, AETH_RNR, AETH_RNR | 31, AETH_NAK_SEQ,
 		AETH_NAK_INV_REQ, AETH_NAK_ACCESS, AETH_NAK_OP, 0x65, 0x80, 0xff };
 	enum target target = below(f, 2) ? any_rc(f) : RC_BUSY;
-	const struct roce_req *req = &f->s->qp[target]->req;
 
 	begin_response(f, target);
 	f->t.syndrome = syndromes[below(f, ARRAY_SIZE(syndromes))];
-	f->t.psn = below(f, 2) ? psn_add(req->una_psn, -1 - below(f, 1 << 22)) :
-		   psn_add(req->psn, below(f, 1 << 22));
+	f->t.psn = psn_of_nothing(f, &f->s->qp[target]->req);
 	build(f);
 }
 
@@ -726,12 +730,9 @@ static void repeat_no_such_qp(struct forge *f)
 	repeat_seal(f);
 }
 
-/* Behind all that was sent, or before all that was acknowledged. */
 static void repeat_of_nothing(struct forge *f)
 {
-	const struct roce_req *req = &f->s->qp[RC_BUSY]->req;
-	uint32_t psn = below(f, 2) ? psn_add(req->una_psn, -1 - below(f, 1 << 22)) :
-		       psn_add(req->psn, below(f, 1 << 22));
+	uint32_t psn = psn_of_nothing(f, &f->s->qp[RC_BUSY]->req);
 
 	repeat_frame(f, REPEAT_MISSING);
 	f->frame[REPEAT_HEAD + 45] = (uint8_t)(psn >> 16);
