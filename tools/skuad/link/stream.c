@@ -21,7 +21,7 @@
 
 #define RETRY_NS	100000000	/* between two attempts to connect */
 #define LEN_MAX		(68u << 10)	/* more than QEMU ever sends */
-#define READ_BYTES	(64u << 10)	/* at once */
+#define READ_BYTES	(96u << 10)	/* at once: a train of any path MTU */
 #define RX_BYTES	(LEN_MAX + 2 * READ_BYTES)
 #define READS		4		/* before others have their turn */
 

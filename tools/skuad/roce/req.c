@@ -19,8 +19,7 @@
 
 #define ACK_EVERY	(1u << 20)	/* ask for an ACK in the middle of long messages, bytes */
 #define LOSSY_BYTES	4096		/* the same, and of a train, when packets were lost lately */
-#define FEW_BYTES	16384		/* the same, in a window of fewer than: */
-#define FEW_PACKETS	512
+#define ACKS_PER_WINDOW	2
 
 /* RNR timer codes in units of 10 us (IBTA table of RNR NAK timers). */
 static const uint32_t rnr_10us[32] = {
@@ -401,12 +400,26 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 	return transmit(qp, wqe, &t, n);
 }
 
+/* Bytes from one request for an ACK to the next, a power of two. */
+static uint32_t ack_every(const struct skua_qp *qp)
+{
+	uint32_t every = ACK_EVERY;
+
+	if (qp->congestion)
+		return CONGESTION_BURST;
+	if (qp->req.lossy)
+		return LOSSY_BYTES;
+	/* Several in a window, so that it moves on while packets are on their way. */
+	while (every > qp->pmtu && every >> qp->log_pmtu > qp->req.window / ACKS_PER_WINDOW)
+		every /= 2;
+	return every;
+}
+
 /* One train of a SEND or WRITE. */
 static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
-	uint32_t every = qp->congestion ? CONGESTION_BURST : req->lossy ? LOSSY_BYTES :
-			 req->window < FEW_PACKETS ? FEW_BYTES : ACK_EVERY;
+	uint32_t every = ack_every(qp);
 	uint32_t max = (every < SEG_MAX_BYTES ? every : SEG_MAX_BYTES) >> qp->log_pmtu;
 	uint32_t offset = req->nxt_pkt * qp->pmtu, len, n;
 
