@@ -8,7 +8,12 @@
  *
  * In silicon the rate rises each 55 us or so. Here a peer's thread, or the one that plays the line,
  * may wake a millisecond late, and CNPs come so far apart: a QP that had recovered by then would never
- * become slow. So time counts by milliseconds.
+ * become slow. So time counts by milliseconds, for cuts as for rises: what one queue had marked comes
+ * back as many CNPs, and were each of them a cut, the line would stand empty when the queue is gone.
+ *
+ * DCQCN goes back to the rate of before a cut, fast, and looks for more only then. On a line that is slow
+ * for its port, cuts come sooner than that is over: nobody ever gets on, and who came late never gets
+ * his share. Here it looks for more at once, by little at first, and by more each time.
  *
  * Nothing ticks: what time has done to the rate is reckoned when it is asked for, so a QP that rests
  * costs nothing either. A timer only wakes a QP that has something to send, and may not yet.
@@ -18,12 +23,11 @@
 #include "core/qp.h"
 #include "roce/packet.h"
 
-#define CNP_NS		50000		/* between CNPs, and between two that are heeded */
-#define PERIOD_NS	1000000		/* between rises by time */
+#define CNP_NS		50000		/* between CNPs, and between cuts of a rate that is new */
+#define PERIOD_NS	1000000		/* between cuts of one that is not; between rises by time */
 #define PERIOD_BYTES	10000000	/* between rises by bytes */
-#define FAST_RISES	5		/* of either kind: back to where it was */
-#define RISE_BPS	200000000ull
-#define FAST_RISE_BPS	400000000ull
+#define RISE_BPS	20000000ull	/* so much more each time */
+#define HELD_RISES	5		/* without a CNP: it is not new any more */
 #define LEAST_BPS	10000000ull
 #define LINE_BPS	(PORT_MBPS * 1000000ull)
 #define LOG_ALPHA	16		/* alpha is a fraction of 2^16 */
@@ -33,12 +37,13 @@
 struct congestion {
 	struct skua_qp *qp;
 	struct timer timer;		/* it may send again */
-	uint64_t rate, target;		/* bits a second */
+	uint64_t rate;			/* bits a second */
 	uint32_t alpha;
+	bool new;			/* still on its way down from the speed of the port */
 	uint64_t lowered_at;
 	uint64_t period_at;		/* time is reckoned with up to here */
 	uint64_t bytes;			/* sent since the last rise by bytes */
-	uint32_t by_time, by_bytes;	/* rises since it was lowered */
+	uint32_t rises;			/* since it was lowered */
 	uint64_t next;			/* when the next train may go */
 };
 
@@ -85,15 +90,9 @@ bool congestion_notify(struct skua_qp *qp)
 
 static void rise(struct congestion *c)
 {
-	uint32_t least = c->by_time < c->by_bytes ? c->by_time : c->by_bytes;
-
-	if (least > FAST_RISES)
-		c->target += (least - FAST_RISES) * FAST_RISE_BPS;
-	else if (c->by_time > FAST_RISES || c->by_bytes > FAST_RISES)
-		c->target += RISE_BPS;
-	if (c->target > LINE_BPS)
-		c->target = LINE_BPS;
-	c->rate = (c->rate + c->target) / 2;
+	c->rate += ++c->rises * RISE_BPS;
+	if (c->rises == HELD_RISES)
+		c->new = false;
 }
 
 static bool is_over(const struct congestion *c)
@@ -110,8 +109,8 @@ static struct congestion *reckon(struct skua_qp *qp, uint64_t now)
 		return NULL;
 	while (now - c->period_at >= PERIOD_NS && !is_over(c)) {
 		c->period_at += PERIOD_NS;
-		c->alpha -= c->alpha >> LOG_GAIN;
-		c->by_time++;
+		if (!c->new)
+			c->alpha -= c->alpha >> LOG_GAIN;
 		rise(c);
 	}
 	if (is_over(c))
@@ -137,6 +136,7 @@ static struct congestion *begin(struct skua_qp *qp, uint64_t now)
 	c->timer.fire = wake;
 	c->rate = LINE_BPS;
 	c->alpha = 1u << LOG_ALPHA;
+	c->new = true;
 	c->lowered_at = now - CNP_NS;
 	c->next = now;
 	qp->congestion = c;
@@ -151,15 +151,14 @@ void congestion_cnp(struct skua_qp *qp)
 	STAT_INC(qp->dev, cnp_received);
 	if (!c)
 		c = begin(qp, now);
-	if (!c || now - c->lowered_at < CNP_NS)
+	if (!c || now - c->lowered_at < (c->new ? CNP_NS : PERIOD_NS))
 		return;
-	c->target = c->rate;
 	c->rate -= c->rate * c->alpha >> (LOG_ALPHA + 1);
 	if (c->rate < LEAST_BPS)
 		c->rate = LEAST_BPS;
 	c->alpha += ((1u << LOG_ALPHA) - c->alpha) >> LOG_GAIN;
 	c->lowered_at = c->period_at = now;
-	c->by_time = c->by_bytes = 0;
+	c->rises = 0;
 	c->bytes = 0;
 }
 
@@ -178,7 +177,6 @@ void congestion_sent(struct skua_qp *qp, const struct train *t)
 	if (c->bytes < PERIOD_BYTES)
 		return;
 	c->bytes -= PERIOD_BYTES;
-	c->by_bytes++;
 	rise(c);
 }
 
