@@ -27,7 +27,7 @@
 #define TUNE_NS		1000000
 #define POLL_NS		5000		/* between looks at the sockets while busy */
 #define MAX_EVENTS	32
-#define BLOCKED_MS	1		/* idle queues are looked at so often while a wire is full */
+#define BLOCKED_NS	1000000		/* idle queues are looked at so often while a wire is full */
 
 struct engine_request {
 	STAILQ_ENTRY(engine_request) entry;
@@ -111,17 +111,27 @@ void engine_fd_write(struct engine *engine, struct engine_fd *efd, bool on)
 	epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, efd->fd, &ev);
 }
 
+/* The next event, which is waited for so long. The older call is the cheaper one to look. */
+static bool next_event(struct engine *engine, struct epoll_event *ev, uint64_t ns)
+{
+	struct timespec wait = {
+		.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000),
+	};
+
+	if (!ns)
+		return epoll_wait(engine->epoll_fd, ev, 1, 0) == 1;
+	return epoll_pwait2(engine->epoll_fd, ev, 1, ns == TIMER_NEVER ? NULL : &wait, NULL) == 1;
+}
+
 /* One event at a time: a callback may forget and free any other. */
-static bool serve_fds(struct engine *engine, int timeout_ms)
+static bool serve_fds(struct engine *engine, uint64_t ns)
 {
 	struct epoll_event ev;
 	bool any = false;
 
-	for (int i = 0; i < MAX_EVENTS; i++) {
+	for (int i = 0; i < MAX_EVENTS && next_event(engine, &ev, i ? 0 : ns); i++) {
 		struct engine_fd *efd;
 
-		if (epoll_wait(engine->epoll_fd, &ev, 1, i ? 0 : timeout_ms) != 1)
-			break;
 		if (!engine->manual)
 			engine->now = clock_ns();
 		efd = ev.data.ptr;
@@ -221,16 +231,14 @@ static void tune_spin(struct engine *engine)
 	engine->switches = usage.ru_nivcsw;
 }
 
-static int sleep_ms(const struct engine *engine)
+/* No longer than that: pacing and lines of a rate are as even as we wake. */
+static uint64_t sleep_ns(const struct engine *engine)
 {
 	uint64_t next = timers_next(&engine->timers);
 
 	if (next == TIMER_NEVER)
-		return -1;
-	if (next <= engine->now)
-		return 0;
-	next = (next - engine->now + 999999) / 1000000;
-	return next > 1000000 ? 1000000 : (int)next;
+		return TIMER_NEVER;
+	return next > engine->now ? next - engine->now : 0;
 }
 
 static void go_to_sleep(struct engine *engine)
@@ -239,7 +247,7 @@ static void go_to_sleep(struct engine *engine)
 	/* Whoever handed over work before it saw us asleep did not wake us: look again. */
 	if (!serve_requests(engine) && !run_devices(engine) && !active(engine) &&
 	    !__atomic_load_n(&engine->stop, __ATOMIC_ACQUIRE))
-		serve_fds(engine, sleep_ms(engine));
+		serve_fds(engine, sleep_ns(engine));
 	__atomic_store_n(&engine->sleeping, false, __ATOMIC_SEQ_CST);
 }
 
@@ -280,7 +288,7 @@ void engine_run(struct engine *engine)
 		if (!active(engine))
 			go_to_sleep(engine);
 		else if (blocked(engine))
-			serve_fds(engine, BLOCKED_MS);
+			serve_fds(engine, BLOCKED_NS);
 	}
 	set_running(engine, false);
 }
