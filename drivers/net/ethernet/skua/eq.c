@@ -184,9 +184,9 @@ err_ring:
 	return err;
 }
 
-static void skua_eq_destroy(struct skua_nic *nic, struct skua_eq *eq)
+/* What is left of an EQ that the device no longer has. */
+static void skua_eq_free(struct skua_nic *nic, struct skua_eq *eq)
 {
-	skua_cmd_destroy_eq(nic, eq->eqn);
 	skua_dbr_free(&nic->dev, eq->dbr, eq->dbr_dma);
 	skua_mem_free(&nic->dev, &eq->ring);
 }
@@ -218,7 +218,8 @@ static int skua_async_eq_create(struct skua_nic *nic)
 	return 0;
 
 err_destroy:
-	skua_eq_destroy(nic, eq);
+	skua_cmd_destroy_eq(nic, eq->eqn);
+	skua_eq_free(nic, eq);
 	return err;
 }
 
@@ -228,10 +229,12 @@ static void skua_async_eq_destroy(struct skua_nic *nic)
 
 	/* Nothing that needs commands but this is left: they are polled for again. */
 	skua_cmdq_use_events(nic, false);
+	/* First the device: what it raised last is handled before its interrupt is taken away. */
+	skua_cmd_destroy_eq(nic, eq->eqn);
 	free_irq(eq->irq, nic);
 	/* The handler, which queues the work, is gone. */
 	cancel_work_sync(&eq->work);
-	skua_eq_destroy(nic, eq);
+	skua_eq_free(nic, eq);
 }
 
 static int skua_comp_eq_create(struct skua_nic *nic, unsigned int i)
@@ -258,7 +261,8 @@ static int skua_comp_eq_create(struct skua_nic *nic, unsigned int i)
 	return 0;
 
 err_destroy:
-	skua_eq_destroy(nic, eq);
+	skua_cmd_destroy_eq(nic, eq->eqn);
+	skua_eq_free(nic, eq);
 	return err;
 }
 
@@ -268,8 +272,9 @@ static void skua_comp_eq_destroy(struct skua_nic *nic, unsigned int i)
 
 	if (nic->num_vectors > 1)
 		irq_update_affinity_hint(eq->irq, NULL);
+	skua_cmd_destroy_eq(nic, eq->eqn);
 	free_irq(eq->irq, eq);
-	skua_eq_destroy(nic, eq);
+	skua_eq_free(nic, eq);
 }
 
 /* One vector for each CPU, as far as they go, and one for commands. */
