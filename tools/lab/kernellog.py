@@ -13,7 +13,7 @@ WARNING = re.compile(r'BUG:|WARNING:|INFO: possible|possible (circular|recursive
                      r'sleeping function called|scheduling while atomic|double free|use-after-free')
 
 # Linux 6.12 takes a page that is mapped twice for an error; two MRs over the same memory are none.
-HARMLESS = re.compile(r'WARNING: .* add_dma_entry\+')
+HARMLESS = re.compile(r'WARNING: .* add_dma_entry[.\w]*\+')
 
 # Nor does lockdep see that rdma_umap_open, in fork, only asks for this lock where it could take
 # hw_destroy_rwsem, which the way that holds it while it asks for mmap_lock holds for writing.
