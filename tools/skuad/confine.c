@@ -30,7 +30,7 @@ static const char *const allowed[] = {
 	"stat", "statx", "newfstatat",
 	"recvmsg", "recvfrom", "sendmsg", "sendto", "accept4", "eventfd2",
 	"recvmmsg", "sendmmsg", "setsockopt", "getsockopt",
-	"poll", "ppoll", "epoll_wait", "epoll_pwait", "epoll_pwait2", "epoll_ctl",
+	"poll", "ppoll", "epoll_wait", "epoll_pwait", "epoll_ctl",
 	/* Is it an eventfd? /proc/self/fd says so. */
 	"readlink", "readlinkat",
 	/* The load of the machine. */

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,16 +112,20 @@ void engine_fd_write(struct engine *engine, struct engine_fd *efd, bool on)
 	epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, efd->fd, &ev);
 }
 
-/* The next event, which is waited for so long. The older call is the cheaper one to look. */
+/*
+ * The next event, which is waited for so long: by ppoll(), since epoll_wait() knows milliseconds only,
+ * and epoll_pwait2() is not there on every kernel.
+ */
 static bool next_event(struct engine *engine, struct epoll_event *ev, uint64_t ns)
 {
+	struct pollfd any = { .fd = engine->epoll_fd, .events = POLLIN };
 	struct timespec wait = {
 		.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000),
 	};
 
-	if (!ns)
-		return epoll_wait(engine->epoll_fd, ev, 1, 0) == 1;
-	return epoll_pwait2(engine->epoll_fd, ev, 1, ns == TIMER_NEVER ? NULL : &wait, NULL) == 1;
+	if (ns)
+		ppoll(&any, 1, ns == TIMER_NEVER ? NULL : &wait, NULL);
+	return epoll_wait(engine->epoll_fd, ev, 1, 0) == 1;
 }
 
 /* One event at a time: a callback may forget and free any other. */
