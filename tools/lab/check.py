@@ -193,7 +193,7 @@ CHECKS = [
     Check('rules', 60, [paths.repo(name) for name in ('Documentation/manual', 'selftests', 'tools/provider/test',
                                                      'tools/skuad')],
           in_root('python3', 'tools/skuad/harness/untested-rules'), ROOT),
-    Check('lab', 120, [paths.repo(name) for name in ('tools/lab', 'selftests/pyverbs', 'tools/skuad/fuzz/run-fuzzers.sh')],
+    Check('lab', 120, [paths.repo(name) for name in ('tools/lab', 'tools/bench', 'selftests/pyverbs', 'tools/skuad/fuzz/run-fuzzers.sh')],
           ['python3', paths.lab('test-lab')]),
     Check('skuad', 900, SKUAD, in_root('make', '-s', '--no-print-directory', '-C', 'tools/skuad',
                                        'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check'), ROOT),
