@@ -256,8 +256,6 @@ static const char *st_bad_objects(struct st_side *side)
 	CHECK(IS_ERR(qp));
 	cq = ib_alloc_cq(dev, NULL, dev->attrs.max_cqe + 1, 0, IB_POLL_DIRECT);
 	CHECK(IS_ERR(cq));
-	cq = ib_alloc_cq(dev, NULL, 0, 0, IB_POLL_DIRECT);
-	CHECK(IS_ERR(cq));
 	return st_one(&side[0], &side[1], IB_WR_SEND, 100);
 }
 
