@@ -90,8 +90,11 @@ def _fresh_tree(role):
         file.write(made_of)
 
 
-# Of an rdma-core that the root does not have, a guest gets these besides libskua.
-LIBRARIES = {'stable': [], 'testing': ['libibverbs.so.1', 'librdmacm.so.1']}
+# Of an rdma-core that the root does not have, a guest gets these besides libskua. perftest wants those of
+# other devices, too, which go with one libibverbs only.
+OTHERS = {'stable': [], 'testing': ['mlx5', 'efa', 'hns']}
+LIBRARIES = {'stable': [], 'testing': ['libibverbs.so.1', 'librdmacm.so.1',
+                                       *('lib%s.so.1' % name for name in OTHERS['testing'])]}
 PROGRAMS = {'stable': [], 'testing': ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'rping']}
 
 
@@ -104,7 +107,7 @@ def _provider(role):
             [ -e build.ninja ] || cmake {cmake} ..
             pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\\(.*\\)")/\\1/p' ../CMakeLists.txt)
             ninja skua-rdmav$pabi {rest}'''.format(drop=paths.repo('tools/provider/drop-in.sh'), tree=tree,
-                                                   cmake=CMAKE, rest=' '.join(map(os.path.basename, PROGRAMS[role]))),
+                                                   cmake=CMAKE, rest=' '.join([*OTHERS[role], *PROGRAMS[role]])),
                    stdout=log, stderr=log, check=True, timeout=300)
         shutil.rmtree(out, ignore_errors=True)
         library, = glob.glob(tree + '/build/lib/libskua-rdmav*.so')
