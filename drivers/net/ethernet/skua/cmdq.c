@@ -6,10 +6,10 @@
  * free-running, is its id. The slot is the command's until its waiter has read the result, so
  * that neither ring can be overrun; if the slot at the producer index is still taken, by a slow
  * command of the last pass, newcomers wait. Completions come in any order and are told apart by
- * their id. They are taken in by the interrupt of vector 0, or by the waiters: before there are
- * interrupts these poll, and later for a moment before they sleep, since a device takes about as
- * long for a command as an interrupt and a change of tasks would, and setting up a connection is
- * a handful of commands one after the other.
+ * their id. The waiters take them in, each also those of others: first without a pause, then with
+ * longer and longer ones. No interrupt is asked for, since a device takes no longer for nearly all
+ * commands than an interrupt and a change of tasks would, and setting up a connection is a
+ * handful of commands one after the other.
  *
  * Outputs go to a buffer of the slot, never to the caller's memory: should the device not
  * answer, the caller may leave as soon as the device is declared dead.
@@ -27,23 +27,23 @@
 
 #define SKUA_CMDQ_LOG_SIZE	6	/* less if the device wants less */
 #define SKUA_CMDQ_OUT_SIZE	512	/* the largest output */
-#define SKUA_CMDQ_SPIN_US	100	/* before a waiter sleeps */
+#define SKUA_CMDQ_SPIN_US	100	/* a waiter looks so long without a pause */
+#define SKUA_CMDQ_SLEEP_US	10	/* the first pause */
+#define SKUA_CMDQ_SLEEP_MAX_US	1000	/* the longest */
 
 static_assert(sizeof(struct skua_stats) <= SKUA_CMDQ_OUT_SIZE);
 static_assert(sizeof(struct skua_device_caps) <= SKUA_CMDQ_OUT_SIZE);
 
 /**
  * struct skua_cmd_slot - a slot of the ring, and who waits for its command
- * @done: the result is there
  * @busy: taken, until the waiter has read the result
- * @waiting: the device has not answered yet
+ * @waiting: the device has not answered yet; once it is false the rest stays as it is
  * @id: of the command
  * @err: 0 or an errno, instead of an answer
  * @status: enum skua_cmd_status
  * @result: what the device returned
  */
 struct skua_cmd_slot {
-	struct completion done;
 	bool busy;
 	bool waiting;
 	u32 id;
@@ -70,7 +70,6 @@ int skua_cmdq_init(struct skua_nic *nic)
 	struct skua_cmdq *cmdq = &nic->cmdq;
 	u32 size = BIT(SKUA_CMDQ_LOG_SIZE);
 	int err;
-	u32 i;
 
 	memset(cmdq, 0, sizeof(*cmdq));
 	spin_lock_init(&cmdq->lock);
@@ -81,9 +80,6 @@ int skua_cmdq_init(struct skua_nic *nic)
 	cmdq->slots = kcalloc(size, sizeof(*cmdq->slots), GFP_KERNEL);
 	if (!cmdq->slots)
 		return -ENOMEM;
-	for (i = 0; i < size; i++)
-		init_completion(&cmdq->slots[i].done);
-
 	err = skua_mem_alloc(&nic->dev, &cmdq->ring, size * sizeof(struct skua_cmd));
 	if (err)
 		goto err_slots;
@@ -122,13 +118,6 @@ void skua_cmdq_destroy(struct skua_nic *nic)
 	kfree(cmdq->slots);
 }
 
-void skua_cmdq_use_events(struct skua_nic *nic, bool events)
-{
-	spin_lock_irq(&nic->cmdq.lock);
-	nic->cmdq.events = events;
-	spin_unlock_irq(&nic->cmdq.lock);
-}
-
 /*
  * Put @cmd in the ring and tell the device. Returns its slot, ERR_PTR(-EAGAIN) if there is none
  * free, or ERR_PTR(-EIO) if the device is dead.
@@ -141,7 +130,7 @@ static struct skua_cmd_slot *skua_cmdq_publish(struct skua_nic *nic, const struc
 	struct skua_cmd *entry;
 	u32 index;
 
-	spin_lock_irq(&cmdq->lock);
+	spin_lock(&cmdq->lock);
 	index = cmdq->pi & cmdq->mask;
 	slot = &cmdq->slots[index];
 	if (cmdq->dead)
@@ -151,7 +140,6 @@ static struct skua_cmd_slot *skua_cmdq_publish(struct skua_nic *nic, const struc
 	if (IS_ERR(slot))
 		goto out;
 
-	reinit_completion(&slot->done);
 	slot->busy = true;
 	slot->waiting = true;
 	slot->id = cmdq->pi;
@@ -160,8 +148,6 @@ static struct skua_cmd_slot *skua_cmdq_publish(struct skua_nic *nic, const struc
 	entry = cmdq->ring.va + index * sizeof(*entry);
 	memcpy(entry, cmd, sizeof(*entry));
 	entry->hdr.id = cpu_to_le32(slot->id);
-	if (cmdq->events)
-		entry->hdr.flags = cpu_to_le16(SKUA_CMD_EVENT);
 	if (out_size) {
 		entry->hdr.out_len = cpu_to_le32(out_size);
 		entry->hdr.out_addr = cpu_to_le64(cmdq->out.dma + index * SKUA_CMDQ_OUT_SIZE);
@@ -172,7 +158,7 @@ static struct skua_cmd_slot *skua_cmdq_publish(struct skua_nic *nic, const struc
 	if (skua_dbr_due(&nic->dev, cmdq->dbr, cmdq->pi, cmdq->pi - 1))
 		skua_db_ring(&nic->dev, SKUA_DB_CMD, 0, cmdq->pi);
 out:
-	spin_unlock_irq(&cmdq->lock);
+	spin_unlock(&cmdq->lock);
 	return slot;
 }
 
@@ -190,15 +176,20 @@ static struct skua_cmd_cpl *skua_cmdq_next(struct skua_cmdq *cmdq)
 	return cpl;
 }
 
-void skua_cmdq_complete(struct skua_nic *nic)
+static void skua_cmd_slot_end(struct skua_cmd_slot *slot)
+{
+	/* Pairs with skua_cmdq_wait(): the waiter sees the rest of the slot. */
+	smp_store_release(&slot->waiting, false);
+}
+
+static void skua_cmdq_complete(struct skua_nic *nic)
 {
 	struct skua_cmdq *cmdq = &nic->cmdq;
 	struct skua_cmd_slot *slot;
 	struct skua_cmd_cpl *cpl;
-	unsigned long flags;
 	u32 id;
 
-	spin_lock_irqsave(&cmdq->lock, flags);
+	spin_lock(&cmdq->lock);
 	while (!cmdq->dead && (cpl = skua_cmdq_next(cmdq))) {
 		WRITE_ONCE(cmdq->ci, cmdq->ci + 1);
 		id = le32_to_cpu(cpl->id);
@@ -210,10 +201,9 @@ void skua_cmdq_complete(struct skua_nic *nic)
 		slot->status = cpl->status;
 		slot->result.number = le32_to_cpu(cpl->number);
 		slot->result.out_len = le32_to_cpu(cpl->out_len);
-		slot->waiting = false;
-		complete(&slot->done);
+		skua_cmd_slot_end(slot);
 	}
-	spin_unlock_irqrestore(&cmdq->lock, flags);
+	spin_unlock(&cmdq->lock);
 }
 
 void skua_cmdq_abort(struct skua_nic *nic)
@@ -221,7 +211,7 @@ void skua_cmdq_abort(struct skua_nic *nic)
 	struct skua_cmdq *cmdq = &nic->cmdq;
 	u32 i;
 
-	spin_lock_irq(&cmdq->lock);
+	spin_lock(&cmdq->lock);
 	cmdq->dead = true;
 	for (i = 0; i <= cmdq->mask; i++) {
 		struct skua_cmd_slot *slot = &cmdq->slots[i];
@@ -229,62 +219,38 @@ void skua_cmdq_abort(struct skua_nic *nic)
 		if (!slot->waiting)
 			continue;
 		slot->err = -EIO;
-		slot->waiting = false;
-		complete(&slot->done);
+		skua_cmd_slot_end(slot);
 	}
-	spin_unlock_irq(&cmdq->lock);
+	spin_unlock(&cmdq->lock);
 	wake_up_all(&cmdq->free);
-}
-
-/* Without interrupts: true if the command was answered in time. */
-static bool skua_cmdq_poll(struct skua_nic *nic, struct skua_cmd_slot *slot)
-{
-	unsigned long end = jiffies + nic->cmd_timeout;
-
-	for (;;) {
-		bool late = time_after(jiffies, end);
-
-		skua_cmdq_complete(nic);
-		if (try_wait_for_completion(&slot->done))
-			return true;
-		if (late)
-			return false;
-		usleep_range(10, 50);
-	}
-}
-
-/* True if the command was answered soon. */
-static bool skua_cmdq_spin(struct skua_nic *nic, struct skua_cmd_slot *slot)
-{
-	ktime_t end = ktime_add_us(ktime_get(), SKUA_CMDQ_SPIN_US);
-
-	while (!need_resched() && ktime_before(ktime_get(), end)) {
-		if (skua_cmdq_next(&nic->cmdq))
-			skua_cmdq_complete(nic);
-		if (try_wait_for_completion(&slot->done))
-			return true;
-		cpu_relax();
-	}
-	return false;
 }
 
 static void skua_cmdq_wait(struct skua_nic *nic, struct skua_cmd_slot *slot)
 {
-	if (READ_ONCE(nic->cmdq.events)) {
-		if (skua_cmdq_spin(nic, slot))
+	ktime_t spin = ktime_add_us(ktime_get(), SKUA_CMDQ_SPIN_US);
+	unsigned long end = jiffies + nic->cmd_timeout;
+	unsigned int us = SKUA_CMDQ_SLEEP_US;
+
+	for (;;) {
+		/* Asked before the last look, which may come late. */
+		bool late = time_after(jiffies, end);
+
+		if (skua_cmdq_next(&nic->cmdq))
+			skua_cmdq_complete(nic);
+		/* Pairs with skua_cmd_slot_end(). */
+		if (!smp_load_acquire(&slot->waiting))
 			return;
-		if (wait_for_completion_timeout(&slot->done, nic->cmd_timeout))
-			return;
-		skua_cmdq_complete(nic);
-		if (try_wait_for_completion(&slot->done)) {
-			dev_warn_once(skua_nic_device(nic), "an interrupt was lost\n");
-			return;
+		/* The wait goes on until the device is fenced, see skua_cmdq_abort(). */
+		if (late)
+			skua_health_dead(nic, "a command was not answered in time");
+		if (ktime_before(ktime_get(), spin)) {
+			cpu_relax();
+			cond_resched();
+		} else {
+			usleep_range(us, 2 * us);
+			us = min(2 * us, SKUA_CMDQ_SLEEP_MAX_US);
 		}
-	} else if (skua_cmdq_poll(nic, slot)) {
-		return;
 	}
-	skua_health_dead(nic, "a command was not answered in time");
-	wait_for_completion(&slot->done);
 }
 
 /* Read the result and give the slot back. */
@@ -307,9 +273,9 @@ static int skua_cmdq_finish(struct skua_nic *nic, struct skua_cmd_slot *slot, vo
 	if (!err && result)
 		*result = slot->result;
 
-	spin_lock_irq(&cmdq->lock);
+	spin_lock(&cmdq->lock);
 	slot->busy = false;
-	spin_unlock_irq(&cmdq->lock);
+	spin_unlock(&cmdq->lock);
 	wake_up(&cmdq->free);
 	return err;
 }

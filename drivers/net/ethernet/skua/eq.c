@@ -135,7 +135,6 @@ static irqreturn_t skua_async_irq(int irq, void *data)
 {
 	struct skua_nic *nic = data;
 
-	skua_cmdq_complete(nic);
 	/*
 	 * The work owns the EQ's index. If it moves meanwhile, the worst is a work for nothing: an
 	 * event behind the index that is read here raises an interrupt of its own, or is found
@@ -212,7 +211,6 @@ static int skua_async_eq_create(struct skua_nic *nic)
 	err = request_irq(eq->irq, skua_async_irq, skua_irq_flags(nic), eq->name, nic);
 	if (err)
 		goto err_destroy;
-	skua_cmdq_use_events(nic, true);
 	/* Events that came before there was a handler. */
 	queue_work(skua_wq, &eq->work);
 	return 0;
@@ -227,8 +225,6 @@ static void skua_async_eq_destroy(struct skua_nic *nic)
 {
 	struct skua_eq *eq = &nic->async_eq;
 
-	/* Nothing that needs commands but this is left: they are polled for again. */
-	skua_cmdq_use_events(nic, false);
 	/* First the device: what it raised last is handled before its interrupt is taken away. */
 	skua_cmd_destroy_eq(nic, eq->eqn);
 	free_irq(eq->irq, nic);

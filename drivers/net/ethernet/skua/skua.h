@@ -2,9 +2,9 @@
 /*
  * skua.ko: the device and its parts. Each part is a file; what others may call of it is here.
  *
- * Bring-up, in this order: registers (regs.c), command queue (cmdq.c, polled), limits, event
- * queues (eq.c, after which commands are answered by interrupt), netdev, the auxiliary device of
- * RDMA (rdma.c), health (health.c). Letting go is the reverse, ending in a reset.
+ * Bring-up, in this order: registers (regs.c), command queue (cmdq.c), limits, event queues
+ * (eq.c), netdev, the auxiliary device of RDMA (rdma.c), health (health.c). Letting go is the
+ * reverse, ending in a reset.
  */
 #ifndef SKUA_NIC_H
 #define SKUA_NIC_H
@@ -31,7 +31,7 @@ struct skua_cmd_slot;
 
 /**
  * struct skua_cmdq - the command queue
- * @lock: all below but @slots[].done; taken by the interrupt handler
+ * @lock: all below
  * @ring: struct skua_cmd
  * @cpl: struct skua_cmd_cpl
  * @out: output buffers, one for each slot
@@ -43,7 +43,6 @@ struct skua_cmd_slot;
  * @mask: entries - 1
  * @pi: index of the next command
  * @ci: index of the next completion
- * @events: completions raise vector 0; else they are polled for
  * @dead: nothing more is published
  */
 struct skua_cmdq {
@@ -59,7 +58,6 @@ struct skua_cmdq {
 	u32 mask;
 	u32 pi;
 	u32 ci;
-	bool events;
 	bool dead;
 };
 
@@ -196,10 +194,6 @@ void skua_cmdq_destroy(struct skua_nic *nic);
  */
 int skua_cmdq_exec(struct skua_nic *nic, struct skua_cmd *cmd, void *out, u32 out_size,
 		   struct skua_cmd_result *result);
-/* Take in completions. Any context. */
-void skua_cmdq_complete(struct skua_nic *nic);
-/* From now on completions raise vector 0, or are polled for. */
-void skua_cmdq_use_events(struct skua_nic *nic, bool events);
 /* Fail all that wait, now and later. The device reaches no memory any more. */
 void skua_cmdq_abort(struct skua_nic *nic);
 
