@@ -13,7 +13,7 @@
 
 #include "skua.h"
 
-size_t skua_page_align(struct skua_context *ctx, size_t size)
+static size_t skua_page_align(struct skua_context *ctx, size_t size)
 {
 	return align(size, to_skua_device(ctx->vctx.context.device)->page_size);
 }

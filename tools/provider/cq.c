@@ -15,7 +15,7 @@ static int skua_cq_alloc_ring(struct skua_context *ctx, struct skua_cq *cq, uint
 	int err;
 
 	ring->size = roundup_pow_of_two(cqe);
-	cqes_size = skua_page_align(ctx, (size_t)ring->size * sizeof(*ring->cqes));
+	cqes_size = (size_t)ring->size * sizeof(*ring->cqes);
 	err = skua_buf_alloc(ctx, NULL, &cq->buf, cqes_size + sizeof(*ring->dbr));
 	if (err)
 		return err;

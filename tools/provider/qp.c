@@ -3,7 +3,7 @@
  * Queue pairs: sizing the rings, making, changing and destroying. Posting is in post.c and
  * wr.c.
  *
- * One buffer holds SQ, RQ and, in a page behind them, both records; SQ and RQ begin at pages.
+ * One buffer holds SQ, RQ and both records, one behind the other, so that a small QP takes a page.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -89,8 +89,9 @@ static int skua_qp_size_rq(const struct skua_alloc_ucontext_resp *caps, struct s
 
 static int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp, struct skua_pd *pd)
 {
-	size_t sq_size = skua_page_align(ctx, (size_t)qp->sq.blocks * SKUA_WQE_BLOCK);
-	size_t rq_size = skua_page_align(ctx, (size_t)qp->rq.size << qp->rq.log_stride);
+	/* The RQ begins at a multiple of its entries' size, the records at one of theirs. */
+	size_t sq_size = align((size_t)qp->sq.blocks * SKUA_WQE_BLOCK, 1u << qp->rq.log_stride);
+	size_t rq_size = align((size_t)qp->rq.size << qp->rq.log_stride, sizeof(struct skua_dbr));
 	struct skua_dbr *dbrs;
 	int err;
 

@@ -186,7 +186,6 @@ static inline void skua_pd_put(struct skua_pd *pd)
 /* buf.c: 0 or an errno. @size is rounded up to whole pages. @pd may bring an allocator, or be NULL. */
 int skua_buf_alloc(struct skua_context *ctx, struct skua_pd *pd, struct skua_buf *buf, size_t size);
 void skua_buf_free(struct skua_buf *buf);
-size_t skua_page_align(struct skua_context *ctx, size_t size);
 
 /* pd.c */
 struct ibv_pd *skua_alloc_pd(struct ibv_context *ibv_ctx);
