@@ -130,6 +130,9 @@ unreliable() {
 	t "ibv_uc_pingpong, from $from" pingpong uc_pingpong 1 -c -s 10000
 	t "ib_send_bw -c UD, from $from" perftest ib_send_bw -c UD -s 1024
 	t "ib_send_lat -c UD, from $from" perftest ib_send_lat -c UD -s 1024
+	# With events it arms before it polls.
+	t "ib_send_lat -e, from $from" perftest ib_send_lat -e -s 1024
+	t "ib_send_lat -e -c UD, from $from" perftest ib_send_lat -e -c UD -s 1024
 	t "ib_send_bw -c UC, from $from" perftest ib_send_bw -c UC -s 8192
 	t "ib_write_bw -c UC, from $from" perftest ib_write_bw -c UC -s 8192
 	t "ib_write_lat -c UC, from $from" perftest ib_write_lat -c UC -s 8192

@@ -22,6 +22,7 @@ struct fake_cq {
 	uint32_t next;			/* behind the last CQE */
 	uint32_t solicited;		/* behind the last one solicited or in error */
 	uint32_t fired;			/* sequence of the last arming that fired */
+	bool news, solicited_news;	/* one, a solicited one, since it fired */
 };
 
 static inline void *fake_zalloc(size_t align, size_t size)
@@ -116,8 +117,11 @@ static inline void fake_cq_write(struct fake_cq *dev, struct skua_cqe cqe)
 	__atomic_store_n((uint64_t *)&slot->qpn, last, __ATOMIC_RELEASE);
 	dev->pi++;
 	dev->next = dev->pi;
-	if (cqe.status || cqe.flags & SKUA_CQE_SOLICITED)
+	dev->news = true;
+	if (cqe.status || cqe.flags & SKUA_CQE_SOLICITED) {
 		dev->solicited = dev->pi;
+		dev->solicited_news = true;
+	}
 }
 
 /* Evaluate the CQ (ARM-4): is an event raised? The caller did the full barrier. */
@@ -126,20 +130,24 @@ static inline bool fake_cq_evaluate(struct fake_cq *dev)
 	uint64_t arm = le64toh(__atomic_load_n(&dev->dbr->arm, __ATOMIC_RELAXED));
 	uint32_t seq = SKUA_CQ_ARM_GET_SEQ(arm);
 	uint32_t behind;
+	bool news;
 
 	switch (SKUA_CQ_ARM_GET_TYPE(arm)) {
 	case SKUA_CQ_ARM_NEXT:
 		behind = dev->next;
+		news = dev->news;
 		break;
 	case SKUA_CQ_ARM_SOLICITED:
 		behind = dev->solicited;
+		news = dev->solicited_news;
 		break;
 	default:
 		return false;
 	}
-	if (seq == dev->fired || (int32_t)(behind - SKUA_CQ_ARM_GET_CI(arm)) <= 0)
+	if (seq == dev->fired || !news || (int32_t)(behind - SKUA_CQ_ARM_GET_CI(arm)) <= 0)
 		return false;
 	dev->fired = seq;
+	dev->news = dev->solicited_news = false;
 	return true;
 }
 

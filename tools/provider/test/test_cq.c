@@ -198,6 +198,19 @@ static void test_arming_over_a_cqe_rings_and_fires(void **state)
 	assert_true(arm(false));
 }
 
+/* Of a program that arms first, and polls then. */
+static void test_what_gave_an_event_gives_no_other(void **state)
+{
+	arm(false);
+	for (int i = 0; i < 3; i++) {
+		assert_true(write_and_evaluate(0, 0));
+		skua_cq_disarm(&ring);
+		assert_false(arm(false));
+		assert_true(rung);
+		consume();
+	}
+}
+
 static void test_arming_after_polling_is_quiet(void **state)
 {
 	write_and_evaluate(0, 0);
@@ -266,6 +279,7 @@ int main(void)
 		T(test_armed_has_one_event),
 		T(test_arming_counts_from_one),
 		T(test_arming_over_a_cqe_rings_and_fires),
+		T(test_what_gave_an_event_gives_no_other),
 		T(test_arming_after_polling_is_quiet),
 		T(test_solicited_waits_for_solicited_or_error),
 		T(test_solicited_after_next_stays_next),

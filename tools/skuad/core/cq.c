@@ -109,12 +109,13 @@ static void cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *d
 	if (cq->error || type == SKUA_CQ_ARM_NONE || SKUA_CQ_ARM_GET_SEQ(arm) == cq->fired_seq)
 		return;
 	if (type == SKUA_CQ_ARM_SOLICITED)
-		due = (int32_t)(cq->solicited_pi - from) > 0;
+		due = cq->solicited_news && (int32_t)(cq->solicited_pi - from) > 0;
 	else
-		due = (int32_t)(cq->pi - from) > 0;
+		due = cq->news && (int32_t)(cq->pi - from) > 0;
 	if (!due)
 		return;
 	cq->fired_seq = SKUA_CQ_ARM_GET_SEQ(arm);
+	cq->news = cq->solicited_news = false;
 	if (!eq_post_comp(dev, cq))
 		cq_fail(dev, cq);
 }
@@ -143,8 +144,11 @@ void cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 	cqe->timestamp = htole64(engine_now(dev->engine));
 	copy_entry(p, cqe, sizeof(*cqe));
 	cq->pi++;
-	if (cqe->flags & SKUA_CQE_SOLICITED || cqe->status != SKUA_CQE_SUCCESS)
+	cq->news = true;
+	if (cqe->flags & SKUA_CQE_SOLICITED || cqe->status != SKUA_CQE_SUCCESS) {
 		cq->solicited_pi = cq->pi;
+		cq->solicited_news = true;
+	}
 	host_full_barrier();
 	cq_notify(dev, cq, dbr);
 }

@@ -93,6 +93,7 @@ struct cq {
 	bool error;			/* overflowed or unreachable: nothing is written any more */
 	uint32_t fired_seq;		/* of the last arming that was answered */
 	uint32_t solicited_pi;		/* index behind the last solicited CQE */
+	bool news, solicited_news;	/* a CQE, a solicited one, was written since it last fired */
 	bool event_out;			/* an EQE was written, at event_pi - 1 of its EQ */
 	uint32_t event_pi;
 	uint64_t handle;
