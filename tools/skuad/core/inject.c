@@ -71,6 +71,7 @@ static void heal(struct skua_dev *dev)
 {
 	dev->inject.commands = 0;
 	dev->inject.guise = SKUA_FAULT_NONE;
+	dev->inject.go_back_n = false;
 	if (dev->inject.gone)
 		skua_dev_reset(dev);
 }
@@ -96,6 +97,9 @@ int skua_dev_inject(struct skua_dev *dev, enum skua_fault fault, uint32_t number
 	case SKUA_FAULT_NO_LIMITS:
 	case SKUA_FAULT_NO_MRS:
 		dev->inject.guise = (uint8_t)fault;
+		return 0;
+	case SKUA_FAULT_GO_BACK_N:
+		dev->inject.go_back_n = true;
 		return 0;
 	default:
 		break;

@@ -102,6 +102,7 @@ enum skua_fault {
 	SKUA_FAULT_NEW_FEATURES,	/* bits 32 to 63, none of which is known, are offered */
 	SKUA_FAULT_NO_LIMITS,		/* all are zero */
 	SKUA_FAULT_NO_MRS,		/* max_mr is */
+	SKUA_FAULT_GO_BACK_N,		/* knows nothing of selective repeat, resets or not */
 };
 
 /* 0; -ENOENT: no object of that number; -ENXIO: the device is not enabled, or has no

@@ -420,6 +420,7 @@ static const struct fault {
 	{ "new-features",	SKUA_FAULT_NEW_FEATURES,	NUMBER_NONE },
 	{ "no-limits",		SKUA_FAULT_NO_LIMITS,		NUMBER_NONE },
 	{ "no-mrs",		SKUA_FAULT_NO_MRS,		NUMBER_NONE },
+	{ "go-back-n",		SKUA_FAULT_GO_BACK_N,		NUMBER_NONE },
 };
 
 struct inject_call {

@@ -534,7 +534,8 @@ static const char argp_doc[] =
 	"      stray-events        of an unknown type, and of objects that are not there\n"
 	"      other-signature, other-version, no-limits, no-mrs\n"
 	"                          a device that drivers refuse, or that RDMA does\n"
-	"      new-features        a device that offers features that nobody knows\n\n"
+	"      new-features        a device that offers features that nobody knows\n"
+	"      go-back-n           it knows nothing of selective repeat\n\n"
 	"  skuactl capture skua0 | tshark -r -";
 
 static error_t parse_option(int key, char *arg, struct argp_state *state);

@@ -443,6 +443,37 @@ static void a_forged_map_only_slows(void **state)
 	assert_int_equal(STAT(w, a, rdma_rx_bad_qp), 1);
 }
 
+/* As skuactl asks for it: at any time, and whatever peers still count on, no data suffer. */
+static void selective_repeat_can_be_taken_away(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	measure(w);
+	assert_int_equal(skua_dev_inject(b->dev, SKUA_FAULT_GO_BACK_N, 0), 0);
+	IMPAIR(a, "drop=every:20", "rate=1G,dir=out");
+	for (int i = 0; i < 6; i++) {
+		struct node *from = i % 2 ? b : a, *to = i % 2 ? a : b;
+
+		if (i == 2)
+			assert_int_equal(skua_dev_inject(b->dev, SKUA_FAULT_NONE, 0), 0);
+		fill(from, 1 << 20, (uint32_t)i);
+		post_write(from, to, 1 << 20);
+		/* Again, in the middle of a message. */
+		if (i == 4) {
+			while (!b->dev->held_bytes)
+				next_event(w);
+			assert_int_equal(skua_dev_inject(b->dev, SKUA_FAULT_GO_BACK_N, 0), 0);
+		}
+		next_cqe(w, from);
+		assert_memory_equal(at(from, from->buf), at(to, to->buf), 1 << 20);
+		assert_int_equal(repeat_agreed(qp_of(b)), i == 2 || i == 3);
+		assert_int_equal(repeat_agreed(qp_of(a)), i >= 2);
+	}
+	skua_dev_reset(b->dev);
+	assert_true(b->dev->inject.go_back_n);
+}
+
 /* Shares of the same link without loss, in percent. */
 static void goodput_under_loss(void **state)
 {
@@ -688,6 +719,7 @@ int main(void)
 		STEPPED(never_without_a_timeout, "ROC-13 ROC-17"),
 		STEPPED(a_lost_response_is_seen_by_later_ones, "ROC-18 REP-9"),
 		STEPPED(slow_responses_are_not_too_many_reads, "ROC-8 ROC-17"),
+		STEPPED(selective_repeat_can_be_taken_away, "REP-4"),
 		STEPPED(a_forged_hello_only_slows, "REP-4 REP-10"),
 		STEPPED(a_forged_map_only_slows, "REP-2 REP-7 REP-10"),
 		{ "REP-7 ROC-17: goodput_under_loss", goodput_under_loss, NULL, NULL, NULL },
