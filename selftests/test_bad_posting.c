@@ -6,120 +6,89 @@
 #include "kselftest_harness.h"
 #include "bad.h"
 
+/* What rows of post_send() are about. */
+enum { RC = 1 << IBV_QPT_RC, UD = 1 << IBV_QPT_UD, BOTH = RC | UD, INLINE = IBV_SEND_INLINE };
+
 TEST_F(bad, post_send)
 {
-	struct side *s = &self->s[0];
-	static uint8_t bytes[4096];
-	static struct ibv_sge sges[64];
-	struct ibv_qp_attr attr;
-	struct ibv_qp_init_attr init;
-	uint32_t inline_max, sge_max;
-
-	ASSERT_EQ(0, ibv_query_qp(s->qp, &attr, IBV_QP_CAP, &init));
-	inline_max = init.cap.max_inline_data;
-	sge_max = init.cap.max_send_sge;
-	for (unsigned int i = 0; i < 64; i++)
-		sges[i] = (struct ibv_sge){ (uintptr_t)bytes, 1, s->mr->lkey };
-
-	const struct {
-		const char *name;
-		enum ibv_wr_opcode opcode;
-		int num_sge;
-		unsigned int flags;
-		uint32_t first;		/* length of the first SGE */
-	} rows[] = {
-		{ "one SGE too many", IBV_WR_SEND, sge_max + 1, 0, 1 },
-		{ "64 SGEs", IBV_WR_RDMA_WRITE, 64, 0, 1 },
-		{ "one SGE too many, of a READ", IBV_WR_RDMA_READ, sge_max + 1, 0, 1 },
-		{ "less than no SGE", IBV_WR_SEND, -1, 0, 1 },
-		{ "less than no SGE, inline", IBV_WR_SEND, -1, IBV_SEND_INLINE, 1 },
-		{ "one SGE too many, inline", IBV_WR_SEND, sge_max + 1, IBV_SEND_INLINE, 1 },
-		{ "one byte too many, inline", IBV_WR_SEND, 1, IBV_SEND_INLINE, inline_max + 1 },
-		{ "bytes that add up to too many", IBV_WR_RDMA_WRITE, 2, IBV_SEND_INLINE, inline_max },
-		{ "bytes that wrap around", IBV_WR_SEND, 2, IBV_SEND_INLINE, UINT32_MAX },
-		{ "an inline READ", IBV_WR_RDMA_READ, 1, IBV_SEND_INLINE, 1 },
-		{ "an inline atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, 1, IBV_SEND_INLINE, 8 },
-		{ "an atomic without result", IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0, 8 },
-		{ "an atomic with two results", IBV_WR_ATOMIC_CMP_AND_SWP, 2, 0, 7 },
-		{ "a memory window", IBV_WR_BIND_MW, 0, 0, 1 },
-		{ "TSO", IBV_WR_TSO, 1, 0, 1 },
-		{ "unknown opcode", 77, 1, 0, 1 },
-		{ "an opcode below 0", -1, 1, 0, 1 },
-	};
-
-	for EACH(row, rows) {
-		struct ibv_send_wr wr = {
-			.opcode = row->opcode, .sg_list = sges, .num_sge = row->num_sge,
-			.send_flags = row->flags | IBV_SEND_SIGNALED,
-			.wr.rdma = { (uintptr_t)self->s[1].mem, self->s[1].mr->rkey },
-		};
-
-		sges[0].length = row->first;
-		GAVE(EINVAL, side_post(s, &wr), row);
-	}
-}
-
-TEST_F(bad, post_datagram)
-{
-	struct side *s = &self->s[0];
 	struct ibv_ah_attr ah_attr = side_ah(&self->s[0], &self->s[1].gid);
-	struct ibv_qp *qp = side_create_qp_of(s, IBV_QPT_UD);
-	struct ibv_ah *ah = ibv_create_ah(s->pd, &ah_attr);
+	struct ibv_ah *ah = ibv_create_ah(self->s[0].pd, &ah_attr);
+	struct side of[2] = { self->s[0], self->s[0] };
 	static uint8_t bytes[4096];
 	static struct ibv_sge sges[64];
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
 
 	ASSERT_NE(NULL, ah);
-	ASSERT_NE(NULL, qp);
-	ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_CAP, &init));
+	of[1].qp = side_create_qp_of(&of[1], IBV_QPT_UD);
+	ASSERT_NE(NULL, of[1].qp);
+	ASSERT_EQ(0, qp_ud_to_rts(of[1].qp, 0x1234));
 	for (unsigned int i = 0; i < 64; i++)
-		sges[i] = (struct ibv_sge){ (uintptr_t)bytes, 1, s->mr->lkey };
+		sges[i] = (struct ibv_sge){ (uintptr_t)bytes, 1, of[0].mr->lkey };
 
-	const struct {
-		const char *name;
-		enum ibv_wr_opcode opcode;
-		int num_sge;
-		unsigned int flags;
-		uint32_t first;		/* length of the first SGE */
-	} rows[] = {
-		{ "a WRITE", IBV_WR_RDMA_WRITE, 1, 0, 1 },
-		{ "a WRITE with immediate", IBV_WR_RDMA_WRITE_WITH_IMM, 1, 0, 1 },
-		{ "a READ", IBV_WR_RDMA_READ, 1, 0, 1 },
-		{ "an atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8 },
-		{ "a key to be invalidated there", IBV_WR_SEND_WITH_INV, 1, 0, 1 },
-		{ "a key to be invalidated here", IBV_WR_LOCAL_INV, 0, 0, 1 },
-		{ "TSO", IBV_WR_TSO, 1, 0, 1 },
-		{ "one SGE too many", IBV_WR_SEND, init.cap.max_send_sge + 1, 0, 1 },
-		{ "less than no SGE", IBV_WR_SEND, -1, 0, 1 },
-		{ "one byte too many, inline", IBV_WR_SEND, 1, IBV_SEND_INLINE,
-		  init.cap.max_inline_data + 1 },
-	};
+	for EACH(s, of) {
+		struct ibv_qp_init_attr init;
+		struct ibv_qp_attr attr;
+		uint32_t inline_max, sge_max;
 
-	for (enum ibv_qp_state state = IBV_QPS_RESET; state <= IBV_QPS_RTS; state++) {
-		struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .wr.ud.ah = ah };
-		static const int masks[] = {
-			0, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, IBV_QP_STATE,
-			IBV_QP_STATE | IBV_QP_SQ_PSN,
+		ASSERT_EQ(0, ibv_query_qp(s->qp, &attr, IBV_QP_CAP, &init));
+		inline_max = init.cap.max_inline_data;
+		sge_max = init.cap.max_send_sge;
+
+		const struct {
+			const char *name;
+			unsigned int on;
+			enum ibv_wr_opcode opcode;
+			int num_sge;
+			unsigned int flags;
+			uint32_t first;		/* length of the first SGE */
+		} rows[] = {
+			{ "one SGE too many", BOTH, IBV_WR_SEND, sge_max + 1, 0, 1 },
+			{ "64 SGEs", BOTH, IBV_WR_SEND, 64, 0, 1 },
+			{ "64 SGEs of a WRITE", RC, IBV_WR_RDMA_WRITE, 64, 0, 1 },
+			{ "one SGE too many, of a READ", RC, IBV_WR_RDMA_READ, sge_max + 1, 0, 1 },
+			{ "less than no SGE", BOTH, IBV_WR_SEND, -1, 0, 1 },
+			{ "less than no SGE, inline", BOTH, IBV_WR_SEND, -1, INLINE, 1 },
+			{ "one SGE too many, inline", BOTH, IBV_WR_SEND, sge_max + 1, INLINE, 1 },
+			{ "one byte too many, inline", BOTH, IBV_WR_SEND, 1, INLINE, inline_max + 1 },
+			{ "bytes that add up to too many", BOTH, IBV_WR_SEND, 2, INLINE, inline_max },
+			{ "the same, of a WRITE", RC, IBV_WR_RDMA_WRITE, 2, INLINE, inline_max },
+			{ "bytes that wrap around", BOTH, IBV_WR_SEND, 2, INLINE, UINT32_MAX },
+			{ "an inline READ", RC, IBV_WR_RDMA_READ, 1, INLINE, 1 },
+			{ "an inline atomic", RC, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, INLINE, 8 },
+			{ "an atomic without result", RC, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0, 8 },
+			{ "an atomic with two results", RC, IBV_WR_ATOMIC_CMP_AND_SWP, 2, 0, 7 },
+			{ "a WRITE", UD, IBV_WR_RDMA_WRITE, 1, 0, 1 },
+			{ "a WRITE with immediate", UD, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 0, 1 },
+			{ "a READ", UD, IBV_WR_RDMA_READ, 1, 0, 1 },
+			{ "an atomic", UD, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8 },
+			{ "a key to be invalidated there", UD, IBV_WR_SEND_WITH_INV, 1, 0, 1 },
+			{ "a key to be invalidated here", UD, IBV_WR_LOCAL_INV, 0, 0, 1 },
+			{ "a memory window", BOTH, IBV_WR_BIND_MW, 0, 0, 1 },
+			{ "TSO", BOTH, IBV_WR_TSO, 1, 0, 1 },
+			{ "unknown opcode", BOTH, 77, 1, 0, 1 },
+			{ "an opcode below 0", BOTH, -1, 1, 0, 1 },
 		};
 
-		attr = (struct ibv_qp_attr){ .qp_state = state, .port_num = 1, .qkey = 0x1234 };
-		if (state)
-			ASSERT_EQ(0, ibv_modify_qp(qp, &attr, masks[state]));
-		if (state < IBV_QPS_RTS)
-			ASSERT_EQ(EINVAL, ibv_post_send(qp, &wr, &bad));
-	}
-	for EACH(row, rows) {
-		struct ibv_send_wr *bad, wr = {
-			.opcode = row->opcode, .sg_list = sges, .num_sge = row->num_sge,
-			.send_flags = row->flags | IBV_SEND_SIGNALED,
-			.wr.ud = { .ah = ah, .remote_qpn = 77, .remote_qkey = 0x1234 },
-		};
+		for EACH(row, rows) {
+			struct ibv_send_wr wr = {
+				.opcode = row->opcode, .sg_list = sges, .num_sge = row->num_sge,
+				.send_flags = row->flags | IBV_SEND_SIGNALED,
+			};
 
-		sges[0].length = row->first;
-		GAVE(EINVAL, ibv_post_send(qp, &wr, &bad), row);
+			if (!(row->on & 1 << s->qp->qp_type))
+				continue;
+			if (s->qp->qp_type == IBV_QPT_UD) {
+				wr.wr.ud.ah = ah;
+				wr.wr.ud.remote_qpn = 77;
+				wr.wr.ud.remote_qkey = 0x1234;
+			} else {
+				wr.wr.rdma.remote_addr = (uintptr_t)self->s[1].mem;
+				wr.wr.rdma.rkey = self->s[1].mr->rkey;
+			}
+			sges[0].length = row->first;
+			GAVE(EINVAL, side_post(s, &wr), row);
+		}
 	}
-	ASSERT_EQ(0, ibv_destroy_qp(qp));
+	ASSERT_EQ(0, ibv_destroy_qp(of[1].qp));
 	ASSERT_EQ(0, ibv_destroy_ah(ah));
 }
 
@@ -189,6 +158,31 @@ TEST_F(bad, post_in_the_wrong_state)
 	ASSERT_EQ(0, qp_to_rtr(s.qp, &s, &self->s[1], self->s[1].qp->qp_num));
 	ASSERT_EQ(EINVAL, side_post(&s, &send));
 	ASSERT_EQ(0, ibv_destroy_qp(s.qp));
+	ASSERT_TRUE(pair_transfer(self->s));
+}
+
+TEST_F(bad, post_datagram_in_the_wrong_state)
+{
+	static const int masks[] = {
+		0, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, IBV_QP_STATE,
+	};
+	struct ibv_ah_attr ah_attr = side_ah(&self->s[0], &self->s[1].gid);
+	struct side s = self->s[0];
+	struct ibv_ah *ah = ibv_create_ah(s.pd, &ah_attr);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .wr.ud.ah = ah };
+
+	s.qp = side_create_qp_of(&s, IBV_QPT_UD);
+	ASSERT_NE(NULL, ah);
+	ASSERT_NE(NULL, s.qp);
+	for (enum ibv_qp_state state = IBV_QPS_RESET; state < IBV_QPS_RTS; state++) {
+		struct ibv_qp_attr attr = { .qp_state = state, .port_num = 1, .qkey = 0x1234 };
+
+		if (state)
+			ASSERT_EQ(0, ibv_modify_qp(s.qp, &attr, masks[state]));
+		ASSERT_EQ(EINVAL, side_post(&s, &wr));
+	}
+	ASSERT_EQ(0, ibv_destroy_qp(s.qp));
+	ASSERT_EQ(0, ibv_destroy_ah(ah));
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
