@@ -25,7 +25,10 @@ KEEP = 20       # directories of past runs
 
 def new_directory(artifacts=None):
     if artifacts:
-        os.makedirs(artifacts, exist_ok=True)
+        try:
+            os.makedirs(artifacts, exist_ok=True)
+        except OSError as error:
+            raise LabError('no directory for artefacts: %s: %s' % (artifacts, error.strerror)) from None
         return os.path.realpath(artifacts)
     os.makedirs(paths.RUNS, exist_ok=True)
     old = sorted((os.path.join(paths.RUNS, name) for name in os.listdir(paths.RUNS)), key=os.path.getmtime)
