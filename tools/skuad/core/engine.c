@@ -28,6 +28,9 @@
 #define TUNE_NS		1000000
 #define POLL_NS		5000		/* between looks at the sockets while busy */
 #define MAX_EVENTS	32
+#define HOT_GAP_NS	(2 * POLL_NS)	/* ready twice within: it is hot */
+#define HOT_MISSES	8		/* looks that find nothing, then it is not */
+#define HOT_MAX		16
 #define BLOCKED_NS	1000000		/* idle queues are looked at so often while a wire is full */
 
 struct engine_request {
@@ -93,39 +96,127 @@ void engine_destroy(struct engine *engine)
 	free(engine);
 }
 
+/* Of epoll's set: from what is waited for there to @events. */
+static int tell_epoll(struct engine *engine, struct engine_fd *efd, int from, int events)
+{
+	struct epoll_event ev = { .events = (uint32_t)events, .data.ptr = efd };
+	int op = !from ? EPOLL_CTL_ADD : events ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
+
+	if (from == events)
+		return 0;
+	return epoll_ctl(engine->epoll_fd, op, efd->fd, &ev) ? -errno : 0;
+}
+
+int engine_fd_watch(struct engine *engine, struct engine_fd *efd, int events)
+{
+	int err = efd->hot ? 0 : tell_epoll(engine, efd, efd->events, events);
+
+	if (!err)
+		efd->events = events;
+	return err;
+}
+
 int engine_fd_add(struct engine *engine, struct engine_fd *efd)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = efd };
+	return engine_fd_watch(engine, efd, POLLIN);
+}
 
-	return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, efd->fd, &ev) ? -errno : 0;
+static void forget_hot(struct engine *engine, struct engine_fd *efd)
+{
+	if (engine->looking == efd)
+		engine->looking = NULL;
+	LIST_REMOVE(efd, entry);
+	engine->num_hot--;
+	efd->hot = false;
 }
 
 void engine_fd_del(struct engine *engine, struct engine_fd *efd)
 {
-	epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, efd->fd, NULL);
-}
-
-void engine_fd_write(struct engine *engine, struct engine_fd *efd, bool on)
-{
-	struct epoll_event ev = { .events = on ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = efd };
-
-	epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, efd->fd, &ev);
+	engine_fd_watch(engine, efd, 0);
+	if (efd->hot)
+		forget_hot(engine, efd);
 }
 
 /*
- * The next event, which is waited for so long: by ppoll(), since epoll_wait() knows milliseconds only,
+ * Where something is found at each look, looking costs less than being told: of each frame that
+ * comes or goes, and each time that what is waited for changes. So what is hot is not in epoll's
+ * set, and is tried; only sleepers wait for it. Where nothing is found it goes back, and costs
+ * nothing.
+ */
+static void make_hot(struct engine *engine, struct engine_fd *efd)
+{
+	if (engine->num_hot == HOT_MAX || tell_epoll(engine, efd, efd->events, 0))
+		return;
+	efd->hot = true;
+	efd->misses = 0;
+	LIST_INSERT_HEAD(&engine->hot, efd, entry);
+	engine->num_hot++;
+}
+
+static void missed(struct engine *engine, struct engine_fd *efd)
+{
+	/* Without memory for epoll it stays here. */
+	if (++efd->misses >= HOT_MISSES && !tell_epoll(engine, efd, 0, efd->events))
+		forget_hot(engine, efd);
+}
+
+static bool serve_hot(struct engine *engine)
+{
+	struct engine_fd *efd, *next;
+	bool any = false, found;
+
+	for (efd = LIST_FIRST(&engine->hot); efd; efd = next) {
+		engine->looking = efd;
+		found = efd->events && efd->look(efd);
+		any |= found;
+		/* Who has forgotten itself: the others have their turn the next time. */
+		if (!engine->looking)
+			break;
+		next = LIST_NEXT(efd, entry);
+		if (found)
+			efd->misses = 0;
+		else
+			missed(engine, efd);
+	}
+	return any;
+}
+
+/*
+ * Until something is ready, or so long: by ppoll(), since epoll_wait() knows milliseconds only,
  * and epoll_pwait2() is not there on every kernel.
  */
-static bool next_event(struct engine *engine, struct epoll_event *ev, uint64_t ns)
+static void await(struct engine *engine, uint64_t ns)
 {
-	struct pollfd any = { .fd = engine->epoll_fd, .events = POLLIN };
+	struct pollfd fds[1 + HOT_MAX] = { { .fd = engine->epoll_fd, .events = POLLIN } };
 	struct timespec wait = {
 		.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000),
 	};
+	struct engine_fd *efd;
+	nfds_t n = 1;
 
-	if (ns)
-		ppoll(&any, 1, ns == TIMER_NEVER ? NULL : &wait, NULL);
-	return epoll_wait(engine->epoll_fd, ev, 1, 0) == 1;
+	LIST_FOREACH(efd, &engine->hot, entry)
+		if (efd->events)
+			fds[n++] = (struct pollfd){ .fd = efd->fd, .events = (short)efd->events };
+	ppoll(fds, n, ns == TIMER_NEVER ? NULL : &wait, NULL);
+}
+
+static void update_clock(struct engine *engine)
+{
+	if (!engine->manual)
+		engine->now = clock_ns();
+}
+
+/* @efd, which is in epoll's set, is ready. */
+static void serve(struct engine *engine, struct engine_fd *efd)
+{
+	if (efd->ready) {
+		efd->ready(efd);
+		return;
+	}
+	if (engine->now - efd->heard < HOT_GAP_NS)
+		make_hot(engine, efd);
+	efd->heard = engine->now;
+	efd->look(efd);
 }
 
 /* One event at a time: a callback may forget and free any other. */
@@ -134,13 +225,15 @@ static bool serve_fds(struct engine *engine, uint64_t ns)
 	struct epoll_event ev;
 	bool any = false;
 
-	for (int i = 0; i < MAX_EVENTS && next_event(engine, &ev, i ? 0 : ns); i++) {
-		struct engine_fd *efd;
-
-		if (!engine->manual)
-			engine->now = clock_ns();
-		efd = ev.data.ptr;
-		efd->ready(efd);
+	if (ns)
+		await(engine, ns);
+	if (!LIST_EMPTY(&engine->hot)) {
+		update_clock(engine);
+		any = serve_hot(engine);
+	}
+	for (int i = 0; i < MAX_EVENTS && epoll_wait(engine->epoll_fd, &ev, 1, 0) == 1; i++) {
+		update_clock(engine);
+		serve(engine, ev.data.ptr);
 		any = true;
 	}
 	return any;

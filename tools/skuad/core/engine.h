@@ -6,24 +6,35 @@
 #ifndef SKUAD_CORE_ENGINE_H
 #define SKUAD_CORE_ENGINE_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct engine;
 
-/* A file descriptor that an engine watches, for reading at least. Embedded in its owner. */
+/* A file descriptor that an engine watches. Embedded in its owner, who sets one of the callbacks. */
 struct engine_fd {
 	int fd;
 	/* Called on the engine's thread when @fd is ready or hung up; must not block. */
 	void (*ready)(struct engine_fd *efd);
+	/* The same; but may be called when @fd is not ready, too. Was there anything to do? */
+	bool (*look)(struct engine_fd *efd);
+
+	/* The engine's own. */
+	int events;
+	bool hot;			/* looked at without being asked */
+	unsigned int misses;		/* looks that found nothing, if hot */
+	uint64_t heard;			/* when it was ready last, if not */
+	LIST_ENTRY(engine_fd) entry;	/* of those that are hot */
 };
 
-/* Watch or forget. On the engine's thread, or while the engine does not run. After
- * engine_fd_del() returns, ready() is not called again. 0 or a negative errno. */
+/* Watch for reading, or forget. On the engine's thread, or while the engine does not run. After
+ * engine_fd_del() returns, no callback is called again. 0 or a negative errno. */
 int engine_fd_add(struct engine *engine, struct engine_fd *efd);
 void engine_fd_del(struct engine *engine, struct engine_fd *efd);
-/* Watch it for writing, too; or not any more. */
-void engine_fd_write(struct engine *engine, struct engine_fd *efd, bool on);
+/* Watch for POLLIN, POLLOUT, both, or for now nothing. Less never fails. */
+int engine_fd_watch(struct engine *engine, struct engine_fd *efd, int events);
 
 /*
  * An engine with the real clock, or with a manual one that stands still until

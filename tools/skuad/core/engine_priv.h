@@ -23,6 +23,9 @@ struct engine {
 	TAILQ_HEAD(, skua_dev) devices;
 	int epoll_fd, wake_fd;
 	struct engine_fd wake;
+	LIST_HEAD(, engine_fd) hot;
+	unsigned int num_hot;
+	struct engine_fd *looking;	/* whose look() is being called */
 	bool running;			/* by lock */
 	bool stop;			/* atomic */
 	bool sleeping;			/* atomic: wake me by wake_fd */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* An engine's thread, calls to it from others, and its timers. */
+/* An engine's thread, calls to it from others, its timers, and its descriptors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -89,11 +91,168 @@ static void a_sleeping_engine_wakes_for_a_timer_in_time(void **state)
 	engine_destroy(a.engine);
 }
 
+/* Something that takes one datagram at each look. */
+struct taker {
+	struct engine_fd efd;
+	struct engine *engine;
+	int peer;
+	unsigned int taken;		/* atomic */
+	struct taker **forgets;		/* NULL: nobody; whom it frees when it takes */
+};
+
+static bool take_one(struct engine_fd *efd)
+{
+	struct taker *t = (void *)((char *)efd - offsetof(struct taker, efd));
+	struct taker **forgets = t->forgets;
+	char byte;
+
+	if (recv(efd->fd, &byte, 1, MSG_DONTWAIT) != 1)
+		return false;
+	__atomic_add_fetch(&t->taken, 1, __ATOMIC_RELAXED);
+	if (forgets && *forgets) {
+		engine_fd_del((*forgets)->engine, &(*forgets)->efd);
+		close((*forgets)->efd.fd);
+		close((*forgets)->peer);
+		free(*forgets);
+		*forgets = NULL;
+	}
+	return true;
+}
+
+static struct taker *new_taker(struct engine *engine)
+{
+	struct taker *t = calloc(1, sizeof(*t));
+	int pair[2];
+
+	assert_non_null(t);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+	t->efd = (struct engine_fd){ .fd = pair[0], .look = take_one };
+	t->peer = pair[1];
+	t->engine = engine;
+	assert_int_equal(engine_fd_add(engine, &t->efd), 0);
+	return t;
+}
+
+static void give(const struct taker *t, unsigned int datagrams)
+{
+	while (datagrams--)
+		assert_int_equal(send(t->peer, "", 1, 0), 1);
+}
+
+static void free_taker(struct taker *t)
+{
+	engine_fd_del(t->engine, &t->efd);
+	close(t->efd.fd);
+	close(t->peer);
+	free(t);
+}
+
+/* Is it waited for by epoll? */
+static bool in_epoll(struct engine *engine)
+{
+	struct pollfd any = { .fd = engine->epoll_fd, .events = POLLIN };
+
+	return poll(&any, 1, 0) == 1;
+}
+
+static void what_is_often_ready_is_not_in_epoll_for_a_while(void **state)
+{
+	struct engine *engine = engine_create(true);
+	struct taker *t = new_taker(engine);
+
+	(void)state;
+	give(t, 1);
+	assert_true(in_epoll(engine));
+	assert_true(engine_step(engine));
+	/* Once in a while is not often. */
+	engine_clock_advance(engine, 1000000);
+	give(t, 1);
+	assert_true(engine_step(engine));
+	give(t, 3);
+	assert_true(in_epoll(engine));
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(t->taken, 2 + i);
+		assert_true(engine_step(engine));
+		assert_false(in_epoll(engine));
+	}
+	for (int i = 0; i < 20; i++)
+		assert_false(engine_step(engine));
+	give(t, 1);
+	assert_true(in_epoll(engine));
+	assert_true(engine_step(engine));
+	assert_int_equal(t->taken, 6);
+	free_taker(t);
+	engine_destroy(engine);
+}
+
+/* Even what would have its turn next, or has it. */
+static void who_is_looked_at_may_be_freed(void **state)
+{
+	(void)state;
+	for (int who = 0; who < 3; who++) {
+		struct engine *engine = engine_create(true);
+		struct taker *t[3], *freed;
+
+		for (int i = 0; i < 3; i++)
+			t[i] = new_taker(engine);
+		for (int i = 0; i < 3; i++)
+			give(t[i], 3);
+		while (engine_step(engine))
+			;
+		freed = t[who];
+		for (int i = 0; i < 3; i++) {
+			t[i]->forgets = &freed;
+			give(t[i], 1);
+		}
+		assert_false(in_epoll(engine));
+		while (engine_step(engine))
+			;
+		assert_null(freed);
+		for (int i = 0; i < 3; i++) {
+			if (i == who)
+				continue;
+			assert_int_equal(t[i]->taken, 4);
+			free_taker(t[i]);
+		}
+		engine_destroy(engine);
+	}
+}
+
+static void a_sleeping_engine_wakes_for_what_is_often_ready(void **state)
+{
+	struct engine *engine = engine_create(false);
+	struct taker *t = new_taker(engine);
+	unsigned int given = 0;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, run, engine), 0);
+	for (int i = 0; i < 200; i++) {
+		unsigned int n = i % 4 ? 4 : 1;
+
+		give(t, n);
+		given += n;
+		for (int ms = 0; ms < 5000; ms++) {
+			if (__atomic_load_n(&t->taken, __ATOMIC_RELAXED) == given)
+				break;
+			usleep(1000);
+		}
+		assert_int_equal(__atomic_load_n(&t->taken, __ATOMIC_RELAXED), given);
+	}
+	engine_stop(engine);
+	pthread_join(thread, NULL);
+	free_taker(t);
+	engine_destroy(engine);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_never_meets_the_engine_at_work),
 		cmocka_unit_test(a_sleeping_engine_wakes_for_a_timer_in_time),
+		cmocka_unit_test(what_is_often_ready_is_not_in_epoll_for_a_while),
+		cmocka_unit_test(who_is_looked_at_may_be_freed),
+		cmocka_unit_test(a_sleeping_engine_wakes_for_what_is_often_ready),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

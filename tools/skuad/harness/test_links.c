@@ -484,6 +484,18 @@ static void what_is_not_frames_ends_a_stream(void **state)
 	world_destroy(w);
 }
 
+/* In place of one that was closed. */
+static int peer_socket(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/peer", dir);
+	unlink(addr.sun_path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
 /* Both devices on one link, and the test is behind it: a switch with three ports. */
 static struct peer *peer_create(void)
 {
@@ -491,10 +503,7 @@ static struct peer *peer_create(void)
 	struct peer *p = calloc(1, sizeof(*p));
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/peer", dir);
-	unlink(addr.sun_path);
-	p->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-	assert_int_equal(bind(p->fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	p->fd = peer_socket();
 	p->w = world_on(&pair);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/skuad", dir);
 	p->skuad = addr;
@@ -758,7 +767,6 @@ static void without_a_peer_frames_are_lost_and_later_ones_are_not(void **state)
 	struct peer *p = *state;
 	struct world *w = p->w;
 	struct node *a = &w->n[0];
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct skua_dev_info info;
 
 	eth_queues(w, a);
@@ -771,14 +779,39 @@ static void without_a_peer_frames_are_lost_and_later_ones_are_not(void **state)
 	settle(w);
 	skua_dev_get_info(a->dev, &info);
 	assert_int_equal(info.link_tx_lost, 1);
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/peer", dir);
-	unlink(addr.sun_path);
-	p->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-	assert_int_equal(bind(p->fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	p->fd = peer_socket();
 	send_frame(a, stranger, 62);
 	done(w, a, SKUA_CQE_SEND);
 	assert_int_equal(hear(p), 62);
 	assert_int_equal(hear(p), 0);
+}
+
+/* It goes at once, or when its sender has long been waiting; another is there in its place. */
+static void a_full_socket_that_goes_is_not_waited_for(void **state)
+{
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *a = &w->n[0];
+	uint8_t frame[60] = { 0 };
+
+	memcpy(frame, a->mac, 6);
+	memcpy(frame + 6, stranger, 6);
+	say(p, frame, sizeof(frame));
+	eth_queues(w, a);
+	for (int steps = 1; steps < 200; steps *= 5) {
+		for (int i = 0; i < 40; i++)
+			send_frame(a, stranger, 60);
+		for (int i = 0; i < steps; i++)
+			engine_step(w->engines[0]);
+		close(p->fd);
+		settle(w);
+		p->fd = peer_socket();
+		send_frame(a, stranger, 61);
+		assert_int_equal(hear(p), 61);
+		assert_int_equal(hear(p), 0);
+		while (poll_cq(a))
+			;
+	}
 }
 
 static int make_dir(void **state)
@@ -825,6 +858,7 @@ int main(void)
 		PEER(faulty_packets_change_only_their_counter, "ERR-3 ROC-5 SEC-5"),
 		PEER(packets_of_others_are_frames, "ETH-9"),
 		PEER(a_full_socket_is_waited_for, "ETH-2"),
+		PEER(a_full_socket_that_goes_is_not_waited_for, "ETH-2"),
 		PEER(without_a_peer_frames_are_lost_and_later_ones_are_not, "ETH-2"),
 	};
 

@@ -22,6 +22,7 @@
 
 #define BATCH		32
 #define BATCHES		4		/* before others have their turn */
+#define UNIX_BATCH	11		/* what the queue of a unix socket takes: net.unix.max_dgram_qlen, and one */
 #define SOCKET_BYTES	(4 << 20)
 #define VXLAN_LEN	8
 #define SLOT		(UPLINK_FRAME_MAX + VXLAN_LEN + 6)	/* a multiple of 8 */
@@ -51,9 +52,11 @@ static struct engine_fd *tx_fd(struct dgram *d)
 
 static void set_blocked(struct dgram *d, bool blocked)
 {
-	if (d->up.blocked != blocked)
-		engine_fd_write(d->up.engine, tx_fd(d), blocked);
-	d->up.blocked = blocked;
+	int events = (d->tx.fd < 0 ? POLLIN : 0) | (blocked ? POLLOUT : 0);
+
+	/* Without memory for that it is tried again and again. */
+	if (d->up.blocked != blocked && !engine_fd_watch(d->up.engine, tx_fd(d), events))
+		d->up.blocked = blocked;
 }
 
 /* The next frames that wait, up to a batch. Returns how many. */
@@ -61,9 +64,9 @@ static unsigned int gather(struct dgram *d, struct mmsghdr *msgs, struct iovec (
 {
 	uint32_t offset = 0, len;
 	const uint8_t *p;
-	unsigned int n;
+	unsigned int max = d->tx.fd < 0 ? BATCH : UNIX_BATCH, n;
 
-	for (n = 0; n < BATCH && (p = uplink_peek(&d->up, offset, &len)); n++) {
+	for (n = 0; n < max && (p = uplink_peek(&d->up, offset, &len)); n++) {
 		iov[n][0] = (struct iovec){ (void *)vxlan_header, VXLAN_LEN };
 		iov[n][1] = (struct iovec){ (void *)p, len };
 		msgs[n] = (struct mmsghdr){ .msg_hdr = {
@@ -96,7 +99,7 @@ static void dgram_flush(struct uplink *up)
 	struct dgram *d = dgram_of(up, up);
 	struct iovec iov[BATCH][2];
 	struct mmsghdr msgs[BATCH];
-	bool tried = false;
+	bool tried = false, full;
 	unsigned int n;
 	int sent;
 
@@ -105,7 +108,11 @@ static void dgram_flush(struct uplink *up)
 		if (sent > 0)
 			take_off(d, (unsigned int)sent);
 		/* Some went, then no more: if there was another reason than room, the next try tells. */
-		if ((sent > 0 && sent < (int)n) || (sent < 0 && errno == EAGAIN)) {
+		full = sent < 0 ? errno == EAGAIN : sent < (int)n;
+		/* To find out whether a queue takes still more, costs a frame's copy. */
+		if (d->tx.fd >= 0 && sent == UNIX_BATCH)
+			full = up->tx_head != up->tx_tail;
+		if (full) {
 			set_blocked(d, true);
 			return;
 		}
@@ -161,33 +168,29 @@ static void received(struct dgram *d, unsigned int i)
 	uplink_received(&d->up, p, len);
 }
 
-static void rx_ready(struct engine_fd *efd)
+static bool rx_look(struct engine_fd *efd)
 {
 	struct dgram *d = dgram_of(efd, rx);
+	bool any = d->tx.fd < 0 && uplink_retry(&d->up);
 	int n = BATCH;
 
-	if (d->up.blocked && d->tx.fd < 0)
-		dgram_flush(&d->up);
 	for (int batch = 0; batch < BATCHES && n == BATCH; batch++) {
-		for (unsigned int i = 0; i < BATCH; i++) {
-			d->iov[i] = (struct iovec){ d->buf[i], SLOT };
-			d->msgs[i].msg_hdr = (struct msghdr){
-				.msg_iov = &d->iov[i], .msg_iovlen = 1,
-				.msg_name = d->vxlan ? &d->from[i] : NULL,
-				.msg_namelen = d->vxlan ? sizeof(d->from[i]) : 0,
-			};
-		}
+		for (unsigned int i = 0; d->vxlan && i < BATCH; i++)
+			d->msgs[i].msg_hdr.msg_namelen = sizeof(d->from[i]);
 		n = recvmmsg(efd->fd, d->msgs, BATCH, MSG_DONTWAIT, NULL);
 		for (int i = 0; i < n; i++)
 			received(d, (unsigned int)i);
+		any |= n > 0;
 	}
+	return any;
 }
 
-static void tx_ready(struct engine_fd *efd)
+static bool tx_look(struct engine_fd *efd)
 {
+	struct pollfd room = { .fd = efd->fd, .events = POLLOUT };
 	struct dgram *d = dgram_of(efd, tx);
 
-	dgram_flush(&d->up);
+	return d->up.blocked && poll(&room, 1, 0) > 0 && uplink_retry(&d->up);
 }
 
 static void dgram_close(struct uplink *up)
@@ -249,7 +252,7 @@ static int open_sockets(struct dgram *d, const struct link_spec *spec)
 		return -errno;
 	tune(fd, family);
 	d->tx.fd = fd;
-	return engine_fd_add(d->up.engine, &d->tx);
+	return 0;
 }
 
 struct uplink *dgram_open(struct engine *engine, const struct link_spec *spec, const char *name)
@@ -263,11 +266,18 @@ struct uplink *dgram_open(struct engine *engine, const struct link_spec *spec, c
 		return NULL;
 	}
 	d->up.name = name;
-	d->rx = (struct engine_fd){ .fd = -1, .ready = rx_ready };
-	d->tx = (struct engine_fd){ .fd = -1, .ready = tx_ready };
+	d->rx = (struct engine_fd){ .fd = -1, .look = rx_look };
+	d->tx = (struct engine_fd){ .fd = -1, .look = tx_look };
 	d->remote = spec->remote;
 	d->vxlan = spec->kind == LINK_UDP;
 	d->up.carrier = true;
+	for (unsigned int i = 0; i < BATCH; i++) {
+		d->iov[i] = (struct iovec){ d->buf[i], SLOT };
+		d->msgs[i].msg_hdr = (struct msghdr){
+			.msg_iov = &d->iov[i], .msg_iovlen = 1,
+			.msg_name = d->vxlan ? &d->from[i] : NULL,
+		};
+	}
 	err = open_sockets(d, spec);
 	if (err) {
 		dgram_close(&d->up);

@@ -81,9 +81,9 @@ static void connected(struct stream *s)
 
 static void set_blocked(struct stream *s, bool blocked)
 {
-	if (s->up.blocked != blocked)
-		engine_fd_write(s->up.engine, &s->conn, blocked);
-	s->up.blocked = blocked;
+	if (s->up.blocked != blocked &&
+	    !engine_fd_watch(s->up.engine, &s->conn, blocked ? POLLIN | POLLOUT : POLLIN))
+		s->up.blocked = blocked;
 }
 
 static void stream_flush(struct uplink *up)
@@ -132,25 +132,27 @@ static bool deliver(struct stream *s)
 	return true;
 }
 
-static void receive(struct stream *s)
+/* True if anything came, or was found out. */
+static bool receive(struct stream *s)
 {
 	for (int i = 0; i < READS; i++) {
 		ssize_t n = recv(s->conn.fd, s->rx + s->end, READ_BYTES, MSG_DONTWAIT);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
+			return i;
 		if (n <= 0) {
 			disconnect(s, n ? strerror(errno) : "the peer has gone");
-			return;
+			return true;
 		}
 		s->end += (uint32_t)n;
 		if (!deliver(s)) {
 			disconnect(s, "the peer sends what is not frames");
-			return;
+			return true;
 		}
 		if (n < (ssize_t)READ_BYTES)
-			return;
+			return true;
 	}
+	return true;
 }
 
 /* It failed; the log is told once. */
@@ -165,10 +167,12 @@ static void refused(struct stream *s, int err)
 		retry_later(s);
 }
 
-static void conn_ready(struct engine_fd *efd)
+/* What tells of a connection that is being made is epoll: it is not hot before. */
+static bool conn_look(struct engine_fd *efd)
 {
 	struct stream *s = stream_of(efd, conn);
 	socklen_t len = sizeof(int);
+	bool any;
 	int err;
 
 	if (s->connecting) {
@@ -176,15 +180,14 @@ static void conn_ready(struct engine_fd *efd)
 			err = errno;
 		if (err) {
 			refused(s, err);
-			return;
+			return true;
 		}
-		engine_fd_write(s->up.engine, &s->conn, false);
+		engine_fd_watch(s->up.engine, &s->conn, POLLIN);
 		connected(s);
-		return;
+		return true;
 	}
-	if (s->up.blocked)
-		stream_flush(&s->up);
-	receive(s);
+	any = uplink_retry(&s->up);
+	return receive(s) || any;
 }
 
 static void listener_ready(struct engine_fd *efd)
@@ -223,7 +226,7 @@ static void try_connect(struct timer *timer)
 		connected(s);
 	} else if (err == EINPROGRESS) {
 		s->connecting = true;
-		engine_fd_write(s->up.engine, &s->conn, true);
+		engine_fd_watch(s->up.engine, &s->conn, POLLIN | POLLOUT);
 	} else {
 		refused(s, err);
 	}
@@ -282,7 +285,7 @@ struct uplink *stream_open(struct engine *engine, const struct link_spec *spec, 
 		return NULL;
 	}
 	s->up.name = name;
-	s->conn = (struct engine_fd){ .fd = -1, .ready = conn_ready };
+	s->conn = (struct engine_fd){ .fd = -1, .look = conn_look };
 	s->listener = (struct engine_fd){ .fd = -1, .ready = listener_ready };
 	s->retry.fire = try_connect;
 	s->addr = spec->listen ? spec->local : spec->remote;

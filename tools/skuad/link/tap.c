@@ -28,9 +28,9 @@ struct tap {
 
 static void set_blocked(struct tap *t, bool blocked)
 {
-	if (t->up.blocked != blocked)
-		engine_fd_write(t->up.engine, &t->efd, blocked);
-	t->up.blocked = blocked;
+	if (t->up.blocked != blocked &&
+	    !engine_fd_watch(t->up.engine, &t->efd, blocked ? POLLIN | POLLOUT : POLLIN))
+		t->up.blocked = blocked;
 }
 
 static void tap_flush(struct uplink *up)

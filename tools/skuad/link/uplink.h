@@ -66,6 +66,17 @@ static inline bool uplink_run(struct uplink *up)
 	return true;
 }
 
+/* The same for what was blocked, whether there is room by now or not. True if frames went. */
+static inline bool uplink_retry(struct uplink *up)
+{
+	uint32_t waiting = up->tx_tail - up->tx_head;
+
+	if (!up->blocked)
+		return false;
+	up->ops->flush(up);
+	return up->tx_tail - up->tx_head != waiting;
+}
+
 /* For the kinds of links: */
 bool uplink_init(struct uplink *up, const struct uplink_ops *ops, struct engine *engine);
 void uplink_free(struct uplink *up);
