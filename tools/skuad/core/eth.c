@@ -87,14 +87,16 @@ bool eth_run(struct skua_qp *qp, int32_t *budget)
 	struct roce_req *req = &qp->req;
 	bool any = false;
 
+	req->busy = false;
 	while (*budget > 0 && qp->state == SKUA_QPS_RTS &&
 	       (req->una != req->tail || sq_fetch(qp))) {
 		struct send_wqe *wqe = sq_wqe(qp, req->una);
 
 		*budget -= (int32_t)(wqe->length > FRAME_COST && wqe->length < 65536 ?
 				     wqe->length : FRAME_COST);
-		if (!eth_send(qp, wqe))
-			return true;
+		req->busy = !eth_send(qp, wqe);
+		if (req->busy)
+			break;
 		req->nxt = req->una;
 		any = true;
 	}

@@ -755,6 +755,8 @@ static void a_full_socket_is_waited_for(void **state)
 	for (int i = 0; i < 100; i++)
 		engine_step(w->engines[0]);
 	assert_in_range(STAT(w, a, tx_frames), 20, 239);
+	/* There is nothing to do meanwhile. */
+	assert_false(engine_step(w->engines[0]));
 	for (int i = 0; i < 1000 && frames < 240; i++)
 		while (hear(p))
 			frames++;
