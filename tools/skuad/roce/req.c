@@ -20,6 +20,7 @@
 #define ACK_EVERY	(1u << 20)	/* ask for an ACK in the middle of long messages, bytes */
 #define LOSSY_BYTES	4096		/* the same, and of a train, when packets were lost lately */
 #define ACKS_PER_WINDOW	2
+#define TIMEOUT_MIN	13	/* 34 ms: on a slow line many packets of others may come first */
 
 /* RNR timer codes in units of 10 us (IBTA table of RNR NAK timers). */
 static const uint32_t rnr_10us[32] = {
@@ -43,7 +44,7 @@ void roce_req_reset(struct skua_qp *qp)
 	recover_reset(qp);
 	qp->req = (struct roce_req){
 		.ack_deadline = TIMER_NEVER, .early_deadline = TIMER_NEVER,
-		.window = recover_window(qp),
+		.window = WINDOW_START,
 	};
 }
 
@@ -52,8 +53,8 @@ void roce_req_start(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &qp->req;
 
-	req->psn = req->una_psn = req->acked_psn = req->sent_psn = psn;
-	req->resp_asked = req->resp_seen = psn;
+	req->psn = req->una_psn = req->acked_psn = req->sent_psn = req->asked_psn = psn;
+	req->resp_asked = req->resp_seen = req->cut_psn = psn;
 }
 
 static void set_timer(struct skua_qp *qp, uint64_t deadline)
@@ -65,7 +66,7 @@ static void set_timer(struct skua_qp *qp, uint64_t deadline)
 
 bool req_waiting(const struct roce_req *req)
 {
-	return req->una_psn != req->sent_psn;
+	return psn_diff(req->asked_psn, req->una_psn) > 0;
 }
 
 static uint64_t next_deadline(const struct roce_req *req)
@@ -73,7 +74,12 @@ static uint64_t next_deadline(const struct roce_req *req)
 	return req->early_deadline < req->ack_deadline ? req->early_deadline : req->ack_deadline;
 }
 
-/* Something is waited for, from now on. */
+static uint64_t ack_timeout_ns(const struct skua_qp *qp)
+{
+	return 4096ull << (qp->attr.timeout < TIMEOUT_MIN ? TIMEOUT_MIN : qp->attr.timeout);
+}
+
+/* From now on an answer is waited for, if one is due. */
 static void start_ack_timer(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
@@ -82,7 +88,7 @@ static void start_ack_timer(struct skua_qp *qp)
 	req->early_deadline = TIMER_NEVER;
 	if (!qp->attr.timeout || !req_waiting(req))
 		return;
-	req->ack_deadline = engine_now(qp->dev->engine) + (4096ull << qp->attr.timeout);
+	req->ack_deadline = engine_now(qp->dev->engine) + ack_timeout_ns(qp);
 	recover_start_timer(qp);
 	set_timer(qp, next_deadline(req));
 }
@@ -283,6 +289,7 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t, 
 	struct roce_req *req = &qp->req;
 	struct port_mark mark;
 	int32_t again = psn_diff(req->sent_psn, t->psn);
+	uint32_t end = psn_add(t->psn, npsn);
 
 	if (roce_send(qp, t, &mark) == PORT_BUSY) {
 		req->busy = true;
@@ -294,7 +301,9 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t, 
 		STAT_ADD(qp->dev, retransmits, t->npkts < (uint32_t)again ? t->npkts : (uint32_t)again);
 	recover_sent(qp, t, again > 0);
 	if ((int32_t)npsn > again)
-		req->sent_psn = psn_add(t->psn, npsn);
+		req->sent_psn = end;
+	if (t->ack_req && psn_diff(end, req->asked_psn) > 0)
+		req->asked_psn = end;
 	return true;
 }
 
@@ -420,7 +429,7 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 {
 	struct roce_req *req = &qp->req;
 	uint32_t every = ack_every(qp);
-	uint32_t max = (every < SEG_MAX_BYTES ? every : SEG_MAX_BYTES) >> qp->log_pmtu;
+	uint32_t burst = qp_burst(qp), max = (every < burst ? every : burst) >> qp->log_pmtu;
 	uint32_t offset = req->nxt_pkt * qp->pmtu, len, n;
 
 	if (qp_must_wait(qp))
@@ -635,7 +644,7 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 	ack_up_to(qp, t->psn);
 	if (psn_diff(req->una_psn, t->psn) < 0)
 		recover_responses(qp, t->psn, NULL);
-	if (!req_waiting(req) || req->una_psn != t->psn)
+	if (req->una_psn != t->psn)
 		return;
 	if (AETH_TYPE(t->syndrome) == AETH_RNR) {
 		rnr_nak(qp, t->syndrome & 31);
