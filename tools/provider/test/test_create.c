@@ -362,10 +362,32 @@ static void test_qp_tells_where_its_memory_is(void **state)
 	assert_int_equal(qp_req.flags, 0);
 	assert_int_equal(qp_req.qp_handle, (uintptr_t)to_skua_qp(qp));
 	assert_int_equal(qp_req.sq_addr % 4096, 0);
-	assert_int_equal(qp_req.rq_addr, qp_req.sq_addr + 4096);
-	assert_int_equal(qp_req.sq_dbr_addr, qp_req.sq_addr + 2 * 4096);
+	assert_int_equal(qp_req.rq_addr, qp_req.sq_addr + 64 * 64);
+	assert_int_equal(qp_req.sq_dbr_addr, qp_req.rq_addr + 16 * 32);
 	assert_int_equal(qp_req.rq_dbr_addr, qp_req.sq_dbr_addr + 64);
 	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
+/* Entries and records begin where they may (PL-9, "Records"). */
+static void test_a_small_qp_takes_a_page(void **state)
+{
+	struct ibv_cq *cq = make_cq(16);
+
+	for (uint32_t sges = 1; sges <= 16; sges++) {
+		struct ibv_qp_cap cap = {
+			.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = sges,
+		};
+		struct ibv_qp *qp = make_qp(cq, cq, &cap);
+
+		assert_int_equal(qp_req.rq_addr % (1u << qp_req.log_rq_stride), 0);
+		assert_int_equal(qp_req.sq_dbr_addr % 64, 0);
+		assert_int_equal(qp_req.rq_dbr_addr, qp_req.sq_dbr_addr + 64);
+		assert_true(qp_req.rq_addr >= qp_req.sq_addr + 64);
+		assert_true(qp_req.sq_dbr_addr >= qp_req.rq_addr + (1u << qp_req.log_rq_stride));
+		assert_int_equal(qp_req.rq_dbr_addr / 4096, qp_req.sq_addr / 4096);
+		skua_destroy_qp(qp);
+	}
 	skua_destroy_cq(cq);
 }
 
@@ -787,6 +809,7 @@ int main(void)
 		T(test_types_come_with_features),
 		T(test_ah),
 		T(test_qp_tells_where_its_memory_is),
+		T(test_a_small_qp_takes_a_page),
 		T(test_qp_without_queues),
 		T(test_qp_limits),
 		T(test_qp_ex),
