@@ -138,6 +138,12 @@ static void connect_mtu(struct world *w, struct node *n, struct node *peer, uint
 	must(w, n, rts_cmd(n->qpn));
 }
 
+void use_path_mtu(struct world *w, uint8_t path_mtu)
+{
+	connect_mtu(w, &w->n[0], &w->n[1], path_mtu);
+	connect_mtu(w, &w->n[1], &w->n[0], path_mtu);
+}
+
 static double writes(struct world *w, uint64_t count)
 {
 	struct node *a = &w->n[0], *b = &w->n[1];
@@ -166,8 +172,7 @@ double goodput(uint64_t total, uint8_t path_mtu, const char *loss, unsigned int 
 	char drop[32], seeds[2][32];
 	double rate;
 
-	connect_mtu(w, &w->n[0], &w->n[1], path_mtu);
-	connect_mtu(w, &w->n[1], &w->n[0], path_mtu);
+	use_path_mtu(w, path_mtu);
 	w->n[1].dev->inject.go_back_n = go_back_n;
 	snprintf(drop, sizeof(drop), "drop=%s%%,dir=out", loss);
 	for (unsigned int i = 0; i < 2; i++) {

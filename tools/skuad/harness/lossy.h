@@ -14,6 +14,9 @@
 void impair(struct node *n, const char *const *rules);
 #define IMPAIR(n, ...)	impair(n, (const char *const[]){ __VA_ARGS__, NULL })
 
+/* The QPs of a new world have another. @path_mtu: as in struct skua_qp_attr. */
+void use_path_mtu(struct world *w, uint8_t path_mtu);
+
 /* Work, then the clock to the next timer. */
 void next_event(struct world *w);
 

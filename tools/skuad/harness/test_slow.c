@@ -242,6 +242,34 @@ static void a_lost_first_window_costs_one_timeout(void **state)
 	}
 }
 
+/* After an ACK timeout a requester sends as little ahead as it ever does: it goes on with all path MTUs. */
+static void the_least_window_moves_on(void **state)
+{
+	(void)state;
+	for (uint8_t i = 0; i < 5 * 2; i++) {
+		struct world *w = world_create(false);
+		struct node *a = &w->n[0], *b = &w->n[1];
+		struct skua_cqe *cqe;
+		int rounds = 0;
+
+		use_path_mtu(w, 1 + i % 5);
+		b->dev->inject.go_back_n = i / 5;
+		IMPAIR(b, "drop=100%");
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 65536, b->buf, b->key, 0);
+		while (!STAT(w, a, ack_timeouts))
+			next_event(w);
+		assert_true(skua_dev_set_impair(b->dev, NULL));
+		while (!(cqe = poll_cq(a))) {
+			next_event(w);
+			assert_true(++rounds < 10000);
+		}
+		assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+		/* What was sent again at once was lost, too. */
+		assert_in_range(STAT(w, a, ack_timeouts), 1, 2);
+		world_destroy(w);
+	}
+}
+
 /* Who is far away is no queue: what is sent ahead is not made less for it, and nearly nothing sent twice. */
 static void a_far_peer_is_used_well(void **state)
 {
@@ -298,6 +326,7 @@ int main(void)
 		  a_short_queue_is_learnt_before_the_timeout, NULL, NULL, NULL },
 		{ "ROC-17 REP-8: a_lost_first_window_costs_one_timeout", a_lost_first_window_costs_one_timeout,
 		  NULL, NULL, NULL },
+		{ "ROC-19: the_least_window_moves_on", the_least_window_moves_on, NULL, NULL, NULL },
 		{ "ROC-17 ROC-19: a_far_peer_is_used_well", a_far_peer_is_used_well, NULL, NULL, NULL },
 		STEPPED(a_dead_peer_is_given_up_in_time, "ROC-13"),
 	};

@@ -66,7 +66,9 @@ static void set_timer(struct skua_qp *qp, uint64_t deadline)
 
 bool req_waiting(const struct roce_req *req)
 {
-	return psn_diff(req->asked_psn, req->una_psn) > 0;
+	/* What fills a window that has shrunk since may not have asked. */
+	return psn_diff(req->asked_psn, req->una_psn) > 0 ||
+	       psn_add(req->sent_psn, -req->una_psn) > req->window / ACKS_PER_WINDOW;
 }
 
 static uint64_t next_deadline(const struct roce_req *req)
@@ -412,12 +414,8 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 /* Bytes from one request for an ACK to the next, a power of two. */
 static uint32_t ack_every(const struct skua_qp *qp)
 {
-	uint32_t every = ACK_EVERY;
+	uint32_t every = qp->congestion ? CONGESTION_BURST : qp->req.lossy ? LOSSY_BYTES : ACK_EVERY;
 
-	if (qp->congestion)
-		return CONGESTION_BURST;
-	if (qp->req.lossy)
-		return LOSSY_BYTES;
 	/* Several in a window, so that it moves on while packets are on their way. */
 	while (every > qp->pmtu && every >> qp->log_pmtu > qp->req.window / ACKS_PER_WINDOW)
 		every /= 2;
@@ -513,7 +511,7 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 			break;
 		any = true;
 	}
-	if (any && req->ack_deadline == TIMER_NEVER)
+	if (req->ack_deadline == TIMER_NEVER)
 		start_ack_timer(qp);
 	if (qp->draining && req->una == req->nxt && !next_ready(qp))
 		roce_drained(qp);

@@ -14,7 +14,7 @@
 /* req.c */
 bool req_is_atomic(const struct send_wqe *wqe);
 bool req_has_response(const struct send_wqe *wqe);	/* done when the peer's data have come */
-/* An answer is due: some was asked for, by AckReq, a READ or an atomic. */
+/* An answer is due: one was asked for, by AckReq, a READ or an atomic, or nothing goes on without one. */
 bool req_waiting(const struct roce_req *req);
 /* The oldest READ or atomic without all of its responses, of those that were sent; or NULL. */
 struct send_wqe *req_oldest_read(const struct skua_qp *qp);
