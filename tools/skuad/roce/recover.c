@@ -14,20 +14,20 @@
  * its way is then sent in vain, fewer are sent ahead while packets are lost: half as many after
  * each loss, and slowly more again.
  *
- * Few packets are sent ahead at first, and more as they are acknowledged, until an acknowledgement
- * takes much longer than it could: what waits in the queues of others is taken for lost in the
- * end, and a peer in software may be too busy receiving to answer at all.
+ * On a link that leaves this process, few packets are sent ahead at first, and more as they are
+ * acknowledged, until an acknowledgement takes long: what waits in the queues of others is taken
+ * for lost in the end, and a peer in software may be too busy receiving to answer at all.
  */
 #include <stdlib.h>
 
 #include "roce/req.h"
 
 #define EARLY_MIN_NS	1000000		/* a peer's thread may wait so long for its core */
-#define EARLY_FIRST_NS	16000000	/* before anything was measured */
-#define FIRST_PROBES	2		/* the same: as the peer may be far away, no more is sent again */
-#define WINDOW_MIN	8		/* packets */
+#define EARLY_FIRST_NS	4000000		/* before anything was measured */
+#define WINDOW_MIN	16		/* packets */
 #define WINDOW_GROWS	8		/* by one for so many that were acknowledged */
-#define LONG_QUEUE_NS	4000000		/* by so much a round trip may be longer than the shortest */
+#define WINDOW_START	128		/* packets: what rdma_rxe itself sends ahead */
+#define LONG_QUEUE	8		/* part of the ACK timeout that a round trip may take */
 #define LOSSY_PACKETS	1024		/* to be acknowledged before a loss is forgotten */
 
 /* What the peer said is missing, and what of that was sent again. */
@@ -45,6 +45,18 @@ void recover_reset(struct skua_qp *qp)
 {
 	free(qp->req.repairs);
 	reorder_free(qp->dev, &qp->req.early_resp);
+}
+
+static bool leaves_process(const struct skua_qp *qp)
+{
+	struct port_link_stats stats;
+
+	return port_link_stats(qp->dev->port, &stats);
+}
+
+uint32_t recover_window(const struct skua_qp *qp)
+{
+	return leaves_process(qp) ? WINDOW_START : PSN_WINDOW;
 }
 
 static uint64_t early_ns(const struct roce_req *req)
@@ -92,17 +104,11 @@ static void not_behind(uint32_t *psn, uint32_t una_psn)
 		*psn = una_psn;
 }
 
-static void shrink(struct roce_req *req, uint32_t window)
-{
-	req->careful = true;
-	req->window = window > WINDOW_MIN ? window : WINDOW_MIN;
-}
-
 static void lossy(struct roce_req *req, uint32_t window)
 {
-	req->lossy = true;
+	req->lossy = req->careful = true;
 	req->lossy_until = psn_add(req->sent_psn, LOSSY_PACKETS);
-	shrink(req, window);
+	req->window = window > WINDOW_MIN ? window : WINDOW_MIN;
 }
 
 /* Half as many as are on their way, of which no more than the window are known to be. */
@@ -113,13 +119,13 @@ static uint32_t half(const struct roce_req *req)
 	return (sent < req->window ? sent : req->window) / 2;
 }
 
-static void round_trip(struct roce_req *req, uint64_t ns)
+static void round_trip(struct skua_qp *qp, uint64_t ns)
 {
+	struct roce_req *req = &qp->req;
+
 	measured(req, ns);
-	if (!req->least_rtt || ns < req->least_rtt)
-		req->least_rtt = ns;
-	if (ns - req->least_rtt > LONG_QUEUE_NS)
-		shrink(req, half(req));
+	if (qp->attr.timeout && ns > (4096ull << qp->attr.timeout) / LONG_QUEUE && leaves_process(qp))
+		lossy(req, half(req));
 }
 
 void recover_progress(struct skua_qp *qp, uint32_t psn)
@@ -128,7 +134,7 @@ void recover_progress(struct skua_qp *qp, uint32_t psn)
 	uint32_t acked = psn_add(psn, -req->una_psn);
 
 	if (req->timing && psn_diff(psn, req->timed_psn) > 0)
-		round_trip(req, engine_now(qp->dev->engine) - req->timed_at);
+		round_trip(qp, engine_now(qp->dev->engine) - req->timed_at);
 	req->early = 0;
 	req->probe = false;
 	not_behind(&req->resp_asked, psn);
@@ -136,8 +142,11 @@ void recover_progress(struct skua_qp *qp, uint32_t psn)
 	/* Unless it is too large already for what there is to send. */
 	if (psn_add(req->sent_psn, -req->una_psn) >= req->window / 2 && req->window < PSN_WINDOW)
 		req->window += req->careful ? (acked + WINDOW_GROWS - 1) / WINDOW_GROWS : acked;
-	if (req->lossy)
-		req->lossy = psn_diff(psn, req->lossy_until) < 0;
+	if (!req->lossy)
+		return;
+	req->lossy = psn_diff(psn, req->lossy_until) < 0;
+	if (!req->lossy && !leaves_process(qp))
+		req->window = PSN_WINDOW;
 }
 
 void recover_rewound(struct skua_qp *qp)
@@ -160,34 +169,21 @@ void recover_lost(struct skua_qp *qp)
 	req_rewind(qp);
 }
 
-/* The WQE that has the PSN, of those that were sent. */
-static struct send_wqe *wqe_of(const struct skua_qp *qp, uint32_t psn)
-{
-	for (uint32_t i = qp->req.una; i != qp->req.tail; i++) {
-		struct send_wqe *wqe = sq_wqe(qp, i);
-
-		if (wqe->npsn && psn_add(psn, -wqe->psn) < wqe->npsn)
-			return wqe;
-	}
-	return NULL;
-}
-
 /* Can the last packet that was sent go again by itself? */
 static struct send_wqe *last_sent(const struct skua_qp *qp)
 {
 	const struct roce_req *req = &qp->req;
 	struct send_wqe *wqe;
 
-	if (req_next_psn(qp) != req->sent_psn)
+	if (req->nxt == req->una || req->nxt_pkt || req_next_psn(qp) != req->sent_psn)
 		return NULL;
-	wqe = wqe_of(qp, psn_add(req->sent_psn, PSN_MASK));
-	return wqe && !req_has_response(wqe) ? wqe : NULL;
+	wqe = sq_wqe(qp, req->nxt - 1);
+	return wqe->npsn && !req_has_response(wqe) ? wqe : NULL;
 }
 
 void recover_timer(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
-	unsigned int probes;
 
 	/* What another engine of this process has not come to yet is not lost. */
 	if (!req_waiting(req) || !port_passed(&sq_wqe(qp, req->una)->mark)) {
@@ -200,10 +196,7 @@ void recover_timer(struct skua_qp *qp)
 	/* Nothing is on its way any more. */
 	for (int i = 0; req->repairs && i < REPEAT_WINDOW; i++)
 		req->repairs->slot[i].sent = false;
-	probes = repeat_agreed(qp);
-	if (!req->srtt)
-		probes = FIRST_PROBES;
-	if (req->early > probes) {
+	if (req->early > 1 || !repeat_agreed(qp)) {
 		recover_lost(qp);
 	} else if (psn_diff(req->resp_seen, req->una_psn) > 0) {
 		req->resp_asked = req->una_psn;
@@ -214,27 +207,6 @@ void recover_timer(struct skua_qp *qp)
 	} else {
 		recover_lost(qp);
 	}
-}
-
-/*
- * Some were lost: no more are sent ahead than the peer holds. Where it was more than a quarter, a queue was
- * too long for its line, and fewer are: once for what was sent together.
- */
-static void some_missing(struct roce_req *req)
-{
-	const struct repairs *rep = req->repairs;
-	uint32_t window = req->window < REPEAT_WINDOW ? req->window : REPEAT_WINDOW;
-	uint32_t sent = psn_add(req->sent_psn, -req->una_psn), missing = 0;
-
-	if (psn_diff(rep->from, req->cut_psn) < 0)
-		return;
-	req->cut_psn = req->sent_psn;
-	for (uint32_t psn = rep->from; psn != rep->to; psn = psn_add(psn, 1))
-		missing += !repeat_holds(&rep->said, psn);
-	sent = sent < window ? sent : window;
-	if (missing > sent / 4)
-		window = 2 * missing < sent ? sent - 2 * missing : 0;
-	lossy(req, window);
 }
 
 void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f)
@@ -255,9 +227,20 @@ void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f)
 	rep->said = *f;
 	rep->from = f->psn;
 	rep->to = end;
-	req->backoff = 0;
-	some_missing(req);
+	lossy(req, REPEAT_WINDOW);
 	qp_activate(qp);
+}
+
+/* The WQE that has the PSN, of those that were sent. */
+static struct send_wqe *wqe_of(const struct skua_qp *qp, uint32_t psn)
+{
+	for (uint32_t i = qp->req.una; i != qp->req.tail; i++) {
+		struct send_wqe *wqe = sq_wqe(qp, i);
+
+		if (wqe->npsn && psn_add(psn, -wqe->psn) < wqe->npsn)
+			return wqe;
+	}
+	return NULL;
 }
 
 /* @psn is missing: it goes again, unless it may still be on its way. */
@@ -284,18 +267,14 @@ static bool run_repairs(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
 	struct repairs *rep = req->repairs;
-	uint32_t next = req_next_psn(qp), has = rep->said.psn;
+	uint32_t next = req_next_psn(qp);
 
 	not_behind(&rep->from, req->una_psn);
-	not_behind(&has, req->una_psn);
 	while (psn_diff(rep->to, rep->from) > 0 && psn_diff(next, rep->from) > 0) {
 		struct send_wqe *wqe = wqe_of(qp, rep->from);
 
 		if (!wqe)
 			break;
-		/* The rest when these have come. */
-		if (psn_diff(rep->from, has) >= (int32_t)req->window)
-			return true;
 		if (!repeat_holds(&rep->said, rep->from) && !repair(qp, wqe, rep->from)) {
 			req->busy = true;
 			return false;
@@ -393,7 +372,7 @@ bool recover_run(struct skua_qp *qp, int32_t *budget)
 	if (!req->probe)
 		return true;
 	wqe = last_sent(qp);
-	if (wqe && !req_send_packets(qp, wqe, psn_add(req->sent_psn, PSN_MASK - wqe->psn), 1, true)) {
+	if (wqe && !req_send_packets(qp, wqe, wqe->npsn - 1, 1, true)) {
 		req->busy = true;
 		return false;
 	}

@@ -20,7 +20,6 @@
 #define ACK_EVERY	(1u << 20)	/* ask for an ACK in the middle of long messages, bytes */
 #define LOSSY_BYTES	4096		/* the same, and of a train, when packets were lost lately */
 #define ACKS_PER_WINDOW	2
-#define TIMEOUT_MIN	13	/* 34 ms: on a slow line many packets of others may come first */
 
 /* RNR timer codes in units of 10 us (IBTA table of RNR NAK timers). */
 static const uint32_t rnr_10us[32] = {
@@ -44,7 +43,7 @@ void roce_req_reset(struct skua_qp *qp)
 	recover_reset(qp);
 	qp->req = (struct roce_req){
 		.ack_deadline = TIMER_NEVER, .early_deadline = TIMER_NEVER,
-		.window = WINDOW_START,
+		.window = recover_window(qp),
 	};
 }
 
@@ -53,8 +52,8 @@ void roce_req_start(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &qp->req;
 
-	req->psn = req->una_psn = req->acked_psn = req->sent_psn = req->asked_psn = psn;
-	req->resp_asked = req->resp_seen = req->cut_psn = psn;
+	req->psn = req->una_psn = req->acked_psn = req->sent_psn = psn;
+	req->resp_asked = req->resp_seen = psn;
 }
 
 static void set_timer(struct skua_qp *qp, uint64_t deadline)
@@ -66,9 +65,7 @@ static void set_timer(struct skua_qp *qp, uint64_t deadline)
 
 bool req_waiting(const struct roce_req *req)
 {
-	/* What fills a window that has shrunk since may not have asked. */
-	return psn_diff(req->asked_psn, req->una_psn) > 0 ||
-	       psn_add(req->sent_psn, -req->una_psn) > req->window / ACKS_PER_WINDOW;
+	return req->una_psn != req->sent_psn;
 }
 
 static uint64_t next_deadline(const struct roce_req *req)
@@ -76,12 +73,7 @@ static uint64_t next_deadline(const struct roce_req *req)
 	return req->early_deadline < req->ack_deadline ? req->early_deadline : req->ack_deadline;
 }
 
-static uint64_t ack_timeout_ns(const struct skua_qp *qp)
-{
-	return 4096ull << (qp->attr.timeout < TIMEOUT_MIN ? TIMEOUT_MIN : qp->attr.timeout);
-}
-
-/* From now on an answer is waited for, if one is due. */
+/* Something is waited for, from now on. */
 static void start_ack_timer(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
@@ -90,7 +82,7 @@ static void start_ack_timer(struct skua_qp *qp)
 	req->early_deadline = TIMER_NEVER;
 	if (!qp->attr.timeout || !req_waiting(req))
 		return;
-	req->ack_deadline = engine_now(qp->dev->engine) + ack_timeout_ns(qp);
+	req->ack_deadline = engine_now(qp->dev->engine) + (4096ull << qp->attr.timeout);
 	recover_start_timer(qp);
 	set_timer(qp, next_deadline(req));
 }
@@ -291,7 +283,6 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t, 
 	struct roce_req *req = &qp->req;
 	struct port_mark mark;
 	int32_t again = psn_diff(req->sent_psn, t->psn);
-	uint32_t end = psn_add(t->psn, npsn);
 
 	if (roce_send(qp, t, &mark) == PORT_BUSY) {
 		req->busy = true;
@@ -303,9 +294,7 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t, 
 		STAT_ADD(qp->dev, retransmits, t->npkts < (uint32_t)again ? t->npkts : (uint32_t)again);
 	recover_sent(qp, t, again > 0);
 	if ((int32_t)npsn > again)
-		req->sent_psn = end;
-	if (t->ack_req && psn_diff(end, req->asked_psn) > 0)
-		req->asked_psn = end;
+		req->sent_psn = psn_add(t->psn, npsn);
 	return true;
 }
 
@@ -414,8 +403,12 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 /* Bytes from one request for an ACK to the next, a power of two. */
 static uint32_t ack_every(const struct skua_qp *qp)
 {
-	uint32_t every = qp->congestion ? CONGESTION_BURST : qp->req.lossy ? LOSSY_BYTES : ACK_EVERY;
+	uint32_t every = ACK_EVERY;
 
+	if (qp->congestion)
+		return CONGESTION_BURST;
+	if (qp->req.lossy)
+		return LOSSY_BYTES;
 	/* Several in a window, so that it moves on while packets are on their way. */
 	while (every > qp->pmtu && every >> qp->log_pmtu > qp->req.window / ACKS_PER_WINDOW)
 		every /= 2;
@@ -427,7 +420,7 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 {
 	struct roce_req *req = &qp->req;
 	uint32_t every = ack_every(qp);
-	uint32_t burst = qp_burst(qp), max = (every < burst ? every : burst) >> qp->log_pmtu;
+	uint32_t max = (every < SEG_MAX_BYTES ? every : SEG_MAX_BYTES) >> qp->log_pmtu;
 	uint32_t offset = req->nxt_pkt * qp->pmtu, len, n;
 
 	if (qp_must_wait(qp))
@@ -511,7 +504,7 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 			break;
 		any = true;
 	}
-	if (req->ack_deadline == TIMER_NEVER)
+	if (any && req->ack_deadline == TIMER_NEVER)
 		start_ack_timer(qp);
 	if (qp->draining && req->una == req->nxt && !next_ready(qp))
 		roce_drained(qp);
@@ -642,7 +635,7 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 	ack_up_to(qp, t->psn);
 	if (psn_diff(req->una_psn, t->psn) < 0)
 		recover_responses(qp, t->psn, NULL);
-	if (req->una_psn != t->psn)
+	if (!req_waiting(req) || req->una_psn != t->psn)
 		return;
 	if (AETH_TYPE(t->syndrome) == AETH_RNR) {
 		rnr_nak(qp, t->syndrome & 31);
