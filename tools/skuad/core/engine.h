@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * An engine is one thread that owns devices: it polls their queues while there is work,
- * sleeps in epoll when there is none, and serves their sockets in between.
+ * sleeps until a socket or a timer has some, and serves their sockets in between.
  */
 #ifndef SKUAD_CORE_ENGINE_H
 #define SKUAD_CORE_ENGINE_H

@@ -42,7 +42,7 @@ struct engine {
 	uint8_t bounce[SEG_MAX_BYTES];
 };
 
-/* From any thread: leave epoll and look. Cheap while the engine is awake. */
+/* From any thread: wake up and look. Cheap while the engine is awake. */
 void engine_kick(struct engine *engine);
 
 #endif /* SKUAD_CORE_ENGINE_PRIV_H */
