@@ -342,7 +342,12 @@ static bool run_qps(struct skua_dev *dev)
 		TAILQ_REMOVE(&dev->active, qp, active_entry);
 		TAILQ_INSERT_TAIL(&dev->active, qp, active_entry);
 		budget -= LOOK_COST;
-		any |= qp_run(qp, &budget);
+		dev->refused = false;
+		if (qp_run(qp, &budget)) {
+			any = true;
+			if (dev->refused)
+				break;
+		}
 		if (first != qp && !first->active)
 			first = qp;
 	}

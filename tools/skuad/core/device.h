@@ -203,6 +203,7 @@ struct skua_dev {
 	uint64_t held_bytes;		/* of packets that came too early */
 
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
+	bool refused;			/* the wire had no room for one of them */
 	struct timer err_timer;		/* looks at QPs in ERR */
 	TAILQ_HEAD(, skua_qp) err_qps;
 

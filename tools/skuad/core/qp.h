@@ -59,6 +59,7 @@ struct roce_req {
 	uint32_t una_psn;		/* oldest not acknowledged, or READ without its responses */
 	uint32_t acked_psn;		/* oldest not acknowledged */
 	uint32_t sent_psn;		/* behind the last packet that was ever sent */
+	uint32_t asked_psn;		/* behind the last for which an answer was asked */
 	uint32_t reads;			/* READs and atomics under way */
 	uint8_t retries, rnr_retries;	/* so far, without progress */
 	bool rnr_wait;
@@ -76,8 +77,8 @@ struct roce_req {
 	uint32_t timed_psn;		/* over when this is acknowledged */
 	uint64_t timed_at;
 	uint64_t srtt, rttvar;		/* ns; srtt 0: none was measured */
-	bool lossy;			/* packets were lost lately: until una_psn is there */
-	uint32_t lossy_until;
+	uint64_t least_rtt;		/* ns; 0: none */
+	uint32_t cut_psn;		/* what is missing before that was reckoned with */
 	bool careful;			/* it was too large once: it grows slowly */
 	uint32_t window;		/* packets that may be on their way */
 	bool probe;			/* the last packet goes again, to be told what is missing */
@@ -297,6 +298,8 @@ static inline bool qp_must_wait(struct skua_qp *qp)
 
 static inline uint32_t qp_burst(const struct skua_qp *qp)
 {
+	if (port_is_slow(qp->dev->port))
+		return qp->pmtu;
 	return qp->congestion ? CONGESTION_BURST : SEG_MAX_BYTES;
 }
 

@@ -20,7 +20,7 @@ static void sleep_ms(long ms)
 	nanosleep(&(struct timespec){ 0, ms * 1000000 }, NULL);
 }
 
-/* A QP that gives up after some milliseconds. */
+/* A QP that gives up after a tenth of a second. */
 static void impatient(struct world *w, struct node *n)
 {
 	struct skua_qp_attr attr = { .timeout = 8, .retry_cnt = 2 };
@@ -214,7 +214,7 @@ static void take_away(const struct way *way, bool threaded, int victim_is, int r
 		struct skua_cqe *cqe = threaded ? await_cqe(w, a) : poll_cq(a);
 
 		for (int j = 0; !cqe && j < 20; j++) {
-			pass(w, 4096 << 8);
+			pass(w, 4096 << 13);
 			cqe = poll_cq(a);
 		}
 		assert_non_null(cqe);

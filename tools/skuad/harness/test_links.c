@@ -399,15 +399,15 @@ static void few_responses_are_asked_for_at_first(void **state)
 	world_destroy(w);
 }
 
-/* What takes an eighth of the ACK timeout waits in the queues of others. */
-static void few_packets_are_ahead_when_answers_take_long(void **state)
+/* What takes so much longer than it could waits in the queue of a line. */
+static void few_packets_are_ahead_of_a_slow_line(void **state)
 {
 	struct world *w = world_on(&pairs[3]);
 	struct node *a = &w->n[0], *b = &w->n[1];
 	int left = 10;
 
 	(void)state;
-	IMPAIR(b, "delay=12ms,dir=out");
+	IMPAIR(b, "rate=100M,dir=in", "delay=12ms,dir=out");
 	for (int i = 0; i < 4; i++)
 		post_write(a, b, 128 << 10);
 	while (left) {
@@ -419,7 +419,7 @@ static void few_packets_are_ahead_when_answers_take_long(void **state)
 		assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
 		post_write(a, b, 128 << 10);
 		if (--left < 5)
-			assert_in_range(ahead(a), 1, 64);
+			assert_in_range(ahead(a), 1, 300);
 	}
 	assert_int_equal(STAT(w, a, ack_timeouts), 0);
 	world_destroy(w);
@@ -854,7 +854,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_frames_ends_a_stream),
 		ALONE(few_packets_are_ahead_at_first, "ROC-19"),
 		ALONE(few_responses_are_asked_for_at_first, "ROC-19"),
-		ALONE(few_packets_are_ahead_when_answers_take_long, "ROC-19"),
+		ALONE(few_packets_are_ahead_of_a_slow_line, "ROC-19"),
 		PEER(a_switch_learns_and_floods, "ETH-6"),
 		PEER(a_packet_from_outside_is_carried_out, "ROC-1 ROC-2 ROC-5"),
 		PEER(faulty_packets_change_only_their_counter, "ERR-3 ROC-5 SEC-5"),

@@ -658,6 +658,11 @@ bool port_link_stats(const struct link_port *port, struct port_link_stats *stats
 	return true;
 }
 
+bool port_is_slow(const struct link_port *port)
+{
+	return port->impaired[IMPAIR_OUT];
+}
+
 bool port_is_blocked(const struct link_port *port)
 {
 	return port->wire->uplink && port->wire->uplink->blocked;

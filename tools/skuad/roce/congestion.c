@@ -23,11 +23,10 @@
 #include "core/qp.h"
 #include "roce/packet.h"
 
-#define CNP_NS		50000		/* between CNPs, and between cuts of a rate that is new */
+#define CNP_NS		50000		/* between CNPs, and between cuts of a rate that never rose */
 #define PERIOD_NS	1000000		/* between cuts of one that is not; between rises by time */
 #define PERIOD_BYTES	10000000	/* between rises by bytes */
-#define RISE_BPS	20000000ull	/* so much more each time */
-#define HELD_RISES	5		/* without a CNP: it is not new any more */
+#define RISE_BPS	5000000ull	/* so much more each time */
 #define LEAST_BPS	10000000ull
 #define LINE_BPS	(PORT_MBPS * 1000000ull)
 #define LOG_ALPHA	16		/* alpha is a fraction of 2^16 */
@@ -39,7 +38,7 @@ struct congestion {
 	struct timer timer;		/* it may send again */
 	uint64_t rate;			/* bits a second */
 	uint32_t alpha;
-	bool new;			/* still on its way down from the speed of the port */
+	bool new;			/* it never rose: still on its way down from the speed of the port */
 	uint64_t lowered_at;
 	uint64_t period_at;		/* time is reckoned with up to here */
 	uint64_t bytes;			/* sent since the last rise by bytes */
@@ -91,8 +90,7 @@ bool congestion_notify(struct skua_qp *qp)
 static void rise(struct congestion *c)
 {
 	c->rate += ++c->rises * RISE_BPS;
-	if (c->rises == HELD_RISES)
-		c->new = false;
+	c->new = false;
 }
 
 static bool is_over(const struct congestion *c)

@@ -11,24 +11,24 @@
  * for the same packet when something that was sent after it has come. Where nothing more comes
  * to tell that something is missing, the last packet is sent again, for the peer to answer.
  * From any other peer all comes again from the first packet that was lost; since each packet on
- * its way is then sent in vain, fewer are sent ahead while packets are lost: half as many after
- * each loss, and slowly more again.
+ * its way is then sent in vain, fewer are sent ahead when that came from a queue, or comes often, and slowly
+ * more again.
  *
- * On a link that leaves this process, few packets are sent ahead at first, and more as they are
- * acknowledged, until an acknowledgement takes long: what waits in the queues of others is taken
- * for lost in the end, and a peer in software may be too busy receiving to answer at all.
+ * Few packets are sent ahead at first, and more as they are acknowledged, until an acknowledgement
+ * takes much longer than it could: what waits in the queues of others is taken for lost in the
+ * end, and a peer in software may be too busy receiving to answer at all.
  */
 #include <stdlib.h>
 
 #include "roce/req.h"
 
 #define EARLY_MIN_NS	1000000		/* a peer's thread may wait so long for its core */
-#define EARLY_FIRST_NS	4000000		/* before anything was measured */
-#define WINDOW_MIN	16		/* packets */
+#define EARLY_FIRST_NS	16000000	/* before anything was measured */
+#define FIRST_PROBES	2		/* the same: as the peer may be far away, no more is sent again */
+#define WINDOW_MIN	8		/* packets */
 #define WINDOW_GROWS	8		/* by one for so many that were acknowledged */
-#define WINDOW_START	128		/* packets: what rdma_rxe itself sends ahead */
-#define LONG_QUEUE	8		/* part of the ACK timeout that a round trip may take */
-#define LOSSY_PACKETS	1024		/* to be acknowledged before a loss is forgotten */
+#define LONG_QUEUE_NS	4000000		/* by so much a round trip may be longer than the shortest */
+#define CHANCE_QUEUE	3		/* times the shortest round trip: the queue of a loss by chance */
 
 /* What the peer said is missing, and what of that was sent again. */
 struct repairs {
@@ -47,21 +47,10 @@ void recover_reset(struct skua_qp *qp)
 	reorder_free(qp->dev, &qp->req.early_resp);
 }
 
-static bool leaves_process(const struct skua_qp *qp)
-{
-	struct port_link_stats stats;
-
-	return port_link_stats(qp->dev->port, &stats);
-}
-
-uint32_t recover_window(const struct skua_qp *qp)
-{
-	return leaves_process(qp) ? WINDOW_START : PSN_WINDOW;
-}
-
 static uint64_t early_ns(const struct roce_req *req)
 {
-	uint64_t ns = req->srtt ? req->srtt + 4 * req->rttvar : EARLY_FIRST_NS;
+	/* One that asks for an answer may come a window behind the one that is waited for: a round trip more. */
+	uint64_t ns = req->srtt ? 2 * req->srtt + 4 * req->rttvar : EARLY_FIRST_NS;
 
 	return (ns < EARLY_MIN_NS ? EARLY_MIN_NS : ns) << req->backoff;
 }
@@ -104,28 +93,27 @@ static void not_behind(uint32_t *psn, uint32_t una_psn)
 		*psn = una_psn;
 }
 
-static void lossy(struct roce_req *req, uint32_t window)
+static void shrink(struct roce_req *req, uint32_t window)
 {
-	req->lossy = req->careful = true;
-	req->lossy_until = psn_add(req->sent_psn, LOSSY_PACKETS);
+	req->careful = true;
 	req->window = window > WINDOW_MIN ? window : WINDOW_MIN;
 }
 
-/* Half as many as are on their way, of which no more than the window are known to be. */
-static uint32_t half(const struct roce_req *req)
+/* A quarter fewer than are on their way, of which no more than the window are known to be. */
+static uint32_t fewer(const struct roce_req *req)
 {
 	uint32_t sent = psn_add(req->sent_psn, -req->una_psn);
 
-	return (sent < req->window ? sent : req->window) / 2;
+	return (sent < req->window ? sent : req->window) * 3 / 4;
 }
 
-static void round_trip(struct skua_qp *qp, uint64_t ns)
+static void round_trip(struct roce_req *req, uint64_t ns)
 {
-	struct roce_req *req = &qp->req;
-
 	measured(req, ns);
-	if (qp->attr.timeout && ns > (4096ull << qp->attr.timeout) / LONG_QUEUE && leaves_process(qp))
-		lossy(req, half(req));
+	if (!req->least_rtt || ns < req->least_rtt)
+		req->least_rtt = ns;
+	if (ns - req->least_rtt > LONG_QUEUE_NS)
+		shrink(req, fewer(req));
 }
 
 void recover_progress(struct skua_qp *qp, uint32_t psn)
@@ -134,7 +122,7 @@ void recover_progress(struct skua_qp *qp, uint32_t psn)
 	uint32_t acked = psn_add(psn, -req->una_psn);
 
 	if (req->timing && psn_diff(psn, req->timed_psn) > 0)
-		round_trip(qp, engine_now(qp->dev->engine) - req->timed_at);
+		round_trip(req, engine_now(qp->dev->engine) - req->timed_at);
 	req->early = 0;
 	req->probe = false;
 	not_behind(&req->resp_asked, psn);
@@ -142,11 +130,6 @@ void recover_progress(struct skua_qp *qp, uint32_t psn)
 	/* Unless it is too large already for what there is to send. */
 	if (psn_add(req->sent_psn, -req->una_psn) >= req->window / 2 && req->window < PSN_WINDOW)
 		req->window += req->careful ? (acked + WINDOW_GROWS - 1) / WINDOW_GROWS : acked;
-	if (!req->lossy)
-		return;
-	req->lossy = psn_diff(psn, req->lossy_until) < 0;
-	if (!req->lossy && !leaves_process(qp))
-		req->window = PSN_WINDOW;
 }
 
 void recover_rewound(struct skua_qp *qp)
@@ -160,13 +143,40 @@ void recover_rewound(struct skua_qp *qp)
 		req->repairs->from = req->repairs->to;
 }
 
+/*
+ * One that was lost by itself, with a short queue before it, was lost by chance: no fewer are sent ahead for
+ * that, since a window that is too small for its line costs more than what is sent in vain. But where a deadline
+ * has passed, all behind it may have been lost, and little is known: it begins anew.
+ */
+static uint32_t window_after_loss(const struct roce_req *req)
+{
+	if (req->backoff)
+		return WINDOW_MIN;
+	if (psn_diff(req->una_psn, req->cut_psn) < 0 || req->srtt > CHANCE_QUEUE * req->least_rtt)
+		return fewer(req);
+	return req->window;
+}
+
 void recover_lost(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
 
 	repeat_agreed(qp);	/* or ask whether it does */
-	lossy(req, half(req));
+	shrink(req, window_after_loss(req));
+	req->cut_psn = req->sent_psn;
 	req_rewind(qp);
+}
+
+/* The WQE that has the PSN, of those that were sent. */
+static struct send_wqe *wqe_of(const struct skua_qp *qp, uint32_t psn)
+{
+	for (uint32_t i = qp->req.una; i != qp->req.tail; i++) {
+		struct send_wqe *wqe = sq_wqe(qp, i);
+
+		if (wqe->npsn && psn_add(psn, -wqe->psn) < wqe->npsn)
+			return wqe;
+	}
+	return NULL;
 }
 
 /* Can the last packet that was sent go again by itself? */
@@ -175,15 +185,16 @@ static struct send_wqe *last_sent(const struct skua_qp *qp)
 	const struct roce_req *req = &qp->req;
 	struct send_wqe *wqe;
 
-	if (req->nxt == req->una || req->nxt_pkt || req_next_psn(qp) != req->sent_psn)
+	if (req_next_psn(qp) != req->sent_psn)
 		return NULL;
-	wqe = sq_wqe(qp, req->nxt - 1);
-	return wqe->npsn && !req_has_response(wqe) ? wqe : NULL;
+	wqe = wqe_of(qp, psn_add(req->sent_psn, PSN_MASK));
+	return wqe && !req_has_response(wqe) ? wqe : NULL;
 }
 
 void recover_timer(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
+	unsigned int probes;
 
 	/* What another engine of this process has not come to yet is not lost. */
 	if (!req_waiting(req) || !port_passed(&sq_wqe(qp, req->una)->mark)) {
@@ -196,7 +207,10 @@ void recover_timer(struct skua_qp *qp)
 	/* Nothing is on its way any more. */
 	for (int i = 0; req->repairs && i < REPEAT_WINDOW; i++)
 		req->repairs->slot[i].sent = false;
-	if (req->early > 1 || !repeat_agreed(qp)) {
+	probes = repeat_agreed(qp);
+	if (!req->srtt)
+		probes = FIRST_PROBES;
+	if (req->early > probes) {
 		recover_lost(qp);
 	} else if (psn_diff(req->resp_seen, req->una_psn) > 0) {
 		req->resp_asked = req->una_psn;
@@ -207,6 +221,27 @@ void recover_timer(struct skua_qp *qp)
 	} else {
 		recover_lost(qp);
 	}
+}
+
+/*
+ * Some were lost: no more are sent ahead than the peer holds. Where it was more than a quarter, a queue was
+ * too long for its line, and fewer are: once for what was sent together.
+ */
+static void some_missing(struct roce_req *req)
+{
+	const struct repairs *rep = req->repairs;
+	uint32_t window = req->window < REPEAT_WINDOW ? req->window : REPEAT_WINDOW;
+	uint32_t sent = psn_add(req->sent_psn, -req->una_psn), missing = 0;
+
+	if (psn_diff(rep->from, req->cut_psn) >= 0) {
+		req->cut_psn = req->sent_psn;
+		for (uint32_t psn = rep->from; psn != rep->to; psn = psn_add(psn, 1))
+			missing += !repeat_holds(&rep->said, psn);
+		sent = sent < window ? sent : window;
+		if (missing > sent / 4)
+			window = 2 * missing < sent ? sent - 2 * missing : 0;
+	}
+	shrink(req, window);
 }
 
 void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f)
@@ -227,20 +262,9 @@ void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f)
 	rep->said = *f;
 	rep->from = f->psn;
 	rep->to = end;
-	lossy(req, REPEAT_WINDOW);
+	req->backoff = 0;
+	some_missing(req);
 	qp_activate(qp);
-}
-
-/* The WQE that has the PSN, of those that were sent. */
-static struct send_wqe *wqe_of(const struct skua_qp *qp, uint32_t psn)
-{
-	for (uint32_t i = qp->req.una; i != qp->req.tail; i++) {
-		struct send_wqe *wqe = sq_wqe(qp, i);
-
-		if (wqe->npsn && psn_add(psn, -wqe->psn) < wqe->npsn)
-			return wqe;
-	}
-	return NULL;
 }
 
 /* @psn is missing: it goes again, unless it may still be on its way. */
@@ -267,14 +291,18 @@ static bool run_repairs(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
 	struct repairs *rep = req->repairs;
-	uint32_t next = req_next_psn(qp);
+	uint32_t next = req_next_psn(qp), has = rep->said.psn;
 
 	not_behind(&rep->from, req->una_psn);
+	not_behind(&has, req->una_psn);
 	while (psn_diff(rep->to, rep->from) > 0 && psn_diff(next, rep->from) > 0) {
 		struct send_wqe *wqe = wqe_of(qp, rep->from);
 
 		if (!wqe)
 			break;
+		/* The rest when these have come. */
+		if (psn_diff(rep->from, has) >= (int32_t)req->window)
+			return true;
 		if (!repeat_holds(&rep->said, rep->from) && !repair(qp, wqe, rep->from)) {
 			req->busy = true;
 			return false;
@@ -372,7 +400,7 @@ bool recover_run(struct skua_qp *qp, int32_t *budget)
 	if (!req->probe)
 		return true;
 	wqe = last_sent(qp);
-	if (wqe && !req_send_packets(qp, wqe, wqe->npsn - 1, 1, true)) {
+	if (wqe && !req_send_packets(qp, wqe, psn_add(req->sent_psn, PSN_MASK - wqe->psn), 1, true)) {
 		req->busy = true;
 		return false;
 	}

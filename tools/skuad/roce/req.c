@@ -18,8 +18,7 @@
 #include "roce/req.h"
 
 #define ACK_EVERY	(1u << 20)	/* ask for an ACK in the middle of long messages, bytes */
-#define LOSSY_BYTES	4096		/* the same, and of a train, when packets were lost lately */
-#define ACKS_PER_WINDOW	2
+#define TIMEOUT_MIN	13	/* 34 ms: on a slow line many packets of others may come first */
 
 /* RNR timer codes in units of 10 us (IBTA table of RNR NAK timers). */
 static const uint32_t rnr_10us[32] = {
@@ -43,7 +42,7 @@ void roce_req_reset(struct skua_qp *qp)
 	recover_reset(qp);
 	qp->req = (struct roce_req){
 		.ack_deadline = TIMER_NEVER, .early_deadline = TIMER_NEVER,
-		.window = recover_window(qp),
+		.window = WINDOW_START,
 	};
 }
 
@@ -52,8 +51,8 @@ void roce_req_start(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &qp->req;
 
-	req->psn = req->una_psn = req->acked_psn = req->sent_psn = psn;
-	req->resp_asked = req->resp_seen = psn;
+	req->psn = req->una_psn = req->acked_psn = req->sent_psn = req->asked_psn = psn;
+	req->resp_asked = req->resp_seen = req->cut_psn = psn;
 }
 
 static void set_timer(struct skua_qp *qp, uint64_t deadline)
@@ -63,9 +62,17 @@ static void set_timer(struct skua_qp *qp, uint64_t deadline)
 		timer_set(&qp->dev->engine->timers, &qp->timer, deadline);
 }
 
+/* Packets that may be sent before one asks for an ACK; few do: to answer is dear for a peer in software. */
+static uint32_t ack_packets(const struct roce_req *req)
+{
+	return req->window / 4 * 3;
+}
+
 bool req_waiting(const struct roce_req *req)
 {
-	return req->una_psn != req->sent_psn;
+	/* What fills a window that has shrunk since may not have asked. */
+	return psn_diff(req->asked_psn, req->una_psn) > 0 ||
+	       psn_add(req->sent_psn, -req->una_psn) > ack_packets(req);
 }
 
 static uint64_t next_deadline(const struct roce_req *req)
@@ -73,7 +80,12 @@ static uint64_t next_deadline(const struct roce_req *req)
 	return req->early_deadline < req->ack_deadline ? req->early_deadline : req->ack_deadline;
 }
 
-/* Something is waited for, from now on. */
+static uint64_t ack_timeout_ns(const struct skua_qp *qp)
+{
+	return 4096ull << (qp->attr.timeout < TIMEOUT_MIN ? TIMEOUT_MIN : qp->attr.timeout);
+}
+
+/* From now on an answer is waited for, if one is due. */
 static void start_ack_timer(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
@@ -82,7 +94,7 @@ static void start_ack_timer(struct skua_qp *qp)
 	req->early_deadline = TIMER_NEVER;
 	if (!qp->attr.timeout || !req_waiting(req))
 		return;
-	req->ack_deadline = engine_now(qp->dev->engine) + (4096ull << qp->attr.timeout);
+	req->ack_deadline = engine_now(qp->dev->engine) + ack_timeout_ns(qp);
 	recover_start_timer(qp);
 	set_timer(qp, next_deadline(req));
 }
@@ -283,6 +295,7 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t, 
 	struct roce_req *req = &qp->req;
 	struct port_mark mark;
 	int32_t again = psn_diff(req->sent_psn, t->psn);
+	uint32_t end = psn_add(t->psn, npsn);
 
 	if (roce_send(qp, t, &mark) == PORT_BUSY) {
 		req->busy = true;
@@ -294,7 +307,9 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t, 
 		STAT_ADD(qp->dev, retransmits, t->npkts < (uint32_t)again ? t->npkts : (uint32_t)again);
 	recover_sent(qp, t, again > 0);
 	if ((int32_t)npsn > again)
-		req->sent_psn = psn_add(t->psn, npsn);
+		req->sent_psn = end;
+	if (t->ack_req && psn_diff(end, req->asked_psn) > 0)
+		req->asked_psn = end;
 	return true;
 }
 
@@ -403,14 +418,10 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 /* Bytes from one request for an ACK to the next, a power of two. */
 static uint32_t ack_every(const struct skua_qp *qp)
 {
-	uint32_t every = ACK_EVERY;
+	uint32_t every = qp->congestion ? CONGESTION_BURST : ACK_EVERY;
 
-	if (qp->congestion)
-		return CONGESTION_BURST;
-	if (qp->req.lossy)
-		return LOSSY_BYTES;
-	/* Several in a window, so that it moves on while packets are on their way. */
-	while (every > qp->pmtu && every >> qp->log_pmtu > qp->req.window / ACKS_PER_WINDOW)
+	/* In time for the window to move on while packets are on their way. */
+	while (every > qp->pmtu && every >> qp->log_pmtu > ack_packets(&qp->req))
 		every /= 2;
 	return every;
 }
@@ -420,7 +431,7 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 {
 	struct roce_req *req = &qp->req;
 	uint32_t every = ack_every(qp);
-	uint32_t max = (every < SEG_MAX_BYTES ? every : SEG_MAX_BYTES) >> qp->log_pmtu;
+	uint32_t burst = qp_burst(qp), max = (every < burst ? every : burst) >> qp->log_pmtu;
 	uint32_t offset = req->nxt_pkt * qp->pmtu, len, n;
 
 	if (qp_must_wait(qp))
@@ -504,7 +515,7 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 			break;
 		any = true;
 	}
-	if (any && req->ack_deadline == TIMER_NEVER)
+	if (req->ack_deadline == TIMER_NEVER)
 		start_ack_timer(qp);
 	if (qp->draining && req->una == req->nxt && !next_ready(qp))
 		roce_drained(qp);
@@ -635,7 +646,7 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 	ack_up_to(qp, t->psn);
 	if (psn_diff(req->una_psn, t->psn) < 0)
 		recover_responses(qp, t->psn, NULL);
-	if (!req_waiting(req) || req->una_psn != t->psn)
+	if (req->una_psn != t->psn)
 		return;
 	if (AETH_TYPE(t->syndrome) == AETH_RNR) {
 		rnr_nak(qp, t->syndrome & 31);
@@ -644,8 +655,8 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 	switch (t->syndrome) {
 	case AETH_NAK_SEQ:
 		STAT_INC(qp->dev, seq_nak_received);
-		req->backoff = 0;
 		retry(qp, SKUA_VENDOR_ERR_PEER_NAK);
+		req->backoff = 0;
 		return;
 	case AETH_NAK_INV_REQ:
 		status = SKUA_CQE_REM_INV_REQ_ERR;

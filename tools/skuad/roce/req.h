@@ -8,12 +8,13 @@
 
 #include "core/qp.h"
 
-#define PSN_WINDOW	(1 << 22)	/* packets ahead of the oldest not acknowledged */
+#define PSN_WINDOW	(1 << 22)	/* packets ahead of the oldest not acknowledged, at most */
+#define WINDOW_START	128		/* at first: what rdma_rxe itself sends ahead */
 
 /* req.c */
 bool req_is_atomic(const struct send_wqe *wqe);
 bool req_has_response(const struct send_wqe *wqe);	/* done when the peer's data have come */
-/* Something was sent, and is not acknowledged. */
+/* An answer is due: one was asked for, by AckReq, a READ or an atomic, or nothing goes on without one. */
 bool req_waiting(const struct roce_req *req);
 /* The oldest READ or atomic without all of its responses, of those that were sent; or NULL. */
 struct send_wqe *req_oldest_read(const struct skua_qp *qp);
@@ -30,7 +31,6 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 
 /* recover.c */
 void recover_reset(struct skua_qp *qp);
-uint32_t recover_window(const struct skua_qp *qp);	/* packets, at first */
 /* The deadline before which something has to be acknowledged, or is sent again. */
 void recover_start_timer(struct skua_qp *qp);
 void recover_timer(struct skua_qp *qp);		/* it has passed */

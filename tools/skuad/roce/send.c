@@ -20,7 +20,9 @@ enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
 	    longest > dev->mtu + FRAME_HEADERS)
 		return PORT_LOST;
 	r = port_send_train(dev->port, t, mark);
-	if (r != PORT_BUSY) {
+	if (r == PORT_BUSY) {
+		dev->refused = true;
+	} else {
 		STAT_ADD(dev, rdma_tx_packets, t->npkts);
 		STAT_ADD(dev, rdma_tx_bytes, bytes);
 	}
