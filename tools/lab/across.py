@@ -16,13 +16,13 @@ exit 1'''
 ENDED = 'until [ -e /tmp/ended ]; do sleep 0.05; done; cat /tmp/served; exit $(</tmp/ended)'
 
 
-def both(server, serves, client, asks):
-    """Scripts in two guests: the client's once the server listens. Returns what was wrong, or
-    None, and the client's output."""
+def both(server, serves, client, asks, ready=LISTENS):
+    """Scripts in two guests: the client's once the server listens, or the script ready ends well there.
+    Returns what was wrong, or None, and the client's output."""
     end = scene.deadline(SECONDS + 30)
     server.run('rm -f /tmp/ended', end)
     server.start(SERVE % _bounded(serves), end)
-    status, said = server.output(LISTENS, end)
+    status, said = server.output(ready, end)
     if not status:
         status, said = client.output(_bounded(asks), end)
     else:

@@ -246,6 +246,7 @@ CHECKS = [
     _cycles('reload', 1000),
     Check('interop-rxe', 1500, SYSTEM, ['python3', paths.lab('test-interop')],
           [*products.stages('6.12'), products.SELFTESTS_STAGE], full=True),
+    Check('pair', 400, SYSTEM, ['python3', paths.lab('test-pair')], products.stages('6.12'), full=True),
     Check('links', 660, [*SYSTEM, paths.repo('Documentation/user/skuad.rst')], ['python3', paths.lab('test-links')],
           products.stages('6.12'), full=True),
     Check('goodput', 660, SYSTEM, ['python3', paths.lab('test-goodput')], products.stages('6.12'), full=True),
