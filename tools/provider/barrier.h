@@ -19,11 +19,12 @@
 /* All stores before it are visible to the device before any load behind it is done. */
 static inline void skua_full_barrier(void)
 {
-#if defined(__x86_64__)
-	/* Cheaper than mfence, and enough for memory that is not write combining. */
-	asm volatile("lock; orl $0, (%%rsp)" ::: "memory", "cc");
-#elif defined(__i386__)
-	asm volatile("lock; orl $0, (%%esp)" ::: "memory", "cc");
+#if defined(__x86_64__) || defined(__i386__)
+	/*
+	 * Not a locked instruction, which is cheaper: QEMU makes a plain one of it in a guest with one
+	 * emulated processor, though the device is another process.
+	 */
+	asm volatile("mfence" ::: "memory");
 #elif defined(__aarch64__)
 	/* Outer shareable: the observer is a device. */
 	asm volatile("dmb osh" ::: "memory");
