@@ -5,12 +5,18 @@
  *
  * Unix datagrams are sent through a socket of their own, connected to the peer's: that one can
  * be waited for when the peer's queue is full, and any peer may send to the other one, which is
- * bound. (So a peer must not connect() its own: it would hear nobody else.) A peer that is not there yet is tried again whenever there is something to send. VXLAN
- * comes from any port of the peer; other datagrams must come from the port that ours go to.
+ * bound. (So a peer must not connect() its own: it would hear nobody else.) A peer that is not
+ * there yet is tried again whenever there is something to send. VXLAN comes from any port of the
+ * peer; other datagrams must come from the port that ours go to.
+ *
+ * Frames of one length that follow each other, as those in the middle of a message do, go
+ * through the kernel's UDP as one run: it cuts that as late as it can (UDP_SEGMENT), and hands
+ * over together what came together (UDP_GRO). On the line each is a datagram of its own.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,12 +26,27 @@
 #include "core/log.h"
 #include "link/uplink.h"
 
-#define BATCH		32
-#define BATCHES		4		/* before others have their turn */
-#define UNIX_BATCH	11		/* what the queue of a unix socket takes: net.unix.max_dgram_qlen, and one */
+#define TX_FRAMES	128		/* a call */
+#define UNIX_FRAMES	11		/* what the queue of a unix socket takes: net.unix.max_dgram_qlen, and one */
+#define RUN_FRAMES	64		/* UDP_MAX_SEGMENTS of Linux */
+#define RUN_BYTES	65000		/* what a datagram has room for behind its headers */
+#define RX_MESSAGES	16		/* a call */
+#define RX_FRAMES	128		/* before others have their turn */
+#define RX_BYTES	(65536 + 65 * 64)	/* a message and more: not all at one place of a cache */
 #define SOCKET_BYTES	(4 << 20)
 #define VXLAN_LEN	8
-#define SLOT		(UPLINK_FRAME_MAX + VXLAN_LEN + 6)	/* a multiple of 8 */
+
+/* What the kernel is told, or tells, of a message: the length of its datagrams. */
+union control {
+	struct cmsghdr hdr;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* Datagrams of one length, but for the last, which may be shorter: a message. */
+struct run {
+	uint32_t frames, len, bytes;
+	union control control;
+};
 
 struct dgram {
 	struct uplink up;
@@ -33,10 +54,20 @@ struct dgram {
 	struct engine_fd tx;		/* fd -1: the same */
 	struct link_addr local, remote;
 	bool vxlan;
-	struct mmsghdr msgs[BATCH];
-	struct iovec iov[BATCH];
-	struct sockaddr_storage from[BATCH];
-	uint8_t buf[BATCH][SLOT];
+	uint32_t run_len;		/* longer datagrams go singly: to unix sockets all do */
+	struct mmsghdr msgs[RX_MESSAGES];
+	struct iovec iov[RX_MESSAGES];
+	struct sockaddr_storage from[RX_MESSAGES];
+	union control control[RX_MESSAGES];
+	uint8_t buf[RX_MESSAGES][RX_BYTES];
+};
+
+/* A call's worth of frames. */
+struct outbox {
+	unsigned int n;
+	struct mmsghdr msgs[TX_FRAMES];
+	struct run runs[TX_FRAMES];
+	struct iovec iov[2 * TX_FRAMES];
 };
 
 #define dgram_of(p, member) \
@@ -59,33 +90,72 @@ static void set_blocked(struct dgram *d, bool blocked)
 		d->up.blocked = blocked;
 }
 
-/* The next frames that wait, up to a batch. Returns how many. */
-static unsigned int gather(struct dgram *d, struct mmsghdr *msgs, struct iovec (*iov)[2])
+/* Does a datagram of @len bytes go on with run @r? */
+static bool goes_on(const struct dgram *d, const struct run *r, uint32_t len)
 {
-	uint32_t offset = 0, len;
-	const uint8_t *p;
-	unsigned int max = d->tx.fd < 0 ? BATCH : UNIX_BATCH, n;
-
-	for (n = 0; n < max && (p = uplink_peek(&d->up, offset, &len)); n++) {
-		iov[n][0] = (struct iovec){ (void *)vxlan_header, VXLAN_LEN };
-		iov[n][1] = (struct iovec){ (void *)p, len };
-		msgs[n] = (struct mmsghdr){ .msg_hdr = {
-			.msg_iov = d->vxlan ? &iov[n][0] : &iov[n][1],
-			.msg_iovlen = d->vxlan ? 2 : 1,
-			.msg_name = d->vxlan ? &d->remote.sa : NULL,
-			.msg_namelen = d->vxlan ? d->remote.len : 0,
-		} };
-		offset += UPLINK_LEN + len;
-	}
-	return n;
+	return r->len <= d->run_len && len <= r->len && r->bytes == r->frames * r->len &&
+	       r->frames < RUN_FRAMES && r->bytes + len <= RUN_BYTES;
 }
 
-static void take_off(struct dgram *d, unsigned int n)
+static void tell_length(struct msghdr *hdr, struct run *r)
+{
+	uint16_t len = (uint16_t)r->len;
+
+	hdr->msg_control = &r->control;
+	hdr->msg_controllen = CMSG_SPACE(sizeof(len));
+	r->control.hdr = (struct cmsghdr){
+		.cmsg_level = SOL_UDP, .cmsg_type = UDP_SEGMENT, .cmsg_len = CMSG_LEN(sizeof(len)),
+	};
+	memcpy(CMSG_DATA(&r->control.hdr), &len, sizeof(len));
+}
+
+/* The next frames that wait. False: there are none. */
+static bool gather(struct dgram *d, struct outbox *out)
+{
+	uint32_t max = d->tx.fd < 0 ? TX_FRAMES : UNIX_FRAMES, offset = 0, len;
+	struct iovec *iov = out->iov;
+	struct msghdr *hdr = NULL;
+	struct run *r = NULL;
+	const uint8_t *p;
+
+	out->n = 0;
+	for (uint32_t i = 0; i < max && (p = uplink_peek(&d->up, offset, &len)); i++) {
+		uint32_t bytes = len + (d->vxlan ? VXLAN_LEN : 0);
+
+		if (r && goes_on(d, r, bytes)) {
+			tell_length(hdr, r);
+		} else {
+			r = &out->runs[out->n];
+			*r = (struct run){ .len = bytes };
+			hdr = &out->msgs[out->n++].msg_hdr;
+			*hdr = (struct msghdr){ .msg_iov = iov };
+			if (d->vxlan) {
+				hdr->msg_name = &d->remote.sa;
+				hdr->msg_namelen = d->remote.len;
+			}
+		}
+		if (d->vxlan)
+			*iov++ = (struct iovec){ (void *)vxlan_header, VXLAN_LEN };
+		*iov++ = (struct iovec){ (void *)p, len };
+		hdr->msg_iovlen = (size_t)(iov - hdr->msg_iov);
+		r->frames++;
+		r->bytes += bytes;
+		offset += UPLINK_LEN + len;
+	}
+	return out->n;
+}
+
+/* The frames of the first @n messages are on their way. */
+static void take_off(struct dgram *d, const struct outbox *out, unsigned int n)
 {
 	uint32_t len;
 
-	while (n-- && uplink_peek(&d->up, 0, &len))
-		uplink_sent(&d->up, UPLINK_LEN + len);
+	for (unsigned int i = 0; i < n; i++) {
+		for (uint32_t frames = out->runs[i].frames; frames; frames--) {
+			uplink_peek(&d->up, 0, &len);
+			uplink_sent(&d->up, UPLINK_LEN + len);
+		}
+	}
 }
 
 /* The peer of a unix socket may come and go. */
@@ -94,42 +164,55 @@ static bool find_peer(struct dgram *d)
 	return !connect(d->tx.fd, &d->remote.sa, d->remote.len);
 }
 
+/*
+ * The first frame cannot be sent: too long, no memory, no route, ICMP errors. In a run it may be
+ * that it has to go singly: where the line takes it in fragments, or has no checksums of its own.
+ */
+static void refused(struct dgram *d, const struct run *r)
+{
+	uint32_t len;
+
+	if (r->frames > 1 && (errno == EINVAL || errno == EMSGSIZE || errno == EIO)) {
+		d->run_len = r->len - 1;
+		return;
+	}
+	d->up.stats.tx_lost++;
+	uplink_peek(&d->up, 0, &len);
+	uplink_sent(&d->up, UPLINK_LEN + len);
+}
+
 static void dgram_flush(struct uplink *up)
 {
 	struct dgram *d = dgram_of(up, up);
-	struct iovec iov[BATCH][2];
-	struct mmsghdr msgs[BATCH];
 	bool tried = false, full;
-	unsigned int n;
+	struct outbox out;
 	int sent;
 
-	while ((n = gather(d, msgs, iov))) {
-		sent = sendmmsg(tx_fd(d)->fd, msgs, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (gather(d, &out)) {
+		sent = sendmmsg(tx_fd(d)->fd, out.msgs, out.n, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (sent > 0)
-			take_off(d, (unsigned int)sent);
+			take_off(d, &out, (unsigned int)sent);
 		/* Some went, then no more: if there was another reason than room, the next try tells. */
-		full = sent < 0 ? errno == EAGAIN : sent < (int)n;
+		full = sent < 0 ? errno == EAGAIN : (unsigned int)sent < out.n;
 		/* To find out whether a queue takes still more, costs a frame's copy. */
-		if (d->tx.fd >= 0 && sent == UNIX_BATCH)
+		if (d->tx.fd >= 0 && sent == UNIX_FRAMES)
 			full = up->tx_head != up->tx_tail;
 		if (full) {
 			set_blocked(d, true);
 			return;
 		}
-		if (sent > 0)
+		if (sent > 0 || errno == EINTR)
 			continue;
-		if (d->tx.fd >= 0 && errno != EMSGSIZE && errno != ENOBUFS && errno != EINTR) {
-			/* ENOTCONN, ECONNREFUSED: not there any more, or not yet. */
-			if (tried || !find_peer(d)) {
-				uplink_drop_tx(up);
-				break;
-			}
-			tried = true;
-		} else if (errno != EINTR) {
-			/* What cannot be sent is lost: too long, no memory, no route, ICMP errors. */
-			up->stats.tx_lost++;
-			take_off(d, 1);
+		if (d->tx.fd < 0 || errno == EMSGSIZE || errno == ENOBUFS) {
+			refused(d, &out.runs[0]);
+			continue;
 		}
+		/* ENOTCONN, ECONNREFUSED: not there any more, or not yet. */
+		if (tried || !find_peer(d)) {
+			uplink_drop_tx(up);
+			break;
+		}
+		tried = true;
 	}
 	set_blocked(d, false);
 }
@@ -146,18 +229,10 @@ static bool same_host(const struct link_addr *a, const struct sockaddr_storage *
 	return !memcmp(&a->in6.sin6_addr, &in6->sin6_addr, sizeof(in6->sin6_addr));
 }
 
-static void received(struct dgram *d, unsigned int i)
+static void received(struct dgram *d, const struct sockaddr_storage *from, uint8_t *p, uint32_t len)
 {
-	const struct msghdr *hdr = &d->msgs[i].msg_hdr;
-	uint32_t len = d->msgs[i].msg_len;
-	uint8_t *p = d->buf[i];
-
-	if (hdr->msg_flags & MSG_TRUNC) {
-		d->up.stats.rx_lost++;
-		return;
-	}
 	if (d->vxlan) {
-		if (len < VXLAN_LEN || !same_host(&d->remote, &d->from[i]) ||
+		if (len < VXLAN_LEN || !same_host(&d->remote, from) ||
 		    !(p[0] & vxlan_header[0]) || memcmp(p + 4, vxlan_header + 4, 3)) {
 			d->up.stats.rx_lost++;
 			return;
@@ -168,21 +243,52 @@ static void received(struct dgram *d, unsigned int i)
 	uplink_received(&d->up, p, len);
 }
 
+/* The length of the datagrams in a message; 0: there is one. */
+static uint32_t told_length(struct msghdr *hdr)
+{
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(hdr);
+	int len = 0;
+
+	if (cmsg && cmsg->cmsg_level == SOL_UDP && cmsg->cmsg_type == UDP_GRO)
+		memcpy(&len, CMSG_DATA(cmsg), sizeof(len));
+	return (uint32_t)len;
+}
+
+/* How many frames message @i was. */
+static unsigned int received_run(struct dgram *d, unsigned int i)
+{
+	uint32_t left = d->msgs[i].msg_len, each = told_length(&d->msgs[i].msg_hdr);
+	unsigned int frames = 0;
+	uint8_t *p = d->buf[i];
+
+	do {
+		uint32_t len = each && each < left ? each : left;
+
+		received(d, &d->from[i], p, len);
+		p += len;
+		left -= len;
+		frames++;
+	} while (left);
+	return frames;
+}
+
 static bool rx_look(struct engine_fd *efd)
 {
 	struct dgram *d = dgram_of(efd, rx);
 	bool any = d->tx.fd < 0 && uplink_retry(&d->up);
-	int n = BATCH;
+	unsigned int frames = 0;
+	int n = RX_MESSAGES;
 
-	for (int batch = 0; batch < BATCHES && n == BATCH; batch++) {
-		for (unsigned int i = 0; d->vxlan && i < BATCH; i++)
+	while (n == RX_MESSAGES && frames < RX_FRAMES) {
+		for (unsigned int i = 0; i < RX_MESSAGES; i++) {
+			d->msgs[i].msg_hdr.msg_controllen = sizeof(d->control[i]);
 			d->msgs[i].msg_hdr.msg_namelen = sizeof(d->from[i]);
-		n = recvmmsg(efd->fd, d->msgs, BATCH, MSG_DONTWAIT, NULL);
+		}
+		n = recvmmsg(efd->fd, d->msgs, RX_MESSAGES, MSG_DONTWAIT, NULL);
 		for (int i = 0; i < n; i++)
-			received(d, (unsigned int)i);
-		any |= n > 0;
+			frames += received_run(d, (unsigned int)i);
 	}
-	return any;
+	return frames || any;
 }
 
 static bool tx_look(struct engine_fd *efd)
@@ -214,7 +320,7 @@ static const struct uplink_ops dgram_ops = { dgram_flush, dgram_close };
 
 static void tune(int fd, int family)
 {
-	int bytes = SOCKET_BYTES, fragment = IP_PMTUDISC_DONT;
+	int bytes = SOCKET_BYTES, fragment = IP_PMTUDISC_DONT, on = 1;
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
@@ -223,6 +329,8 @@ static void tune(int fd, int family)
 		setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &fragment, sizeof(fragment));
 	else if (family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &fragment, sizeof(fragment));
+	if (family != AF_UNIX)
+		setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on));
 }
 
 /* 0 or -errno. */
@@ -270,12 +378,14 @@ struct uplink *dgram_open(struct engine *engine, const struct link_spec *spec, c
 	d->tx = (struct engine_fd){ .fd = -1, .look = tx_look };
 	d->remote = spec->remote;
 	d->vxlan = spec->kind == LINK_UDP;
+	d->run_len = spec->local.sa.sa_family == AF_UNIX ? 0 : RUN_BYTES;
 	d->up.carrier = true;
-	for (unsigned int i = 0; i < BATCH; i++) {
-		d->iov[i] = (struct iovec){ d->buf[i], SLOT };
+	for (unsigned int i = 0; i < RX_MESSAGES; i++) {
+		d->iov[i] = (struct iovec){ d->buf[i], RX_BYTES };
 		d->msgs[i].msg_hdr = (struct msghdr){
 			.msg_iov = &d->iov[i], .msg_iovlen = 1,
 			.msg_name = d->vxlan ? &d->from[i] : NULL,
+			.msg_control = &d->control[i],
 		};
 	}
 	err = open_sockets(d, spec);
