@@ -177,6 +177,7 @@ enum roce_fault roce_packet_parse(struct roce_packet *pkt)
 {
 	const uint8_t *bth = pkt->bth, *payload;
 	const struct roce_opcode *opcode;
+	struct train *t = &pkt->train;
 	size_t left, head, pad;
 
 	if (!bth)
@@ -205,19 +206,24 @@ enum roce_fault roce_packet_parse(struct roce_packet *pkt)
 		return ROCE_BAD_LENGTH;
 	payload = bth + BTH_LEN + head;
 
-	pkt->train = (struct train){
-		.op = opcode->op, .transport = opcode->transport,
-		.first = opcode->first, .last = opcode->last,
-		.solicited = opcode->last && bth[1] & BTH_SE, .ack_req = bth[8] & BTH_ACKREQ,
-		.dest_qpn = get24(bth + 5), .psn = get24(bth + 9), .npkts = 1,
-		.path = &pkt->path, .ip = pkt->ip,
-	};
-	parse_ext(&pkt->train, opcode->ext, bth + BTH_LEN);
+	*t = train_blank;
+	t->op = opcode->op;
+	t->transport = opcode->transport;
+	t->first = opcode->first;
+	t->last = opcode->last;
+	t->solicited = opcode->last && bth[1] & BTH_SE;
+	t->ack_req = bth[8] & BTH_ACKREQ;
+	t->dest_qpn = get24(bth + 5);
+	t->psn = get24(bth + 9);
+	t->npkts = 1;
+	t->path = &pkt->path;
+	t->ip = pkt->ip;
+	parse_ext(t, opcode->ext, bth + BTH_LEN);
 	if (left) {
 		pkt->payload.n = 1;
 		pkt->payload.bytes = (uint32_t)left;
 		pkt->payload.seg[0] = (struct seg){ (uint8_t *)payload, (uint32_t)left };
-		pkt->train.payload = &pkt->payload;
+		t->payload = &pkt->payload;
 	}
 	return ROCE_OK;
 }
