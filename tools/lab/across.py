@@ -1,6 +1,10 @@
 """Programs between two guests: a server in one, a client in the other, and one outcome of both."""
 
+import contextlib
+
+import pair
 import scene
+from say import LabError
 
 SECONDS = 240        # for one program
 SERVE = '(%s) >/tmp/served 2>&1 </dev/null; echo $? >/tmp/ended'
@@ -14,6 +18,25 @@ done
 echo 'the server does not listen'
 exit 1'''
 ENDED = 'until [ -e /tmp/ended ]; do sleep 0.05; done; cat /tmp/served; exit $(</tmp/ended)'
+
+
+@contextlib.contextmanager
+def guests(sides, skuad):
+    """The guests of both sides, while they are up."""
+    try:
+        if not pair.boot(sides, skuad, scene.deadline(120)):
+            raise LabError(', '.join('%s: %s' % (side.name, side.outcome[2]) for side in sides if side.outcome))
+        yield [side.play.guest for side in sides]
+    finally:
+        for side in sides:
+            side.play.close()
+        skuad.stop()
+
+
+def must(guest, script):
+    status, output = guest.output(script, scene.deadline(60))
+    if status:
+        raise LabError('in a guest: ' + output)
 
 
 def both(server, serves, client, asks, ready=LISTENS):
