@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory for rings and records. It comes from mmap, so that it is zeroed and no page of it
- * holds anything else, and is kept from children: a page copied at fork would leave the
- * device writing to the other copy. Or it comes from the allocator of a parent domain, which then
- * sees to that.
+ * Memory for rings and records: zeroed pages that hold nothing else, kept from children, since a
+ * page copied at fork would leave the device writing to the other copy. They come from the heap,
+ * which has those of the last queue ready for the next. Or they come from the allocator of a
+ * parent domain, which then sees to all that.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <util/util.h>
 
@@ -46,14 +46,14 @@ int skua_buf_alloc(struct skua_context *ctx, struct skua_pd *pd, struct skua_buf
 	}
 
 	buf->domain = NULL;
-	buf->addr = mmap(NULL, buf->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
-	if (buf->addr == MAP_FAILED)
-		return errno;
+	err = posix_memalign(&buf->addr, to_skua_device(ctx->vctx.context.device)->page_size, buf->size);
+	if (err)
+		return err;
+	memset(buf->addr, 0, buf->size);
 
 	if (ibv_dontfork_range(buf->addr, buf->size)) {
 		err = errno;
-		munmap(buf->addr, buf->size);
+		free(buf->addr);
 		return err;
 	}
 	return 0;
@@ -68,5 +68,5 @@ void skua_buf_free(struct skua_buf *buf)
 		return;
 	}
 	ibv_dofork_range(buf->addr, buf->size);
-	munmap(buf->addr, buf->size);
+	free(buf->addr);
 }

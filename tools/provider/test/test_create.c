@@ -777,6 +777,23 @@ static void test_allocators_of_a_parent_domain(void **state)
 	skua_destroy_cq(cq);
 }
 
+/* The heap gives what others have left; a CQE of theirs would be one of ours. */
+static void test_rings_begin_empty(void **state)
+{
+	for (int i = 0; i < 8; i++) {
+		struct ibv_cq *cq = make_cq(1000);
+		struct skua_buf *buf = &to_skua_cq(cq)->buf;
+		uint8_t *bytes = buf->addr;
+
+		assert_int_equal((uintptr_t)bytes % 4096, 0);
+		assert_int_equal(buf->size % 4096, 0);
+		for (size_t at = 0; at < buf->size; at++)
+			assert_int_equal(bytes[at], 0);
+		memset(bytes, 0xff, buf->size);
+		skua_destroy_cq(cq);
+	}
+}
+
 static void test_notify_rings_over_a_cqe(void **state)
 {
 	struct ibv_qp_cap cap = { .max_send_wr = 8 };
@@ -823,6 +840,7 @@ int main(void)
 		T(test_a_thread_domain_drops_locks),
 		T(test_a_cq_takes_a_parent_domain_only),
 		T(test_allocators_of_a_parent_domain),
+		T(test_rings_begin_empty),
 		T(test_notify_rings_over_a_cqe),
 	};
 
