@@ -196,9 +196,9 @@ CHECKS = [
     Check('lab', 120, [paths.repo(name) for name in ('tools/lab', 'tools/bench', 'selftests/pyverbs',
                                                      'tools/skuad/fuzz/run-fuzzers.sh')],
           ['python3', paths.lab('test-lab')]),
-    Check('skuad', 900, SKUAD, in_root('make', '-s', '--no-print-directory', '-C', 'tools/skuad',
+    Check('skuad', 900, SKUAD, in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
                                        'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check'), ROOT),
-    Check('skuad-tsan', 900, SKUAD, in_root('make', '-s', '--no-print-directory', '-C', 'tools/skuad',
+    Check('skuad-tsan', 900, SKUAD, in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
                                             'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check-tsan'), ROOT),
     # From the seeds on, whatever was learnt before, and with the same chance each time: what fails here fails
     # for everybody. What other inputs do is make fuzz's, and fuzz-long's.
@@ -218,7 +218,7 @@ CHECKS = [
     # What make run shows: the door has to be open.
     Check('demo', 300, SYSTEM, [LAB, 'demo'], products.stages('6.12')),
     Check('lab-guest', 420, SYSTEM, ['python3', paths.lab('test-guest')], products.stages('6.12')),
-    _guest('guest-6.12', '6.12', 600, './run_selftests.sh'),
+    _guest('guest-6.12', '6.12', 900, './run_selftests.sh'),
     _guest('guest-limits', '6.12', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
            more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
     _guest('guest-inject', '6.12', 300, './run_selftests.sh', 'test_inject.sh', 'test_release'),
