@@ -34,6 +34,7 @@ def guests(sides, skuad):
 
 
 def must(guest, script):
+    """Run a script in a guest that has to end well."""
     status, output = guest.output(script, scene.deadline(60))
     if status:
         raise LabError('in a guest: ' + output)
