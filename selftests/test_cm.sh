@@ -84,12 +84,19 @@ copy() {
 	rm -r "$files"
 	return $status
 }
-# perftest PROGRAM OPTIONS...: connected by rdma_cm.
+# perftest PROGRAM OPTIONS...: connected by rdma_cm; the server, by the command $slow.
+slow=()
 by_cm() {
 	local program=$1
 	shift
 	[[ $address == *:* ]] && set -- "$@" --ipv6-addr
-	both listens "$program" -R -d "$other" -F "$@" -- "$program" -R -d "$nic" -F "$@" "$address"
+	both listens listen-first "${slow[@]}" "$program" -R -d "$other" -F "$@" -- "$program" -R -d "$nic" -F "$@" "$address"
+}
+
+# A server that takes 0.1 s for each call of rdma_cm's listens late, unless it listens first.
+slowly() {
+	local slow=(strace -o /dev/null -P /dev/infiniband/rdma_cm -e trace=write -e inject=write:delay_enter=100000)
+	by_cm "$@"
 }
 
 all() {
@@ -162,6 +169,7 @@ for client in 0 1; do
 	all ipv6 $client
 	unreliable $client
 done
+t 'ib_send_bw -R, with a slow server' slowly ib_send_bw -n 200 -s 4096
 t 'VLANs give GIDs' add_vlans
 for client in 0 1; do all vlan $client; done
 t 'VLANs go' remove_vlans

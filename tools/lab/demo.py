@@ -58,8 +58,8 @@ ROWS = [
 # What right and left run, with the connection manager; the figures are left's.
 ACROSS = [
     ('rping', 'rping -s -a 192.0.2.2 -C 200 -S 4096 -V', 'rping -c -a 192.0.2.2 -C 200 -S 4096 -V', 4096),
-    ('ib_write_bw', 'ib_write_bw -R -d skua_1 -s 65536 -n 5000', 'ib_write_bw -R -d skua_0 -s 65536 -n 5000 192.0.2.2', 65536),
-    ('ib_send_lat', 'ib_send_lat -R -d skua_1 -s 8 -n 1000', 'ib_send_lat -R -d skua_0 -s 8 -n 1000 192.0.2.2', 8),
+    ('ib_write_bw', 'listen-first ib_write_bw -R -d skua_1 -s 65536 -n 5000', 'ib_write_bw -R -d skua_0 -s 65536 -n 5000 192.0.2.2', 65536),
+    ('ib_send_lat', 'listen-first ib_send_lat -R -d skua_1 -s 8 -n 1000', 'ib_send_lat -R -d skua_0 -s 8 -n 1000 192.0.2.2', 8),
 ]
 
 

@@ -21,6 +21,8 @@ class Payload:
         for name in ('left', 'right'):
             self.file(paths.lab('guest/in-netns'), 'usr/bin/' + name)
         self.file(os.path.join(paths.TRAFFIC, 'rdma_traffic'), 'usr/bin/rdma_traffic')
+        self.file(os.path.join(paths.TRAFFIC, 'listen_first.so'), HOME + '/listen_first.so')
+        self.file(paths.lab('guest/listen-first'), 'usr/bin/listen-first')
         self.file(paths.lab('guest/modprobe.conf'), 'etc/modprobe.d/skua-lab.conf')
 
     def text(self, to, content, mode=0o644):

@@ -4,7 +4,7 @@ Assumed of the other parts:
   drivers/build-modules HEADERS OUT [MAKE ARGUMENTS]   leaves OUT/MODULE.ko, each of MODULES
   tools/provider/drop-in.sh TREE                       makes TREE, of rdma-core, have providers/skua
   make -C tools/skuad all OUT=DIR                      leaves DIR/skuad and DIR/skuactl
-  make -C tools/traffic OUT=DIR                        leaves DIR/rdma_traffic
+  make -C tools/traffic OUT=DIR                        leaves DIR/rdma_traffic, DIR/listen_first.so
 """
 
 import glob
@@ -156,7 +156,7 @@ def _traffic(log):
 
 
 TRAFFIC_STAGE = Stage('traffic', _traffic, lambda: [paths.repo('tools/traffic'), images._root_stamp()],
-                      os.path.join(paths.TRAFFIC, 'rdma_traffic'), 60)
+                      os.path.join(paths.TRAFFIC, 'listen_first.so'), 60)
 
 
 def _selftests(log):
