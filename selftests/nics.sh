@@ -11,10 +11,16 @@ device=$(basename "$(readlink -f /sys/class/infiniband/skua_0/device)")
 works() { left rdma_traffic -Q -n 60 -s 0-20000 skua_0 skua_1; }
 there() { [ -e /sys/class/infiniband/skua_0 ] && [ -e /sys/class/infiniband/skua_1 ]; }
 
-# Traffic in the background, as $traffic; and its end by an error.
+# The number of a QP of a program's, in $qpn, and of its CQ, in $cqn.
+a_qp() {
+	read -r qpn cqn < <(skuactl qps skua0 | awk '/ RC +RTS / { print $2, $(NF - 1); exit }')
+}
+
+# Traffic in the background, as $traffic, which runs when this returns; and its end by an error.
 start_traffic() {
 	left timeout 60 rdma_traffic -t 50 "$@" skua_0 skua_1 >/tmp/traffic 2>&1 &
 	traffic=$!
+	within 10 a_qp
 }
 traffic_ends() {
 	wait "$traffic"

@@ -11,15 +11,7 @@
 inject() { skuactl inject skua0 "$@"; }
 state_is() { skuactl devices | grep -q "^skua0 .* $1 "; }
 
-# Traffic that runs when this returns.
-begin_traffic() {
-	start_traffic -q 4
-	within 10 a_qp
-}
-# The number of a QP of a program's, in $qpn, and of its CQ, in $cqn.
-a_qp() {
-	read -r qpn cqn < <(skuactl qps skua0 | awk '/ RC +RTS / { print $2, $(NF - 1); exit }')
-}
+begin_traffic() { start_traffic -q 4; }
 only() { [ "$(skuactl qps skua0 | grep -c ' RC ')" = 0 ]; }
 
 # The kernel's log says, from `listen` on, that the device died, and of what.
@@ -87,11 +79,12 @@ fatal() {
 		died_of 'it reported a fatal error (status 0x[0-9a-f]*, health: .*)' &&
 		within 5 state_is ready && refuses && revives
 }
-# REG-4: its registers are all ones.
+# REG-4: its registers are all ones. It is not asked to reset for long, while programs wait.
 gone() {
 	listen
 	begin_traffic && inject gone && state_is gone && traffic_ends &&
-		died_of 'it is gone from the bus' && refuses && revives && state_is enabled
+		died_of 'it is gone from the bus' && refuses && revives && state_is enabled &&
+		! dmesg | tail -n "+$((lines + 1))" | grep 'reset does not end'
 }
 dead_and_unbound() {
 	begin_traffic && inject "$1" && unbound && traffic_ends && inject none && bound

@@ -20,34 +20,28 @@ unreclaimable() {
 }
 
 begin_traffic() {
-	start_traffic -q 8
-	sleep "0.$((RANDOM % 3 + 1))$((RANDOM % 10))"
+	start_traffic -q 8 && sleep "0.$((RANDOM % 3 + 1))$((RANDOM % 10))"
 }
 
 reset_cycle() {
-	begin_traffic
-	echo 1 >"/sys/bus/pci/devices/$device/reset" || return
+	begin_traffic && echo 1 >"/sys/bus/pci/devices/$device/reset" || return
 	traffic_ends && there && works
 }
 unbind_cycle() {
-	begin_traffic
-	echo "$device" >$driver/unbind || return
+	begin_traffic && echo "$device" >$driver/unbind || return
 	traffic_ends && echo "$device" >$driver/bind && dress && within 5 there && within 5 works
 }
 reload_cycle() {
-	begin_traffic
-	rmmod skua_ib || return
+	begin_traffic && rmmod skua_ib || return
 	traffic_ends && rmmod skua && modprobe -a skua skua_ib && dress && within 5 there &&
 		within 5 works
 }
 reload_ib_cycle() {
-	begin_traffic
-	rmmod skua_ib || return
+	begin_traffic && rmmod skua_ib || return
 	traffic_ends && modprobe skua_ib && within 5 there && within 5 works
 }
 kill_cycle() {
-	begin_traffic
-	pkill -KILL -x rdma_traffic
+	begin_traffic && pkill -KILL -x rdma_traffic || return
 	wait "$traffic"
 	works
 }

@@ -94,11 +94,13 @@ int skua_regs_reset(struct skua_nic *nic)
 	int err;
 
 	skua_write(nic, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
-	err = read_poll_timeout(skua_regs_status, status,
-				status != SKUA_GONE && status & SKUA_STATUS_READY,
+	err = read_poll_timeout(skua_regs_status, status, status & SKUA_STATUS_READY,
 				SKUA_POLL_US, SKUA_RESET_TIMEOUT_US, false, nic);
 	if (err)
 		dev_err(skua_nic_device(nic), "reset does not end, status %#x\n", status);
+	/* A device that is there never reads so, not even during a reset (RST-2). */
+	else if (status == SKUA_GONE)
+		err = -ENODEV;
 	return err;
 }
 
