@@ -157,12 +157,16 @@ def _cycles(kind, number):
                  [*products.stages('6.12'), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=True)
 
 
+def _skuad(name, budget, *words, full=False):
+    """Host tests of skuad."""
+    return Check(name, budget, SKUAD,
+                 in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
+                         'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), *words), ROOT, full)
+
+
 def _long(name, budget, target, test, *settings):
     """One test of skuad's, with as much as make check has no time for."""
-    return Check(name, budget, SKUAD,
-                 in_root('env', *settings, 'SKUA_TEST_TIMEOUT=%d' % budget, 'make', '-s', '-j2', '--no-print-directory',
-                         '-C', 'tools/skuad', 'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'T=' + test, target),
-                 ROOT, full=True)
+    return _skuad(name, budget, *settings, 'SKUA_TEST_TIMEOUT=%d' % budget, 'T=' + test, target, full=True)
 
 
 def _provider(name, target, needs, rdma_core=None, full=False):
@@ -174,10 +178,9 @@ def _provider(name, target, needs, rdma_core=None, full=False):
 
 
 def _fuzz(name, budget, full=False, **options):
-    left = {'OUT': os.path.join(paths.BUILD, 'skuad-check'), 'CORPUS': os.path.join(OUT, name, 'corpus'),
-            'FOUND_IN': os.path.join(OUT, name, 'found'), 'JOBS': 2, **options}
-    return Check(name, budget, SKUAD, in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
-                                              *('%s=%s' % one for one in left.items()), 'fuzz'), ROOT, full)
+    left = {'CORPUS': os.path.join(OUT, name, 'corpus'), 'FOUND_IN': os.path.join(OUT, name, 'found'), 'JOBS': 2,
+            **options}
+    return _skuad(name, budget, *('%s=%s' % one for one in left.items()), 'fuzz', full=full)
 
 
 ROOT = [root.STAGE]
@@ -196,10 +199,8 @@ CHECKS = [
     Check('lab', 120, [paths.repo(name) for name in ('tools/lab', 'tools/bench', 'selftests/pyverbs',
                                                      'tools/skuad/fuzz/run-fuzzers.sh')],
           ['python3', paths.lab('test-lab')]),
-    Check('skuad', 900, SKUAD, in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
-                                       'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check'), ROOT),
-    Check('skuad-tsan', 900, SKUAD, in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
-                                            'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), 'check-tsan'), ROOT),
+    _skuad('skuad', 900, 'check'),
+    _skuad('skuad-tsan', 900, 'check-tsan'),
     # From the seeds on, whatever was learnt before, and with the same chance each time: what fails here fails
     # for everybody. What other inputs do is make fuzz's, and fuzz-long's.
     _fuzz('fuzz', 480, SECONDS=60, CHANCE=1),
