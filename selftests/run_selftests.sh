@@ -23,7 +23,7 @@ for test; do
 	*.sh) run=(bash "./$test") ;;
 	*) run=(left "./$test") ;;
 	esac
-	timeout "${SKUA_TEST_TIMEOUT:-240}" "${run[@]}" | tee /tmp/tap
+	timeout "${SKUA_TEST_TIMEOUT:-420}" "${run[@]}" | tee /tmp/tap
 	status=${PIPESTATUS[0]}
 	ok=$(grep -c '^ok ' /tmp/tap)
 	skip=$(grep -c '^ok .*# SKIP' /tmp/tap)

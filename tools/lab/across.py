@@ -24,7 +24,7 @@ ENDED = 'until [ -e /tmp/ended ]; do sleep 0.05; done; cat /tmp/served; exit $(<
 def guests(sides, skuad):
     """The guests of both sides, while they are up."""
     try:
-        if not pair.boot(sides, skuad, scene.deadline(120)):
+        if not pair.boot(sides, skuad, scene.deadline(scene.BOOT)):
             raise LabError(', '.join('%s: %s' % (side.name, side.outcome[2]) for side in sides if side.outcome))
         yield [side.play.guest for side in sides]
     finally:

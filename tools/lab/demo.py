@@ -100,7 +100,7 @@ def _traffic(before, after, row):
 def demo(series):
     directory = run.new_directory()
     with scene.Scene(directory, scene.Options(kernel=series)) as play:
-        play.start(scene.deadline(120))
+        play.start(scene.deadline(scene.BOOT))
         say.line('guest ready after %s (%s)' % (say.seconds(play.guest.ready_after), play.guest.accelerator))
         print(_in_guest(play, 'ibv_devinfo').rstrip())
         release = _in_guest(play, 'uname -r').strip()
@@ -128,7 +128,7 @@ def _across(series):
     skuad = nics.Skuad(both, directory)
     sides = [pair.Side(name, directory, options, [nic]) for name, nic in zip(('left', 'right'), both)]
     try:
-        if not pair.boot(sides, skuad, scene.deadline(120)):
+        if not pair.boot(sides, skuad, scene.deadline(scene.BOOT)):
             raise LabError('a guest did not come up: %s' % ', '.join(
                 '%s: %s' % (side.name, side.outcome[2]) for side in sides if side.outcome))
         print('\nskua_0 (guest left, 192.0.2.1)  <- wire a ->  skua_1 (guest right, 192.0.2.2)\n')

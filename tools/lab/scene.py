@@ -16,6 +16,7 @@ import root
 from say import LabError
 
 NETNS = ('split', 'none', 'exclusive')
+BOOT = 240      # seconds in which guests come up, also where others use the processors: alone it is 10
 
 
 class Options:

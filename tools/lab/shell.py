@@ -27,7 +27,7 @@ def shell(options):
     day = scene.deadline(86400)
     try:
         with scene.Scene(directory, options) as play:
-            play.start(scene.deadline(120))
+            play.start(scene.deadline(scene.BOOT))
             if play.skuad:
                 say.line('skuad listens: lab skuactl --socket %s devices' % play.skuad.control)
             if not tty:
