@@ -108,25 +108,30 @@ err_channels:
 	return err;
 }
 
-/* No frame is on its way into a ring any more, nor will be. */
+/*
+ * No frame is on its way into a ring any more, nor will be. NAPI goes first: it would wake a queue
+ * for each frame that was sent meanwhile.
+ */
 static void skua_eth_stop_tx(struct skua_eth *eth)
 {
 	struct net_device *netdev = eth->netdev;
 	unsigned int i;
 
+	/* There are none if they were to be made anew and the device had died. */
+	if (eth->channels)
+		skua_channels_disable(eth->channels);
 	netif_tx_disable(netdev);
 	/* Else the watchdog might think that a queue which is stopped has been so for long. */
 	for (i = 0; i < netdev->real_num_tx_queues; i++)
 		txq_trans_cond_update(netdev_get_tx_queue(netdev, i));
 }
 
-/* The reverse of skua_eth_start(), and the end of the channels; no frames are being sent. */
+/* After skua_eth_stop_tx(), the reverse of skua_eth_start(), and the end of the channels. */
 static void skua_eth_stop(struct skua_eth *eth)
 {
 	struct skua_channels *channels = eth->channels;
 
 	skua_port_update_flags(eth->nic, SKUA_PORT_F_ENABLE, 0);
-	skua_channels_disable(channels);
 	eth->channels = NULL;
 	skua_channels_destroy(channels);
 }
@@ -147,8 +152,10 @@ int skua_eth_reconfigure(struct skua_eth *eth, const struct skua_eth_config *con
 	err = netif_set_real_num_queues(netdev, config->channels, config->channels);
 	if (err) {
 		skua_channels_destroy(channels);
-		if (eth->channels)
+		if (eth->channels) {
+			skua_channels_enable(eth->channels);
 			netif_tx_wake_all_queues(netdev);
+		}
 		return err;
 	}
 
@@ -197,7 +204,6 @@ static int skua_stop(struct net_device *netdev)
 	struct skua_eth *eth = netdev_priv(netdev);
 
 	skua_eth_stop_tx(eth);
-	/* There are none if they were to be made anew and the device had died. */
 	if (eth->channels)
 		skua_eth_stop(eth);
 	return 0;
