@@ -64,6 +64,7 @@ struct roce_req {
 	uint8_t retries, rnr_retries;	/* so far, without progress */
 	bool rnr_wait;
 	bool busy;			/* the wire had no room */
+	bool window_full;		/* the next train does not fit the window */
 	bool failing;			/* the oldest without an answer has a status of its own */
 	bool flushing;			/* that one has completed: all behind it are flushed */
 	uint64_t rnr_until;

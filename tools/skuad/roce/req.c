@@ -70,9 +70,9 @@ static uint32_t ack_packets(const struct roce_req *req)
 
 bool req_waiting(const struct roce_req *req)
 {
-	/* What fills a window that has shrunk since may not have asked. */
+	/* The window may have shrunk after these packets were sent, so none of them need carry AckReq. */
 	return psn_diff(req->asked_psn, req->una_psn) > 0 ||
-	       psn_add(req->sent_psn, -req->una_psn) > ack_packets(req);
+	       (req->window_full && req->sent_psn != req->una_psn);
 }
 
 static uint64_t next_deadline(const struct roce_req *req)
@@ -373,8 +373,10 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 	assign_psn(qp, wqe);
 	/* One that is longer than the window goes alone. */
 	if (psn_add(wqe->psn, pkts) != req->una_psn &&
-	    psn_add(wqe->psn, wqe->npsn - req->una_psn) > req->window)
+	    psn_add(wqe->psn, wqe->npsn - req->una_psn) > req->window) {
+		req->window_full = true;
 		return false;
+	}
 	if (!req_send_request(qp, wqe, pkts, wqe->npsn - pkts))
 		return false;
 	req->reads++;
@@ -440,8 +442,10 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 	n = wqe->npsn - req->nxt_pkt;
 	if (n > max)
 		n = max;
-	if (psn_add(wqe->psn, req->nxt_pkt + n - req->una_psn) > req->window)
+	if (psn_add(wqe->psn, req->nxt_pkt + n - req->una_psn) > req->window) {
+		req->window_full = true;
 		return false;
+	}
 	len = n * qp->pmtu;
 	/* Across a multiple of it, which is a power of two. */
 	if (!req_send_packets(qp, wqe, req->nxt_pkt, n, (offset ^ (offset + len)) >= every))
@@ -501,6 +505,7 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 	bool any = false, again;
 
 	req->busy = false;
+	req->window_full = false;
 	complete_acked(qp);
 	if (req->rnr_wait) {
 		if (engine_now(qp->dev->engine) < req->rnr_until)

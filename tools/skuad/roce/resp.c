@@ -828,6 +828,9 @@ static bool send_owed(struct skua_qp *qp)
 		.psn = resp->ack_psn, .syndrome = resp->syndrome, .msn = resp->msn,
 	};
 
+	/* Held packets may have been taken since the ACK became due: acknowledge them, too. */
+	if (!is_nak(resp->syndrome))
+		t.psn = psn_add(resp->epsn, PSN_MASK);
 	if (!transmit(qp, &t))
 		return false;
 	resp->ack_due = false;
