@@ -20,7 +20,6 @@
 #include "roce/packet.h"
 
 #define HELD_MAX	(64u << 20)	/* bytes */
-#define LINE_NS		100000		/* a line that is busy for longer takes no more, going out */
 #define QUEUE_NS	10000000	/* the same, coming in */
 #define AGAIN_NS	50000		/* when nobody takes a frame */
 
@@ -277,7 +276,7 @@ bool impair_busy(const struct impair *imp)
 	uint64_t now = engine_now(imp->engine);
 
 	for (unsigned int r = 0; r < imp->config.n; r++)
-		if (imp->config.rule[r].idle_at[IMPAIR_OUT] > now + LINE_NS)
+		if (imp->config.rule[r].idle_at[IMPAIR_OUT] > now + IMPAIR_LINE_NS)
 			return true;
 	return imp->held_bytes > HELD_MAX / 2;
 }
@@ -308,10 +307,11 @@ void impair_destroy(struct impair *imp)
 {
 	struct held *h;
 
-	timer_cancel(&imp->engine->timers, &imp->timer);
 	while ((h = TAILQ_FIRST(&imp->held))) {
 		imp->emit(imp->owner, h->dir, h->packet, h->frame, h->len);
 		release(imp, h);
 	}
+	/* A frame that came in may have been answered at once, and the answer sets the timer. */
+	timer_cancel(&imp->engine->timers, &imp->timer);
 	free(imp);
 }

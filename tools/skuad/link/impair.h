@@ -38,6 +38,8 @@ enum impair_action {
 	IMPAIR_RATE,
 };
 
+#define IMPAIR_LINE_NS	100000	/* a line that is busy for longer takes no more, going out */
+
 struct impair_rule {
 	char text[IMPAIR_TEXT];
 	enum impair_action action;

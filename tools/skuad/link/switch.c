@@ -88,10 +88,13 @@ static uint64_t mac_key(const uint8_t *mac)
 	return (uint64_t)tail << 32 | head;
 }
 
-static uint64_t wall_ns(void)
+/* Captures of an engine with a manual clock show that clock. */
+static uint64_t wall_ns(const struct link_port *port)
 {
 	struct timespec ts;
 
+	if (port->engine->manual)
+		return engine_now(port->engine);
 	clock_gettime(CLOCK_REALTIME, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
@@ -361,7 +364,7 @@ static void deliver_train(struct link_port *to, struct train *t, bool settled)
 	if (to->capture) {
 		if (!settled)
 			settle_payload(to->engine, t, &copy);
-		capture_train(to->capture, false, wall_ns(), t);
+		capture_train(to->capture, false, wall_ns(to), t);
 	}
 	skua_dev_rx_train(to->dev, t);
 }
@@ -386,7 +389,7 @@ static enum port_result send_by_ring(struct link_port *port, struct link_port *t
 		slot->train.payload = &slot->payload;
 	}
 	if (port->capture)
-		capture_train(port->capture, true, wall_ns(), t);
+		capture_train(port->capture, true, wall_ns(port), t);
 	*mark = (struct port_mark){ ring, ring->head };
 	ring_publish(ring);
 	return PORT_SENT;
@@ -454,7 +457,7 @@ enum port_result port_send_train(struct link_port *port, const struct train *tra
 	if (!port->capture)
 		return send_to(port, to, &t, false);
 	settle_payload(port->engine, &t, &copy);
-	ns = wall_ns();
+	ns = wall_ns(port);
 	r = send_to(port, to, &t, true);
 	if (r != PORT_BUSY)
 		capture_train(port->capture, true, ns, &t);
@@ -489,7 +492,7 @@ static void deliver_now(struct link_port *to, const struct seglist *frame)
 	if (!port_is_up(to))
 		return;
 	if (to->capture)
-		capture_frame(to->capture, false, wall_ns(), frame);
+		capture_frame(to->capture, false, wall_ns(to), frame);
 	skua_dev_rx_frame(to->dev, frame);
 }
 
@@ -557,7 +560,7 @@ static enum port_result route_frame(struct link_port *port, const struct seglist
 /* On to the wire. */
 static enum port_result send_frame(struct link_port *port, const struct seglist *frame, bool packet)
 {
-	uint64_t ns = port->capture ? wall_ns() : 0;
+	uint64_t ns = port->capture ? wall_ns(port) : 0;
 	enum port_result r;
 
 	if (!port_is_up(port))
