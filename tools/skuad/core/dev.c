@@ -336,7 +336,8 @@ static bool run_qps(struct skua_dev *dev)
 	int32_t budget = TURN_BYTES;
 	bool any = false;
 
-	while (budget > 0 && (qp = TAILQ_FIRST(&dev->active)) && qp != first) {
+	/* One without anything left of the turn would do nothing, and seem to have nothing to do. */
+	while (budget > LOOK_COST && (qp = TAILQ_FIRST(&dev->active)) && qp != first) {
 		if (!first)
 			first = qp;
 		TAILQ_REMOVE(&dev->active, qp, active_entry);
