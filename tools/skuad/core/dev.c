@@ -24,6 +24,7 @@ static void free_objects(struct skua_dev *dev)
 	cmdq_reset(dev);
 	async_event_forget(dev, &dev->fatal_event);
 	async_event_forget(dev, &dev->port_event);
+	sent_free_all(dev);
 }
 
 /* Until no other thread refers to memory of this device. Each step of the others is short, and
@@ -73,6 +74,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	TAILQ_INIT(&dev->async_pending);
 	TAILQ_INIT(&dev->active);
 	TAILQ_INIT(&dev->err_qps);
+	TAILQ_INIT(&dev->free_runs);
 	if (!dev->name || !dev->link_name || numtab_init(&dev->eqs, LIMIT_EQ, false) ||
 	    numtab_init(&dev->pds, LIMIT_PD, false) || numtab_init(&dev->cqs, LIMIT_CQ, false) ||
 	    numtab_init(&dev->qps, LIMIT_QP, true) || numtab_init(&dev->mrs, LIMIT_MR, true))

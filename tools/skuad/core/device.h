@@ -17,6 +17,7 @@
 #include "core/timer.h"
 #include "link/port.h"
 #include "roce/repeat.h"
+#include "roce/sent.h"
 #include "skua/cmd.h"
 #include "skua/cqe.h"
 #include "skua/doorbell.h"
@@ -201,6 +202,8 @@ struct skua_dev {
 	struct link_port *port;
 	struct repeat_peer peers[REPEAT_PEERS];
 	uint64_t held_bytes;		/* of packets that came too early */
+	struct sent_runs free_runs;	/* of tables of sent packets */
+	uint32_t num_runs;		/* that there are, free or not */
 
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
 	bool refused;			/* the wire had no room for one of them */

@@ -278,9 +278,9 @@ static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t)
 static void hand_over(struct skua_qp *qp, const struct train *t)
 {
 	if (t->payload && (t->path->traffic_class & ECN_MASK) == ECN_CE && is_connected(qp))
-		congestion_marked(qp, t->npkts);
+		dcqcn_marked(qp, t->npkts);
 	if (t->op == TRAIN_CNP)
-		congestion_cnp(qp);
+		dcqcn_cnp(qp);
 	else if (t->transport == TRANSPORT_UD)
 		ud_rx(qp, t);
 	else if (t->transport == TRANSPORT_UC)

@@ -88,11 +88,17 @@ void qp_fatal(struct skua_qp *qp)
 	qp_error(qp, SKUA_EVENT_QP_FATAL);
 }
 
+/* Who comes first fills the line; so requester and responder take turns. */
 static bool rc_run(struct skua_qp *qp, int32_t *budget)
 {
-	bool any = roce_resp_run(qp, budget);
+	bool any, responses_first = qp->responses_first || !qp_can_send(qp);
 
-	if (qp_can_send(qp))
+	any = responses_first ? roce_resp_run(qp, budget) : roce_req_run(qp, budget);
+	if (any)
+		qp->responses_first = !responses_first;
+	if (!responses_first)
+		any |= roce_resp_run(qp, budget);
+	else if (qp_can_send(qp))
 		any |= roce_req_run(qp, budget);
 	return any;
 }
@@ -130,7 +136,7 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 	}
 	any = kinds[qp->type].run(qp, budget);
 	if (qp->cnp_due)
-		any |= congestion_notify(qp);
+		any |= dcqcn_notify(qp);
 	if (qp->state == SKUA_QPS_SQE)
 		any |= sq_flush(qp);
 	if (qp->state == SKUA_QPS_ERR) {
@@ -155,7 +161,7 @@ void qp_stop(struct skua_qp *qp)
 {
 	qp_deactivate(qp);
 	err_list_leave(qp);
-	congestion_reset(qp);
+	dcqcn_reset(qp);
 	timer_cancel(&qp->dev->engine->timers, &qp->timer);
 	qp->state = SKUA_QPS_RESET;
 }

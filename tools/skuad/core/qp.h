@@ -6,6 +6,9 @@
 #define SKUAD_CORE_QP_H
 
 #include "core/device.h"
+#include "roce/congestion.h"
+#include "roce/loss.h"
+#include "roce/sent.h"
 
 /* An SGE in host byte order; the layout of struct skua_sge. */
 struct sge {
@@ -34,7 +37,6 @@ struct send_wqe {
 	const struct skua_wqe_ud *ud;	/* UD: in our copy */
 	uint32_t psn, npsn;		/* of its packets, once it has been started */
 	uint32_t read_off;		/* READ: bytes that have come */
-	bool parts;			/* READ: parts of it were asked for again */
 	const uint8_t *data;		/* inline data, or struct sge */
 	struct port_mark mark;		/* of its last train */
 };
@@ -49,44 +51,36 @@ struct recv_wqe {
 	struct sge sge[LIMIT_SGE];
 };
 
-/* roce/req.c: the requester; roce/unacked.c uses of it what it needs. Indices of the window run free: una <= nxt <= tail. */
+/*
+ * roce/req.c: the requester; roce/unacked.c uses of it what it needs. Indices of the window run
+ * free: una <= nxt <= tail.
+ */
 struct roce_req {
 	uint32_t una;			/* oldest WQE without completion */
 	uint32_t nxt;			/* WQE to send from next */
-	uint32_t nxt_pkt;		/* packets of it that were sent */
+	uint32_t nxt_pkt;		/* packets of it that were sent, or requested by a READ */
 	uint32_t tail;			/* WQEs taken from the ring */
-	uint32_t psn;			/* of the next new packet */
+	uint32_t psn;			/* of the next new message */
 	uint32_t una_psn;		/* oldest not acknowledged, or READ without its responses */
-	uint32_t acked_psn;		/* oldest not acknowledged */
-	uint32_t sent_psn;		/* behind the last packet that was ever sent */
-	uint32_t asked_psn;		/* behind the last for which an answer was asked */
-	uint32_t reads;			/* READs and atomics under way */
-	uint8_t retries, rnr_retries;	/* so far, without progress */
+	uint32_t acked_psn;		/* the peer has accepted all requests before */
+	uint32_t sent_psn;		/* behind the last packet that was sent */
+	uint32_t asked_psn;		/* behind the last packet that asked for an answer */
+	bool ask;			/* the next packet has to ask */
+	uint32_t unasked;		/* packets sent since the last with AckReq */
+	uint32_t reads;			/* requests of READs and atomics without all of their responses */
+	uint8_t rnr_retries;		/* so far, without progress */
 	bool rnr_wait;
+	bool rnr_trying;		/* after the wait only the oldest packet goes, until it is accepted */
 	bool busy;			/* the wire had no room */
-	bool window_full;		/* the next train does not fit the window */
 	bool failing;			/* the oldest without an answer has a status of its own */
 	bool flushing;			/* that one has completed: all behind it are flushed */
+	bool probe;			/* the oldest packet is to go again, to be answered */
+	bool from_held;			/* the response that is looked at was held */
 	uint64_t rnr_until;
-	uint64_t ack_deadline;		/* TIMER_NEVER: nothing is waited for */
-
-	/* roce/recover.c: sending again before the ACK timeout, and only what is missing. */
-	uint64_t early_deadline;	/* TIMER_NEVER: not before the ACK timeout */
-	uint8_t early;			/* times it passed, without progress */
-	uint8_t backoff;		/* and since a round trip was measured */
-	bool timing;			/* a round trip is measured: */
-	uint32_t timed_psn;		/* over when this is acknowledged */
-	uint64_t timed_at;
-	uint64_t srtt, rttvar;		/* ns; srtt 0: none was measured */
-	uint64_t least_rtt;		/* ns; 0: none */
-	uint32_t cut_psn;		/* what is missing before that was reckoned with */
-	bool careful;			/* it was too large once: it grows slowly */
-	uint32_t window;		/* packets that may be on their way */
-	bool probe;			/* the last packet goes again, to be told what is missing */
-	struct repairs *repairs;	/* NULL: the peer never told what is missing */
-	struct reorder *early_resp;	/* responses that came too early */
-	uint32_t resp_asked, resp_seen;	/* asked for again up to here; from behind it something came */
-	uint32_t resp_asks;		/* requests for them that are under way */
+	struct sent sent;
+	struct loss loss;
+	struct congestion congestion;
+	struct reorder *early;		/* responses that came before their time */
 };
 
 /* A READ or an atomic that is to be answered. */
@@ -139,12 +133,14 @@ struct roce_resp {
 	bool have_recv;
 	struct recv_wqe recv;		/* of the SEND under way */
 	bool nak_sent;			/* silence until epsn comes */
+	bool from_held;			/* what is looked at was held: the peer can send it again */
 	struct reorder *early;		/* requests that came before epsn */
 	bool missing_due;		/* the peer is to be told what is missing */
 	uint8_t untold;			/* early packets since it was told */
+	bool duplicate;			/* a request came twice: the peer is to be told */
 	bool ack_due;
 	uint8_t syndrome;		/* of what is due */
-	uint32_t ack_psn;
+	uint32_t nak_psn;
 	bool established;		/* COMM_EST was raised */
 	STAILQ_HEAD(, held_recv) held;
 	struct read_job *reads;		/* ring of READ_JOBS */
@@ -199,7 +195,8 @@ struct skua_qp {
 	bool gid_good;			/* path.sgid is still programmed */
 	struct timer timer;
 	LIST_HEAD(, mcast_member) groups;	/* that it is attached to */
-	struct congestion *congestion;	/* NULL: it sends as fast as it can */
+	struct dcqcn *dcqcn;	/* NULL: it sends as fast as it can */
+	bool responses_first;		/* in its next turn: requester and responder take turns */
 	bool cnp_due;			/* the peer's packets were marked: it is to be told */
 	uint64_t cnp_at;		/* when it was to be told the last time */
 	struct roce_req req;
@@ -271,6 +268,7 @@ bool rq_flush(struct skua_qp *qp);
 /* eth.c */
 bool eth_run(struct skua_qp *qp, int32_t *budget);
 
+#define PSN_WINDOW	(1u << 22)	/* packets ahead of the oldest that is outstanding, at most */
 #define MESSAGE_COST	256	/* of a turn, at least */
 
 /* roce/send.c: all that the path of the QP needs is filled in; what is lost counts as sent. */
@@ -279,29 +277,29 @@ enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark
 enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
 				 struct port_mark *mark);
 
-/* roce/congestion.c */
-#define CONGESTION_BURST	4096u	/* bytes of a train of one that has a rate */
-void congestion_reset(struct skua_qp *qp);
-void congestion_marked(struct skua_qp *qp, uint32_t npkts);	/* packets that came marked */
-bool congestion_notify(struct skua_qp *qp);	/* send what is due. False: no room on the wire */
-void congestion_cnp(struct skua_qp *qp);	/* one has come */
+/* roce/dcqcn.c */
+#define DCQCN_BURST	4096u	/* bytes of a train of one that has a rate */
+void dcqcn_reset(struct skua_qp *qp);
+void dcqcn_marked(struct skua_qp *qp, uint32_t npkts);	/* packets that came marked */
+bool dcqcn_notify(struct skua_qp *qp);	/* send what is due. False: no room on the wire */
+void dcqcn_cnp(struct skua_qp *qp);	/* one has come */
 /* Of one that has a rate: it has sent @t; does it have to wait until it may send more? */
-void congestion_sent(struct skua_qp *qp, const struct train *t);
-bool congestion_waits(struct skua_qp *qp);
-bool congestion_paused(const struct skua_qp *qp);	/* a timer ends its wait */
-uint64_t congestion_rate(const struct skua_qp *qp);	/* bits a second, when last reckoned; 0: it has none */
+void dcqcn_sent(struct skua_qp *qp, const struct train *t);
+bool dcqcn_waits(struct skua_qp *qp);
+bool dcqcn_paused(const struct skua_qp *qp);	/* a timer ends its wait */
+uint64_t dcqcn_rate(const struct skua_qp *qp);	/* bits a second, when last reckoned; 0: it has none */
 
 /* Of packets with payload. */
 static inline bool qp_must_wait(struct skua_qp *qp)
 {
-	return qp->congestion && congestion_waits(qp);
+	return qp->dcqcn && dcqcn_waits(qp);
 }
 
 static inline uint32_t qp_burst(const struct skua_qp *qp)
 {
 	if (port_is_slow(qp->dev->port))
 		return qp->pmtu;
-	return qp->congestion ? CONGESTION_BURST : SEG_MAX_BYTES;
+	return qp->dcqcn ? DCQCN_BURST : SEG_MAX_BYTES;
 }
 
 /* roce/req.c */

@@ -78,11 +78,13 @@ static void check_requester(const struct skua_qp *qp)
 			     psn_diff(req->una_psn, una->psn) <= (int32_t)una->npsn));
 	CHECK(psn_diff(req->psn, req->una_psn) >= 0);
 	CHECK(req->reads <= qp->max_rd);
-	/* Nothing is on its way; else a window may be full in the middle of the oldest message. */
-	if (req_next_psn(qp) == req->una_psn)
-		CHECK((req->rnr_wait && qp->timer.pos) || congestion_paused(qp));
-	else if (qp->attr.timeout)
-		CHECK(qp->timer.pos && (req->rnr_wait || req->ack_deadline != TIMER_NEVER));
+	if (sent_is_empty(&req->sent)) {
+		CHECK(req->sent_psn == req->una_psn && dcqcn_paused(qp));
+		return;
+	}
+	/* Whatever is outstanding has a timer (ROC-17). */
+	CHECK(qp->timer.pos);
+	CHECK(TAILQ_FIRST(&req->sent.runs)->psn == req->una_psn);
 }
 
 static void check_qp(const struct skua_qp *qp)
@@ -91,11 +93,11 @@ static void check_qp(const struct skua_qp *qp)
 		check_requester(qp);
 	/* Nobody answers: what was sent is complete. */
 	else if (qp->state == SKUA_QPS_RTS || qp->state == SKUA_QPS_SQE)
-		CHECK(qp->req.una == qp->req.tail || congestion_paused(qp));
+		CHECK(qp->req.una == qp->req.tail || dcqcn_paused(qp));
 	else
 		CHECK(qp->req.una == qp->req.nxt);
-	CHECK(qp->resp.reads_head == qp->resp.reads_tail || congestion_paused(qp));
-	CHECK((!qp->resp.ack_due || congestion_paused(qp)) && !qp->cnp_due);
+	CHECK(qp->resp.reads_head == qp->resp.reads_tail || dcqcn_paused(qp));
+	CHECK((!qp->resp.ack_due || dcqcn_paused(qp)) && !qp->cnp_due);
 	if (qp->state != SKUA_QPS_ERR)
 		return;
 	CHECK(qp->req.una == qp->req.tail && !qp->resp.have_recv);

@@ -21,7 +21,7 @@ static struct skua_qp *qp_of(struct node *n)
 
 static uint64_t rate_of(struct node *n)
 {
-	return congestion_rate(qp_of(n));
+	return dcqcn_rate(qp_of(n));
 }
 
 /* A packet for the node's QP, as from its peer's, with these ECN bits. */
@@ -230,7 +230,7 @@ static void each_cnp_halves_the_rate_at_first(void **state)
 static void let(struct world *w, struct node *n, uint64_t ns)
 {
 	pass(w, ns);
-	congestion_waits(qp_of(n));
+	dcqcn_waits(qp_of(n));
 }
 
 /* Without CNPs, up to the speed of the port, where there is no rate any more. */
@@ -253,7 +253,7 @@ static void the_rate_recovers(void **state)
 	assert_int_not_equal(rate_of(a), 0);
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
-	assert_null(qp_of(a)->congestion);
+	assert_null(qp_of(a)->dcqcn);
 	cnp(w, a, b);
 	assert_int_equal(rate_of(a), LINE / 2);
 }
@@ -309,7 +309,7 @@ static void sent_bytes_raise_the_rate(void **state)
 		cnp(w, a, b);
 		pass(w, 50 * US);
 	}
-	while (qp_of(a)->congestion) {
+	while (qp_of(a)->dcqcn) {
 		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
 		done(w, a);
 	}
@@ -381,7 +381,7 @@ static void nothing_is_left_of_a_slow_qp(void **state)
 		}
 		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
 		settle(w);
-		assert_true(congestion_paused(qp_of(a)));
+		assert_true(dcqcn_paused(qp_of(a)));
 		if (end == DESTROYED) {
 			must(w, a, object_cmd(SKUA_CMD_DESTROY_QP, a->qpn));
 			pass(w, 100 * MS);
@@ -400,7 +400,7 @@ static void nothing_is_left_of_a_slow_qp(void **state)
 			must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
 		}
 		expect_none(w, a);
-		assert_null(qp_of(a)->congestion);
+		assert_null(qp_of(a)->dcqcn);
 		assert_true(w->engines[0]->timers.n <= timers + 1);
 		must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
 		reconnect(w, a, b);

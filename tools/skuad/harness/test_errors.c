@@ -768,13 +768,14 @@ static void no_answer(void **state)
 		expect_vendor(w, a, SKUA_CQE_SEND, SKUA_CQE_RETRY_EXC_ERR, SKUA_VENDOR_ERR_TIMEOUT);
 		expect(w, a, SKUA_CQE_NOP, SKUA_CQE_WR_FLUSH_ERR);
 		assert_int_equal(STAT(w, a, ack_timeouts), retries + 1);
-		assert_int_equal(STAT(w, a, retransmits), retries * 5);
+		/* Each time as few as the congestion window ever has. */
+		assert_int_equal(STAT(w, a, retransmits), retries * 2);
 		expect_no_event(w, a);
 		world_destroy(w);
 	}
 }
 
-/* Progress begins the count anew; without a timeout only NAKs do anything. */
+/* Progress begins the count anew; without a timeout there is none, and NAKs do not count. */
 static void the_count_of_retries(void **state)
 {
 	struct world *w = *state;
@@ -798,12 +799,12 @@ static void the_count_of_retries(void **state)
 	restart(w, a, rtr_cmd(a->qpn, b, b->qpn), rts);
 	poll_cq(a);
 	send_unheard(w, a, b, SKUA_WQE_SEND, 5000);
-	pass(w, 1000000000000);
-	expect_none(w, a);
-	arrive(w, a, b, answer(a, FIRST_PSN, AETH_NAK_SEQ));
-	expect_none(w, a);
-	arrive(w, a, b, answer(a, FIRST_PSN, AETH_NAK_SEQ));
-	expect_vendor(w, a, SKUA_CQE_SEND, SKUA_CQE_RETRY_EXC_ERR, SKUA_VENDOR_ERR_PEER_NAK);
+	for (int i = 0; i < 100; i++) {
+		pass(w, 10000000000);
+		arrive(w, a, b, answer(a, FIRST_PSN, AETH_NAK_SEQ));
+		expect_none(w, a);
+	}
+	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_RTS);
 }
 
 static void no_receive(void **state)
@@ -874,7 +875,6 @@ static void answers_that_do_not_fit(void **state)
 		bool last;
 	} rows[] = {
 		{ SKUA_WQE_READ, TRAIN_READ_RESP, 100, true },	/* of 3000 bytes */
-		{ SKUA_WQE_READ, TRAIN_READ_RESP, 1024, true },
 		{ SKUA_WQE_READ, TRAIN_READ_RESP, 1000, false },
 		{ SKUA_WQE_READ, TRAIN_READ_RESP, 3001, true },
 		{ SKUA_WQE_READ, TRAIN_ATOMIC_RESP, 0, true },
@@ -1185,7 +1185,7 @@ int main(void)
 		STEPPED(answers_that_nobody_asked_for, "SEC-5"),
 		STEPPED(memory_for_a_response_goes_away, "ERR-1 MEM-14"),
 		STEPPED(one_nak_for_a_gap, "ROC-10 ERR-2"),
-		STEPPED(duplicates, "ROC-10 SEC-5"),
+		STEPPED(duplicates, "ROC-10 ROC-23 SEC-5"),
 		STEPPED(duplicates_beside_new_reads, "ROC-8 ROC-10"),
 		STEPPED(communication_is_established, "ERR-7 ROC-15 QPS-6"),
 		STEPPED(events_of_a_qp, "ERR-11 ERR-12 ERR-8"),

@@ -1,200 +1,136 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Congestion control of RC and UC: DCQCN (manual: congestion control).
+ * The congestion window: NewReno as RFC 9002, section 7 has it, with its terms. It counts packets,
+ * since packets are what a peer in software spends its time on.
  *
- * Theory of operation. Who receives marked packets tells their sender by CNPs, now and then. The
- * first CNP gives its QP a rate, which every further one lowers, and time and sent bytes raise; when
- * it has come near the speed of the port, the QP has none again, and pays nothing for all this.
- *
- * In silicon the rate rises each 55 us or so. Here a peer's thread, or the one that plays the line,
- * may wake a millisecond late, and CNPs come so far apart: a QP that had recovered by then would never
- * become slow. So time counts by milliseconds, for cuts as for rises: what one queue had marked comes
- * back as many CNPs, and were each of them a cut, the line would stand empty when the queue is gone.
- *
- * DCQCN goes back to the rate of before a cut, fast, and looks for more only then. On a line that is slow
- * for its port, cuts come sooner than that is over: nobody ever gets on, and who came late never gets
- * his share. Here it looks for more at once, by little at first, and by more each time.
- *
- * Nothing ticks: what time has done to the rate is reckoned when it is asked for, so a QP that rests
- * costs nothing either. A timer only wakes a QP that has something to send, and may not yet.
+ * Three things differ. The initial window is large, since RDMA NICs start at the speed of the line. A loss
+ * reduces the window only where congestion explains it: round trips are much longer than the shortest, or
+ * more than a quarter of a window's worth of packets is lost. A loss by chance on an idle line, as tests and
+ * bad cables make it, would only make the connection slow. And a queue that delays answers by milliseconds
+ * reduces the window even before it overflows: the peer behind it may be too busy receiving to answer.
  */
-#include <stdlib.h>
-
 #include "core/qp.h"
-#include "roce/packet.h"
 
-#define CNP_NS		50000		/* between CNPs, and between cuts of a rate that never rose */
-#define PERIOD_NS	1000000		/* between cuts of one that is not; between rises by time */
-#define PERIOD_BYTES	10000000	/* between rises by bytes */
-#define RISE_BPS	5000000ull	/* so much more each time */
-#define LEAST_BPS	10000000ull
-#define LINE_BPS	(PORT_MBPS * 1000000ull)
-#define LOG_ALPHA	16		/* alpha is a fraction of 2^16 */
-#define LOG_GAIN	4
-#define LATE_NS		1000000		/* an engine that sleeps may wake so late */
+#define INITIAL_WINDOW	128u
+#define MINIMUM_WINDOW	2u		/* kMinimumWindow */
+#define LONG_QUEUE	3		/* times min_rtt, and so much longer than min_rtt: */
+#define LONG_QUEUE_NS	1000000
+#define MANY_LOST	4		/* one packet in so many */
+#define LEAST_COUNTED	16		/* packets that say how many are lost */
 
-struct congestion {
-	struct skua_qp *qp;
-	struct timer timer;		/* it may send again */
-	uint64_t rate;			/* bits a second */
-	uint32_t alpha;
-	bool new;			/* it never rose: still on its way down from the speed of the port */
-	uint64_t lowered_at;
-	uint64_t period_at;		/* time is reckoned with up to here */
-	uint64_t bytes;			/* sent since the last rise by bytes */
-	uint32_t rises;			/* since it was lowered */
-	uint64_t next;			/* when the next train may go */
-};
-
-static void end(struct skua_qp *qp)
+void congestion_init(struct congestion *c)
 {
-	timer_cancel(&qp->dev->engine->timers, &qp->congestion->timer);
-	free(qp->congestion);
-	qp->congestion = NULL;
+	*c = (struct congestion){ .window = INITIAL_WINDOW, .ssthresh = UINT32_MAX };
 }
 
-void congestion_reset(struct skua_qp *qp)
+uint32_t congestion_room(const struct skua_qp *qp)
 {
-	qp->cnp_due = false;
-	if (qp->congestion)
-		end(qp);
+	uint32_t flight = qp->req.sent.npkts[SENT_IN_FLIGHT];
+
+	return flight < qp->req.congestion.window ? qp->req.congestion.window - flight : 0;
 }
 
-void congestion_marked(struct skua_qp *qp, uint32_t npkts)
+static void set_window(struct congestion *c, uint32_t window)
 {
-	uint64_t now = engine_now(qp->dev->engine);
+	c->window = window < MINIMUM_WINDOW ? MINIMUM_WINDOW : window;
+	c->ssthresh = c->window;
+	c->acked = 0;
+}
 
-	STAT_ADD(qp->dev, rdma_rx_ecn_marked, npkts);
-	if (now - qp->cnp_at < CNP_NS)
+/* A recovery period begins, unless @order was sent before one did. kLossReductionFactor is 0.5. */
+static void reduce(struct skua_qp *qp, uint64_t order)
+{
+	struct congestion *c = &qp->req.congestion;
+
+	if (order <= c->recovery_order)
 		return;
-	qp->cnp_at = now;
-	qp->cnp_due = true;
-	qp_activate(qp);
+	c->recovery_order = qp->req.sent.next_order;
+	c->window_before = c->window;
+	set_window(c, c->window / 2);
 }
 
-bool congestion_notify(struct skua_qp *qp)
+/*
+ * Count what has arrived and what was lost, up to a window's worth of packets. If too many are lost, the window
+ * becomes what has arrived, in a recovery period, too.
+ */
+static void count_lost(struct skua_qp *qp, uint32_t acked, uint32_t lost, uint64_t order)
 {
-	struct train t = {
-		.op = TRAIN_CNP, .transport = TRANSPORT_CNP, .first = true, .last = true,
-		.npkts = 1,
-	};
-	struct port_mark mark;
+	struct congestion *c = &qp->req.congestion;
+	uint32_t all;
 
-	if (roce_send(qp, &t, &mark) == PORT_BUSY)
-		return false;
-	qp->cnp_due = false;
-	STAT_INC(qp->dev, cnp_sent);
-	return true;
-}
-
-static void rise(struct congestion *c)
-{
-	c->rate += ++c->rises * RISE_BPS;
-	c->new = false;
-}
-
-static bool is_over(const struct congestion *c)
-{
-	return c->rate >= LINE_BPS - LINE_BPS / 64;
-}
-
-/* What it has now, after all that time has done to it; NULL: it has no rate, or none any more. */
-static struct congestion *reckon(struct skua_qp *qp, uint64_t now)
-{
-	struct congestion *c = qp->congestion;
-
-	if (!c)
-		return NULL;
-	while (now - c->period_at >= PERIOD_NS && !is_over(c)) {
-		c->period_at += PERIOD_NS;
-		if (!c->new)
-			c->alpha -= c->alpha >> LOG_GAIN;
-		rise(c);
+	c->num_acked += acked;
+	c->num_lost += lost;
+	all = c->num_acked + c->num_lost;
+	if (all < c->window || all < LEAST_COUNTED)
+		return;
+	if (c->num_lost > all / MANY_LOST) {
+		reduce(qp, order);
+		/* The line carries no more. */
+		set_window(c, c->num_acked < c->window ? c->num_acked : c->window);
+		c->window_before = 0;
 	}
-	if (is_over(c))
-		end(qp);
-	return qp->congestion;
+	c->num_acked = 0;
+	c->num_lost = 0;
 }
 
-static void wake(struct timer *timer)
+/* A peer without selective repeat drops all that is in the queue behind a loss: any queue costs much there. */
+static bool is_long(struct skua_qp *qp, uint64_t rtt)
 {
-	struct congestion *c = (void *)((char *)timer - offsetof(struct congestion, timer));
+	const struct loss *l = &qp->req.loss;
+	uint64_t least = repeat_offered(qp) ? LONG_QUEUE_NS : 0;
 
-	qp_activate(c->qp);
+	return !l->smoothed_rtt || (rtt > LONG_QUEUE * l->min_rtt && rtt - l->min_rtt > least);
 }
 
-/* It goes at the speed of the port, up to now. */
-static struct congestion *begin(struct skua_qp *qp, uint64_t now)
+void congestion_lost(struct skua_qp *qp, uint32_t lost, uint64_t order, uint64_t rtt)
 {
-	struct congestion *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->qp = qp;
-	c->timer.fire = wake;
-	c->rate = LINE_BPS;
-	c->alpha = 1u << LOG_ALPHA;
-	c->new = true;
-	c->lowered_at = now - CNP_NS;
-	c->next = now;
-	qp->congestion = c;
-	return c;
+	if (is_long(qp, rtt))
+		reduce(qp, order);
+	count_lost(qp, 0, lost, order);
 }
 
-void congestion_cnp(struct skua_qp *qp)
+void congestion_not_lost(struct skua_qp *qp)
 {
-	uint64_t now = engine_now(qp->dev->engine);
-	struct congestion *c = reckon(qp, now);
+	struct congestion *c = &qp->req.congestion;
 
-	STAT_INC(qp->dev, cnp_received);
-	if (!c)
-		c = begin(qp, now);
-	if (!c || now - c->lowered_at < (c->new ? CNP_NS : PERIOD_NS))
+	if (c->window_before > c->window)
+		c->window = c->window_before;
+	c->window_before = 0;
+}
+
+void congestion_queue(struct skua_qp *qp, uint64_t order)
+{
+	reduce(qp, order);
+}
+
+void congestion_acked(struct skua_qp *qp, uint32_t npkts, uint64_t order)
+{
+	struct congestion *c = &qp->req.congestion;
+
+	count_lost(qp, npkts, 0, order);
+	/* Not in the recovery period, and not where the window does not limit what is sent (7.8). */
+	if (order <= c->recovery_order || c->window >= PSN_WINDOW ||
+	    qp->req.sent.npkts[SENT_IN_FLIGHT] + npkts < c->window / 2)
 		return;
-	c->rate -= c->rate * c->alpha >> (LOG_ALPHA + 1);
-	if (c->rate < LEAST_BPS)
-		c->rate = LEAST_BPS;
-	c->alpha += ((1u << LOG_ALPHA) - c->alpha) >> LOG_GAIN;
-	c->lowered_at = c->period_at = now;
-	c->rises = 0;
-	c->bytes = 0;
-}
-
-void congestion_sent(struct skua_qp *qp, const struct train *t)
-{
-	uint64_t now = engine_now(qp->dev->engine), bytes;
-	struct congestion *c = qp->congestion;
-	uint32_t longest;
-
-	bytes = roce_train_bytes(t, &longest);
-	/* Who was woken late makes up for it. */
-	if (c->next + LATE_NS < now)
-		c->next = now - LATE_NS;
-	c->next += bytes * 8 * 1000000000 / c->rate;
-	c->bytes += bytes;
-	if (c->bytes < PERIOD_BYTES)
+	if (c->window < c->ssthresh) {
+		c->window += npkts;
 		return;
-	c->bytes -= PERIOD_BYTES;
-	rise(c);
+	}
+	c->acked += npkts;
+	if (c->acked < c->window)
+		return;
+	c->acked -= c->window;
+	c->window++;
 }
 
-bool congestion_waits(struct skua_qp *qp)
+void congestion_persistent(struct skua_qp *qp)
 {
-	uint64_t now = engine_now(qp->dev->engine);
-	struct congestion *c = reckon(qp, now);
+	struct congestion *c = &qp->req.congestion;
 
-	if (!c || c->next <= now)
-		return false;
-	timer_set(&qp->dev->engine->timers, &c->timer, c->next);
-	return true;
-}
-
-bool congestion_paused(const struct skua_qp *qp)
-{
-	return qp->congestion && qp->congestion->timer.pos;
-}
-
-uint64_t congestion_rate(const struct skua_qp *qp)
-{
-	return qp->congestion ? qp->congestion->rate : 0;
+	if (c->ssthresh > c->window / 2)
+		c->ssthresh = c->window / 2;
+	c->window = MINIMUM_WINDOW;
+	c->acked = 0;
+	c->recovery_order = 0;
+	c->window_before = 0;
 }

@@ -86,8 +86,11 @@ bool reorder_hold(struct skua_dev *dev, struct reorder **rp, uint32_t expected,
 	if (*slot)
 		slot_free(dev, r, slot);
 	h = dev->held_bytes < HELD_MAX ? copy_of(t) : NULL;
-	if (!h)
+	if (!h) {
+		if (!r->n)
+			reorder_free(dev, rp);
 		return false;
+	}
 	*slot = h;
 	dev->held_bytes += h->bytes;
 	if (!r->n++ || psn_diff(t->psn, r->end) >= 0)
@@ -104,7 +107,7 @@ bool reorder_has(const struct reorder *r, uint32_t psn)
 
 bool reorder_empty(const struct reorder *r)
 {
-	return !r || !r->n;
+	return !r;
 }
 
 uint32_t reorder_end(const struct reorder *r)
@@ -112,8 +115,9 @@ uint32_t reorder_end(const struct reorder *r)
 	return r->end;
 }
 
-struct train *reorder_take(struct skua_dev *dev, struct reorder *r, uint32_t psn)
+struct train *reorder_take(struct skua_dev *dev, struct reorder **rp, uint32_t psn)
 {
+	struct reorder *r = *rp;
 	struct held **slot, *h;
 
 	if (!reorder_has(r, psn))
@@ -122,20 +126,18 @@ struct train *reorder_take(struct skua_dev *dev, struct reorder *r, uint32_t psn
 	h = *slot;
 	*slot = NULL;
 	dev->held_bytes -= h->bytes;
-	r->n--;
+	if (!--r->n)
+		reorder_free(dev, rp);
 	return &h->train;
 }
 
-void reorder_drop(struct skua_dev *dev, struct reorder *r)
+void reorder_free(struct skua_dev *dev, struct reorder **rp)
 {
+	struct reorder *r = *rp;
+
 	for (int i = 0; r && r->n && i < REPEAT_WINDOW; i++)
 		if (r->slot[i])
 			slot_free(dev, r, &r->slot[i]);
-}
-
-void reorder_free(struct skua_dev *dev, struct reorder **r)
-{
-	reorder_drop(dev, *r);
-	free(*r);
-	*r = NULL;
+	free(r);
+	*rp = NULL;
 }

@@ -19,6 +19,7 @@
 #define MAGIC		0x536b7561u	/* "Skua" */
 #define VERSION		1
 #define HELLO_ANSWER	0x01
+#define MISSING_DUPLICATE 0x01
 
 #define HEAD_LEN	8		/* magic, version, type, flags, reserved */
 #define MISSING_LEN	(2 * 16 + 4 + 4 + REPEAT_WINDOW / 8)
@@ -62,6 +63,15 @@ static uint32_t crc(const uint8_t *p, size_t len)
 	return htole32(libdeflate_crc32(0, p, len));
 }
 
+uint32_t repeat_end(const struct repeat_frame *f)
+{
+	uint32_t n = REPEAT_WINDOW;
+
+	while (n && !repeat_holds(f, psn_add(f->psn, n)))
+		n--;
+	return n ? psn_add(f->psn, n + 1) : f->psn;
+}
+
 size_t repeat_build(uint8_t *buf, const struct repeat_frame *f)
 {
 	uint8_t *p = buf;
@@ -77,7 +87,7 @@ size_t repeat_build(uint8_t *buf, const struct repeat_frame *f)
 	p = put32(p, MAGIC);
 	*p++ = VERSION;
 	*p++ = (uint8_t)f->type;
-	*p++ = f->answer ? HELLO_ANSWER : 0;
+	*p++ = (uint8_t)((f->answer ? HELLO_ANSWER : 0) | (f->duplicate ? MISSING_DUPLICATE : 0));
 	*p++ = 0;
 	if (f->type == REPEAT_MISSING) {
 		p = put(p, f->path.sgid, 16);
@@ -128,7 +138,11 @@ bool repeat_parse(struct repeat_frame *f, const uint8_t *frame, size_t len)
 	/* Ethernet may have padded it. */
 	if (len < body + CRC_LEN)
 		return false;
-	*f = (struct repeat_frame){ .type = p[5], .answer = p[6] & HELLO_ANSWER };
+	*f = (struct repeat_frame){ .type = p[5] };
+	if (f->type == REPEAT_HELLO)
+		f->answer = p[6] & HELLO_ANSWER;
+	else
+		f->duplicate = p[6] & MISSING_DUPLICATE;
 	sum = crc(frame, body);
 	if (memcmp(&sum, frame + body, CRC_LEN))
 		return false;
@@ -194,6 +208,12 @@ bool repeat_agreed(struct skua_qp *qp)
 			p->wait *= 2;
 	}
 	return now < p->until;
+}
+
+bool repeat_offered(struct skua_qp *qp)
+{
+	return !qp->dev->inject.go_back_n &&
+	       engine_now(qp->dev->engine) < peer_of(qp->dev, qp->path.dmac)->until;
 }
 
 void repeat_hello(struct skua_dev *dev, const struct repeat_frame *f)

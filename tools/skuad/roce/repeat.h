@@ -28,6 +28,7 @@ struct repeat_frame {
 	enum repeat_type type;
 	struct roce_path path;		/* HELLO: only MACs and VLAN */
 	bool answer;			/* HELLO: one in return is wanted */
+	bool duplicate;			/* MISSING: a request came twice */
 	uint32_t dest_qpn;		/* MISSING */
 	uint32_t psn;			/* the one that is expected */
 	uint8_t held[REPEAT_WINDOW / 8]; /* bit i: psn + 1 + i has come */
@@ -40,6 +41,15 @@ static inline bool repeat_holds(const struct repeat_frame *f, uint32_t psn)
 
 	return i < REPEAT_WINDOW && f->held[i / 8] >> (i % 8) & 1;
 }
+
+/* Has @psn come, by what the frame says? */
+static inline bool repeat_has(const struct repeat_frame *f, uint32_t psn)
+{
+	return psn_diff(psn, f->psn) < 0 || repeat_holds(f, psn);
+}
+
+/* PSN behind the last that has come. */
+uint32_t repeat_end(const struct repeat_frame *f);
 
 /* Write the frame to @buf, of REPEAT_FRAME bytes; returns its length. */
 size_t repeat_build(uint8_t *buf, const struct repeat_frame *f);
@@ -68,6 +78,9 @@ struct repeat_peer {
  */
 bool repeat_agreed(struct skua_qp *qp);
 
+/* The same, without a question. */
+bool repeat_offered(struct skua_qp *qp);
+
 /* A HELLO has come to us. */
 void repeat_hello(struct skua_dev *dev, const struct repeat_frame *f);
 
@@ -82,8 +95,8 @@ bool reorder_has(const struct reorder *r, uint32_t psn);
 uint32_t reorder_end(const struct reorder *r);
 bool reorder_empty(const struct reorder *r);
 /* The packet with this PSN, held no longer, to be freed; or NULL. */
-struct train *reorder_take(struct skua_dev *dev, struct reorder *r, uint32_t psn);
-void reorder_drop(struct skua_dev *dev, struct reorder *r);
+struct train *reorder_take(struct skua_dev *dev, struct reorder **r, uint32_t psn);
+/* Hold nothing, in no memory. */
 void reorder_free(struct skua_dev *dev, struct reorder **r);
 
 #endif /* SKUAD_ROCE_REPEAT_H */

@@ -3,11 +3,14 @@
  * The requester of RC.
  *
  * Theory of operation. WQEs pass through a window: they are taken from the ring at its tail,
- * sent at nxt, and completed at una, strictly in order. PSNs are given out when a message is
- * begun, and are kept when it is sent again: after a NAK, an RNR wait or a timeout, nxt goes
- * back to una and everything from the oldest unacknowledged packet on is sent again
- * (go-back-N); what may be done sooner or with less is recover.c's. READs count as acknowledged
- * as far as their responses have come, atomics when theirs has.
+ * sent at nxt, and completed at una, strictly in order. A message gets its PSNs when it is begun,
+ * and keeps them when packets of it are retransmitted. What was sent and is not acknowledged stands in
+ * a table (sent.c); loss.c finds out what of it is lost, and retransmit.c retransmits that before
+ * anything new is sent. READs count as acknowledged as far as their responses have come in order, atomics
+ * when theirs has.
+ *
+ * A long READ is requested in parts of up to READ_PART packets, and no more than the congestion window has
+ * room for. Each part is a READ of its own to the peer.
  *
  * A WQE that is wrong is held until all before it have completed; then it completes with its
  * error, and the QP goes to ERR, where the rest is flushed.
@@ -17,8 +20,9 @@
 #include "core/copy.h"
 #include "roce/req.h"
 
+#define LOSSY_NS	1000000000	/* after a loss others are expected for so long */
+#define READ_PART	1024	/* packets of a READ that are requested at a time, at most */
 #define ACK_EVERY	(1u << 20)	/* ask for an ACK in the middle of long messages, bytes */
-#define TIMEOUT_MIN	13	/* 34 ms: on a slow line many packets of others may come first */
 
 /* RNR timer codes in units of 10 us (IBTA table of RNR NAK timers). */
 static const uint32_t rnr_10us[32] = {
@@ -39,11 +43,12 @@ static const enum train_op train_ops[] = {
 
 void roce_req_reset(struct skua_qp *qp)
 {
-	recover_reset(qp);
-	qp->req = (struct roce_req){
-		.ack_deadline = TIMER_NEVER, .early_deadline = TIMER_NEVER,
-		.window = WINDOW_START,
-	};
+	sent_clear(qp->dev, &qp->req.sent);
+	reorder_free(qp->dev, &qp->req.early);
+	qp->req = (struct roce_req){ 0 };
+	sent_init(&qp->req.sent);
+	loss_init(&qp->req.loss);
+	congestion_init(&qp->req.congestion);
 }
 
 /* To RTS. */
@@ -52,66 +57,22 @@ void roce_req_start(struct skua_qp *qp, uint32_t psn)
 	struct roce_req *req = &qp->req;
 
 	req->psn = req->una_psn = req->acked_psn = req->sent_psn = req->asked_psn = psn;
-	req->resp_asked = req->resp_seen = req->cut_psn = psn;
 }
 
-static void set_timer(struct skua_qp *qp, uint64_t deadline)
-{
-	/* One that fires too early looks again: cheaper than moving it with every ACK. */
-	if (!qp->timer.pos || qp->timer.deadline > deadline)
-		timer_set(&qp->dev->engine->timers, &qp->timer, deadline);
-}
-
-/* Packets that may be sent before one asks for an ACK; few do: to answer is dear for a peer in software. */
-static uint32_t ack_packets(const struct roce_req *req)
-{
-	return req->window / 4 * 3;
-}
-
-bool req_waiting(const struct roce_req *req)
-{
-	/* The window may have shrunk after these packets were sent, so none of them need carry AckReq. */
-	return psn_diff(req->asked_psn, req->una_psn) > 0 ||
-	       (req->window_full && req->sent_psn != req->una_psn);
-}
-
-static uint64_t next_deadline(const struct roce_req *req)
-{
-	return req->early_deadline < req->ack_deadline ? req->early_deadline : req->ack_deadline;
-}
-
-static uint64_t ack_timeout_ns(const struct skua_qp *qp)
-{
-	return 4096ull << (qp->attr.timeout < TIMEOUT_MIN ? TIMEOUT_MIN : qp->attr.timeout);
-}
-
-/* From now on an answer is waited for, if one is due. */
-static void start_ack_timer(struct skua_qp *qp)
-{
-	struct roce_req *req = &qp->req;
-
-	req->ack_deadline = TIMER_NEVER;
-	req->early_deadline = TIMER_NEVER;
-	if (!qp->attr.timeout || !req_waiting(req))
-		return;
-	req->ack_deadline = engine_now(qp->dev->engine) + ack_timeout_ns(qp);
-	recover_start_timer(qp);
-	set_timer(qp, next_deadline(req));
-}
-
-bool req_is_atomic(const struct send_wqe *wqe)
+static bool is_atomic(const struct send_wqe *wqe)
 {
 	return wqe->opcode == SKUA_WQE_CMP_SWAP || wqe->opcode == SKUA_WQE_FETCH_ADD;
 }
 
-bool req_has_response(const struct send_wqe *wqe)
+/* Is it done when the peer's data have come? */
+static bool has_response(const struct send_wqe *wqe)
 {
-	return wqe->opcode == SKUA_WQE_READ || req_is_atomic(wqe);
+	return wqe->opcode == SKUA_WQE_READ || is_atomic(wqe);
 }
 
 static bool acked(const struct roce_req *req, const struct send_wqe *wqe)
 {
-	if (!wqe->npsn || req_has_response(wqe))
+	if (!wqe->npsn || has_response(wqe))
 		return wqe->done;
 	return psn_diff(req->una_psn, psn_add(wqe->psn, wqe->npsn)) >= 0;
 }
@@ -128,11 +89,8 @@ static uint32_t oldest_unacked(const struct skua_qp *qp)
 	return i;
 }
 
-/*
- * The oldest WQE that is not acknowledged ends with @status, all behind it flushed. Those before
- * it succeed as soon as no train refers to them any more.
- */
-static void fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
+/* Those before it succeed as soon as no train refers to them any more; all behind it are flushed. */
+void req_fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 {
 	struct roce_req *req = &qp->req;
 	struct send_wqe *wqe = sq_wqe(qp, oldest_unacked(qp));
@@ -143,11 +101,17 @@ static void fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 	qp_to_err(qp);
 }
 
+void req_fail_oldest(struct skua_qp *qp, const struct send_wqe *wqe)
+{
+	if (wqe == sq_wqe(qp, oldest_unacked(qp)))
+		req_fail(qp, wqe->status, wqe->vendor_err);
+}
+
 static void succeed(struct skua_qp *qp, const struct send_wqe *wqe)
 {
 	if (wqe->opcode == SKUA_WQE_READ)
 		STAT_INC(qp->dev, rdma_tx_read);
-	else if (req_is_atomic(wqe))
+	else if (is_atomic(wqe))
 		STAT_INC(qp->dev, rdma_tx_atomic);
 	else if (wqe->npsn && train_ops[wqe->opcode] <= TRAIN_SEND_INV)
 		STAT_INC(qp->dev, rdma_tx_send);
@@ -175,71 +139,19 @@ static void complete_acked(struct skua_qp *qp)
 	}
 }
 
-void req_rewind(struct skua_qp *qp)
-{
-	struct roce_req *req = &qp->req;
-	const struct send_wqe *wqe;
-
-	req->nxt = oldest_unacked(qp);
-	req->nxt_pkt = 0;
-	req->reads = 0;
-	recover_rewound(qp);
-	wqe = sq_wqe(qp, req->nxt);
-	if (req->nxt != req->tail && wqe->npsn && !req_has_response(wqe))
-		req->nxt_pkt = (uint32_t)psn_diff(req->una_psn, wqe->psn);
-	qp_activate(qp);
-}
-
-/* Without progress once more, perhaps once too often: then @vendor_err says why. */
-static void retry(struct skua_qp *qp, uint8_t vendor_err)
-{
-	struct roce_req *req = &qp->req;
-
-	if (req->retries >= qp->attr.retry_cnt) {
-		fail(qp, SKUA_CQE_RETRY_EXC_ERR, vendor_err);
-		return;
-	}
-	req->retries++;
-	recover_lost(qp);
-}
-
-uint32_t req_next_psn(const struct skua_qp *qp)
-{
-	const struct roce_req *req = &qp->req;
-	const struct send_wqe *wqe = sq_wqe(qp, req->nxt);
-
-	return req->nxt != req->tail && wqe->npsn ? psn_add(wqe->psn, req->nxt_pkt) : req->psn;
-}
-
 void roce_timer(struct timer *timer)
 {
 	struct skua_qp *qp = (void *)((char *)timer - offsetof(struct skua_qp, timer));
 	struct roce_req *req = &qp->req;
-	uint64_t now = engine_now(qp->dev->engine);
 
 	if (!qp_can_send(qp))
 		return;
-	if (req->rnr_wait) {
-		if (now < req->rnr_until)
-			set_timer(qp, req->rnr_until);
-		else
-			qp_activate(qp);
-		return;
-	}
-	if (req->ack_deadline == TIMER_NEVER)
-		return;
-	if (now < req->ack_deadline) {
-		if (now >= req->early_deadline)
-			recover_timer(qp);
-		set_timer(qp, next_deadline(req));
-		return;
-	}
-	req->ack_deadline = TIMER_NEVER;
-	if (!req_waiting(req))
-		return;
-	STAT_INC(qp->dev, ack_timeouts);
-	req->window = 0;	/* as few as can be: it may be busy with what was sent before */
-	retry(qp, SKUA_VENDOR_ERR_TIMEOUT);
+	if (!req->rnr_wait)
+		loss_timer(qp);
+	else if (engine_now(qp->dev->engine) < req->rnr_until)
+		timer_set(&qp->dev->engine->timers, timer, req->rnr_until);
+	else
+		qp_activate(qp);
 }
 
 /* Give the message its PSNs, when it is begun for the first time. */
@@ -271,7 +183,7 @@ static bool run_local(struct skua_qp *qp, struct send_wqe *wqe)
 			return false;
 		err = wqe->begun ? 0 : mr_invalidate(qp->dev, qp->pd, wqe->imm);
 		if (err) {
-			fail(qp, SKUA_CQE_LOC_QP_OP_ERR, (uint8_t)err);
+			req_fail(qp, SKUA_CQE_LOC_QP_OP_ERR, (uint8_t)err);
 			return true;
 		}
 		/* It is a fence: trains of any QP may still refer to the region. */
@@ -288,14 +200,12 @@ static bool run_local(struct skua_qp *qp, struct send_wqe *wqe)
 	return true;
 }
 
-/* @npsn: PSNs that it takes, which those of a READ's request are not. What is lost on the way is
- * the timer's. */
-static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t, uint32_t npsn)
+/* False: the wire has no room. Loss detection takes care of what is lost on the way. */
+static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 {
 	struct roce_req *req = &qp->req;
-	struct port_mark mark;
 	int32_t again = psn_diff(req->sent_psn, t->psn);
-	uint32_t end = psn_add(t->psn, npsn);
+	struct port_mark mark;
 
 	if (roce_send(qp, t, &mark) == PORT_BUSY) {
 		req->busy = true;
@@ -304,13 +214,50 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t, 
 	if (mark.ring)
 		wqe->mark = mark;
 	if (again > 0)
-		STAT_ADD(qp->dev, retransmits, t->npkts < (uint32_t)again ? t->npkts : (uint32_t)again);
-	recover_sent(qp, t, again > 0);
-	if ((int32_t)npsn > again)
-		req->sent_psn = end;
-	if (t->ack_req && psn_diff(end, req->asked_psn) > 0)
-		req->asked_psn = end;
+		STAT_ADD(qp->dev, retransmits, t->npkts);
+	req->unasked += t->npkts;
+	if (t->ack_req) {
+		req->unasked = 0;
+		loss_asked(qp, psn_add(t->psn, t->npkts));
+	}
 	return true;
+}
+
+/* @npkts PSNs from @psn on are outstanding, for the first time. */
+static void now_outstanding(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bool response)
+{
+	struct roce_req *req = &qp->req;
+
+	loss_sent(qp);
+	sent_add(qp->dev, &req->sent, psn, npkts, response, engine_now(qp->dev->engine));
+	req->sent_psn = psn_add(psn, npkts);
+}
+
+/* How many packets may be sent that were not sent before. */
+static uint32_t room_for_new(const struct skua_qp *qp)
+{
+	const struct roce_req *req = &qp->req;
+	uint32_t ahead = psn_add(req->sent_psn, -req->una_psn), room = congestion_room(qp);
+	uint32_t limit = PSN_WINDOW;
+
+	/* Receivers hold packets behind a gap only so far. */
+	if (req->loss.lost_at && engine_now(qp->dev->engine) - req->loss.lost_at < LOSSY_NS)
+		limit = REPEAT_WINDOW;
+
+	if (ahead >= limit)
+		return 0;
+	return room < limit - ahead ? room : limit - ahead;
+}
+
+bool req_must_ask(const struct skua_qp *qp, uint32_t npkts)
+{
+	const struct roce_req *req = &qp->req;
+	uint32_t most = (qp->dcqcn ? DCQCN_BURST : ACK_EVERY) >> qp->log_pmtu;
+
+	/* In time for the window to move on. */
+	if (most > req->congestion.window / 2)
+		most = req->congestion.window / 2;
+	return req->ask || !req->loss.smoothed_rtt || req->unasked + npkts >= most;
 }
 
 /* Can what the peer answers be stored? An atomic is carried out once: its place is looked up, too. */
@@ -321,7 +268,7 @@ static bool check_response(struct skua_qp *qp, struct send_wqe *wqe)
 
 	dst->n = 0;
 	dst->bytes = 0;
-	if (!err && req_is_atomic(wqe))
+	if (!err && is_atomic(wqe))
 		err = sq_payload(qp, wqe, 0, 8, SKUA_ACCESS_LOCAL_WRITE, dst);
 	if (err) {
 		wqe->status = SKUA_CQE_LOC_PROT_ERR;
@@ -330,7 +277,7 @@ static bool check_response(struct skua_qp *qp, struct send_wqe *wqe)
 	return !err;
 }
 
-bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t n)
+bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t npkts)
 {
 	uint32_t off = pkt * qp->pmtu;
 	struct train t = train_blank;
@@ -342,25 +289,21 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 	t.rkey = wqe->rkey;
 	t.raddr = wqe->raddr + off;
 	t.psn = psn_add(wqe->psn, pkt);
-	if (req_is_atomic(wqe)) {
+	if (is_atomic(wqe)) {
 		t.swap_add = wqe->swap_add;
 		t.compare = wqe->compare;
 	} else {
-		t.msg_len = pkt + n < wqe->npsn ? n * qp->pmtu : wqe->length - off;
+		t.msg_len = pkt + npkts < wqe->npsn ? npkts * qp->pmtu : wqe->length - off;
 	}
-	return transmit(qp, wqe, &t, n);
+	return transmit(qp, wqe, &t);
 }
 
-/* A READ, what is left of it, or an atomic. */
+/* An atomic, or the next part of a READ. */
 static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 {
 	struct roce_req *req = &qp->req;
-	uint32_t pkts = wqe->read_off >> qp->log_pmtu;
+	uint32_t npkts, room;
 
-	if (wqe->done) {
-		next_wqe(req);
-		return true;
-	}
 	if (!qp->max_rd) {
 		wqe->status = SKUA_CQE_LOC_QP_OP_ERR;
 		wqe->vendor_err = SKUA_VENDOR_ERR_WQE_OPCODE;
@@ -368,32 +311,43 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 	}
 	if (req->reads >= qp->max_rd)
 		return false;
-	if (!check_response(qp, wqe))
+	if (!req->nxt_pkt && !check_response(qp, wqe))
 		return true;
 	assign_psn(qp, wqe);
-	/* One that is longer than the window goes alone. */
-	if (psn_add(wqe->psn, pkts) != req->una_psn &&
-	    psn_add(wqe->psn, wqe->npsn - req->una_psn) > req->window) {
-		req->window_full = true;
+	npkts = wqe->npsn - req->nxt_pkt;
+	if (npkts > READ_PART)
+		npkts = READ_PART;
+	room = room_for_new(qp);
+	/* In large parts: the peer accepts few at a time. */
+	if (npkts > room) {
+		if (!room || (room < req->congestion.window / 2 && !sent_is_empty(&req->sent)))
+			return false;
+		npkts = room;
+	}
+	if (!sent_reserve(qp->dev)) {
+		req->busy = true;
 		return false;
 	}
-	if (!req_send_request(qp, wqe, pkts, wqe->npsn - pkts))
+	if (!req_send_request(qp, wqe, req->nxt_pkt, npkts))
 		return false;
+	now_outstanding(qp, psn_add(wqe->psn, req->nxt_pkt), npkts, true);
 	req->reads++;
-	next_wqe(req);
+	req->nxt_pkt += npkts;
+	if (req->nxt_pkt == wqe->npsn)
+		next_wqe(req);
 	return true;
 }
 
-bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t n,
-		      bool ack_req)
+bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt,
+		      uint32_t npkts, bool ack_req)
 {
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = pkt * qp->pmtu, len = wqe->length - offset;
 	struct train t = train_blank;
 	int err;
 
-	if (len > n * qp->pmtu)
-		len = n * qp->pmtu;
+	if (len > npkts * qp->pmtu)
+		len = npkts * qp->pmtu;
 	src->n = 0;
 	src->bytes = 0;
 	err = sq_payload(qp, wqe, offset, len, 0, src);
@@ -407,53 +361,48 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 	t.rkey = wqe->rkey;
 	t.raddr = wqe->raddr;
 	t.msg_len = wqe->length;
-	t.npkts = n;
+	t.npkts = npkts;
 	t.psn = psn_add(wqe->psn, pkt);
 	t.first = pkt == 0;
-	t.last = pkt + n == wqe->npsn;
+	t.last = pkt + npkts == wqe->npsn;
 	t.solicited = wqe->flags & SKUA_WQE_SOLICITED;
 	t.ack_req = t.last || ack_req;
 	t.payload = src;
-	return transmit(qp, wqe, &t, n);
-}
-
-/* Bytes from one request for an ACK to the next, a power of two. */
-static uint32_t ack_every(const struct skua_qp *qp)
-{
-	uint32_t every = qp->congestion ? CONGESTION_BURST : ACK_EVERY;
-
-	/* In time for the window to move on while packets are on their way. */
-	while (every > qp->pmtu && every >> qp->log_pmtu > ack_packets(&qp->req))
-		every /= 2;
-	return every;
+	return transmit(qp, wqe, &t);
 }
 
 /* One train of a SEND or WRITE. */
 static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
-	uint32_t every = ack_every(qp);
-	uint32_t burst = qp_burst(qp), max = (every < burst ? every : burst) >> qp->log_pmtu;
-	uint32_t offset = req->nxt_pkt * qp->pmtu, len, n;
+	uint32_t room = room_for_new(qp), burst = qp_burst(qp) >> qp->log_pmtu;
+	uint32_t offset = req->nxt_pkt * qp->pmtu, len, npkts;
 
-	if (qp_must_wait(qp))
+	if (!room || qp_must_wait(qp))
 		return false;
 	assign_psn(qp, wqe);
-	n = wqe->npsn - req->nxt_pkt;
-	if (n > max)
-		n = max;
-	if (psn_add(wqe->psn, req->nxt_pkt + n - req->una_psn) > req->window) {
-		req->window_full = true;
+	npkts = wqe->npsn - req->nxt_pkt;
+	/* The first packet asks for an ACK by itself: that measures a round trip before the line is full. */
+	if (!req->loss.smoothed_rtt && sent_is_empty(&req->sent))
+		npkts = 1;
+	if (npkts > burst)
+		npkts = burst;
+	if (npkts > room)
+		npkts = room;
+	if (!sent_reserve(qp->dev)) {
+		req->busy = true;
 		return false;
 	}
-	len = n * qp->pmtu;
-	/* Across a multiple of it, which is a power of two. */
-	if (!req_send_packets(qp, wqe, req->nxt_pkt, n, (offset ^ (offset + len)) >= every))
+	/* The last packet of a message asks in any case. */
+	if (!req_send_packets(qp, wqe, req->nxt_pkt, npkts,
+			      req->nxt_pkt + npkts != wqe->npsn && req_must_ask(qp, npkts)))
 		return false;
 	if (wqe->status)
 		return true;
+	now_outstanding(qp, psn_add(wqe->psn, req->nxt_pkt), npkts, false);
+	len = npkts * qp->pmtu;
 	*budget -= (int32_t)(len < wqe->length - offset ? len : wqe->length - offset);
-	req->nxt_pkt += n;
+	req->nxt_pkt += npkts;
 	if (req->nxt_pkt == wqe->npsn)
 		next_wqe(req);
 	return true;
@@ -467,7 +416,7 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	if (wqe->status) {
 		if (req->una != req->nxt)
 			return false;
-		fail(qp, wqe->status, wqe->vendor_err);
+		req_fail(qp, wqe->status, wqe->vendor_err);
 		return true;
 	}
 	if (wqe->flags & SKUA_WQE_FENCE && req->reads)
@@ -475,7 +424,7 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	*budget -= MESSAGE_COST;
 	if (wqe->opcode == SKUA_WQE_NOP || wqe->opcode == SKUA_WQE_LOCAL_INV)
 		return run_local(qp, wqe);
-	if (req_has_response(wqe))
+	if (has_response(wqe))
 		return send_request(qp, wqe);
 	return send_payload(qp, wqe, budget);
 }
@@ -505,23 +454,27 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 	bool any = false, again;
 
 	req->busy = false;
-	req->window_full = false;
 	complete_acked(qp);
 	if (req->rnr_wait) {
 		if (engine_now(qp->dev->engine) < req->rnr_until)
 			return false;
+		/* The oldest packet goes alone, as a probe. The others follow when the peer has taken it. */
 		req->rnr_wait = false;
+		req->rnr_trying = true;
+		req->probe = true;
+		loss_restart(qp);
 	}
-	if (!recover_run(qp, budget))
+	if ((req->probe || req->sent.npkts[SENT_LOST]) && !retransmit_run(qp, budget)) {
+		loss_set_timer(qp);
 		return *budget != before;
+	}
 	again = *budget != before;
 	while (*budget > 0 && next_ready(qp)) {
-		if (!send_step(qp, sq_wqe(qp, req->nxt), budget))
+		if (req->rnr_trying || !send_step(qp, sq_wqe(qp, req->nxt), budget))
 			break;
 		any = true;
 	}
-	if (req->ack_deadline == TIMER_NEVER)
-		start_ack_timer(qp);
+	loss_set_timer(qp);
 	if (qp->draining && req->una == req->nxt && !next_ready(qp))
 		roce_drained(qp);
 	return any || again;
@@ -536,6 +489,8 @@ void roce_req_flush(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
 
+	sent_clear(qp->dev, &req->sent);
+	reorder_free(qp->dev, &req->early);
 	while (req->una != req->tail) {
 		struct send_wqe *wqe = sq_wqe(qp, req->una);
 
@@ -556,63 +511,47 @@ void roce_req_flush(struct skua_qp *qp)
 	req->busy = false;
 }
 
-struct send_wqe *req_oldest_read(const struct skua_qp *qp)
+/* The oldest READ or atomic without all of its responses, of those that were begun; or NULL. */
+static struct send_wqe *oldest_read(const struct skua_qp *qp)
 {
 	for (uint32_t i = qp->req.una; i != qp->req.tail; i++) {
 		struct send_wqe *wqe = sq_wqe(qp, i);
 
-		if (wqe->npsn && req_has_response(wqe) && !wqe->done)
+		if (wqe->npsn && has_response(wqe) && !wqe->done)
 			return wqe;
 	}
 	return NULL;
 }
 
-/* What was to be sent again, and is acknowledged by now, is not. */
-static void skip_acked(struct skua_qp *qp)
+/* PSN of the response that @read waits for. */
+static uint32_t next_response(const struct skua_qp *qp, const struct send_wqe *read)
 {
-	struct roce_req *req = &qp->req;
-	const struct send_wqe *wqe = sq_wqe(qp, req->nxt);
-	int32_t pkts;
-
-	while (req->nxt != req->tail && acked(req, wqe)) {
-		next_wqe(req);
-		wqe = sq_wqe(qp, req->nxt);
-	}
-	if (req->nxt == req->tail || !wqe->npsn || req_has_response(wqe))
-		return;
-	pkts = psn_diff(req->una_psn, wqe->psn);
-	if (pkts > (int32_t)req->nxt_pkt)
-		req->nxt_pkt = (uint32_t)pkts;
+	return psn_add(read->psn, read->read_off >> qp->log_pmtu);
 }
 
-/*
- * All packets before @psn have arrived, but READs only as far as their responses came: those,
- * too, that are about to be sent again.
- */
+/* The peer has accepted all before @psn. It counts as acknowledged as far as responses have come. */
 static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &qp->req;
-	const struct send_wqe *read = req_oldest_read(qp);
-	uint32_t limit;
+	const struct send_wqe *read = req->reads ? oldest_read(qp) : NULL;
+	bool accepted = psn_diff(psn, req->acked_psn) > 0;
+	uint32_t done;
 
-	if (psn_diff(psn, req->acked_psn) > 0)
+	if (accepted)
 		req->acked_psn = psn;
-	psn = req->acked_psn;
-	if (read) {
-		limit = psn_add(read->psn, read->read_off >> qp->log_pmtu);
-		if (psn_diff(psn, limit) > 0)
-			psn = limit;
+	done = req->acked_psn;
+	if (read && psn_diff(done, next_response(qp, read)) > 0)
+		done = next_response(qp, read);
+	if (psn_diff(done, req->una_psn) > 0) {
+		req->una_psn = done;
+		req->rnr_retries = 0;
+		req->rnr_wait = false;
+		req->rnr_trying = false;
+		loss_acked(qp, done);
+		complete_acked(qp);
 	}
-	if (psn_diff(psn, req->una_psn) <= 0)
-		return;
-	recover_progress(qp, psn);
-	req->una_psn = psn;
-	req->retries = 0;
-	req->rnr_retries = 0;
-	req->rnr_wait = false;
-	skip_acked(qp);
-	complete_acked(qp);
-	start_ack_timer(qp);
+	if (accepted && done != req->acked_psn)
+		loss_accepted(qp, req->acked_psn);
 }
 
 static void rnr_nak(struct skua_qp *qp, uint8_t code)
@@ -621,18 +560,15 @@ static void rnr_nak(struct skua_qp *qp, uint8_t code)
 
 	STAT_INC(qp->dev, rnr_nak_received);
 	if (qp->attr.rnr_retry != 7 && req->rnr_retries >= qp->attr.rnr_retry) {
-		fail(qp, SKUA_CQE_RNR_RETRY_EXC_ERR, SKUA_VENDOR_ERR_PEER_NAK);
+		req_fail(qp, SKUA_CQE_RNR_RETRY_EXC_ERR, SKUA_VENDOR_ERR_PEER_NAK);
 		return;
 	}
 	if (qp->attr.rnr_retry != 7)
 		req->rnr_retries++;
-	req_rewind(qp);
-	if (sq_wqe(qp, req->nxt)->status)
-		return;		/* it ends by a fault of its own, and waits for nobody */
+	loss_rnr_nak(qp);
 	req->rnr_wait = true;
 	req->rnr_until = engine_now(qp->dev->engine) + rnr_10us[code & 31] * 10000ull;
-	req->ack_deadline = TIMER_NEVER;
-	set_timer(qp, req->rnr_until);
+	timer_set(&qp->dev->engine->timers, &qp->timer, req->rnr_until);
 }
 
 static void rx_ack(struct skua_qp *qp, const struct train *t)
@@ -644,13 +580,16 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 		return;
 	if (AETH_TYPE(t->syndrome) == 0) {
 		ack_up_to(qp, psn_add(t->psn, 1));
-		if (psn_diff(req->una_psn, t->psn) <= 0)
-			recover_responses(qp, t->psn, NULL);
 		return;
 	}
 	ack_up_to(qp, t->psn);
-	if (psn_diff(req->una_psn, t->psn) < 0)
-		recover_responses(qp, t->psn, NULL);
+	if (t->syndrome == AETH_NAK_SEQ) {
+		STAT_INC(qp->dev, seq_nak_received);
+		if (req->acked_psn == t->psn)
+			loss_nak(qp, t->psn);
+		return;
+	}
+	/* Responses before it were lost. The peer repeats this NAK when they have come. */
 	if (req->una_psn != t->psn)
 		return;
 	if (AETH_TYPE(t->syndrome) == AETH_RNR) {
@@ -658,11 +597,6 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 		return;
 	}
 	switch (t->syndrome) {
-	case AETH_NAK_SEQ:
-		STAT_INC(qp->dev, seq_nak_received);
-		retry(qp, SKUA_VENDOR_ERR_PEER_NAK);
-		req->backoff = 0;
-		return;
 	case AETH_NAK_INV_REQ:
 		status = SKUA_CQE_REM_INV_REQ_ERR;
 		break;
@@ -676,32 +610,55 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 		STAT_INC(qp->dev, rdma_rx_bad_packet);
 		return;
 	}
-	fail(qp, status, SKUA_VENDOR_ERR_PEER_NAK);
+	req_fail(qp, status, SKUA_VENDOR_ERR_PEER_NAK);
 }
 
-/* All of it has come, perhaps just when it was about to be sent again. */
-static void response_done(struct skua_qp *qp, struct send_wqe *wqe)
+/*
+ * A response that comes early tells that the peer has accepted all requests before it. But anybody may have
+ * guessed its PSN, so it counts as news only, and completes nothing.
+ */
+static void rx_early_response(struct skua_qp *qp, const struct train *t)
 {
-	wqe->done = true;
-	if (psn_diff(req_next_psn(qp), wqe->psn) > 0)
-		qp->req.reads--;
+	struct roce_req *req = &qp->req;
+	const struct sent_run *run = sent_find(&req->sent, t->psn);
+
+	if (!run || !run->response)
+		return;
+	if (reorder_has(req->early, t->psn)) {
+		loss_response_twice(qp);
+		return;
+	}
+	loss_response_early(qp, t->psn, t->npkts,
+			    reorder_hold(qp->dev, &req->early, req->una_psn, t));
+	loss_accepted(qp, t->psn);
 }
 
-/* @wqe is the oldest that has one to come. What comes after the next says that this was lost. */
+/* @wqe is the oldest that has one to come. */
 static bool is_next_response(struct skua_qp *qp, const struct send_wqe *wqe, const struct train *t)
 {
-	uint32_t next = wqe ? psn_add(wqe->psn, wqe->read_off >> qp->log_pmtu) : t->psn;
+	int32_t ahead = wqe ? psn_diff(t->psn, next_response(qp, wqe)) : -1;
 
-	if (psn_diff(t->psn, next) > 0 && psn_diff(t->psn, qp->req.sent_psn) < 0)
-		recover_responses(qp, t->psn, t);
-	else if (psn_diff(t->psn, next) < 0 && wqe)
-		recover_start_timer(qp);	/* the peer is at work: it was asked too often */
-	return wqe && t->psn == next;
+	if (ahead > 0)
+		rx_early_response(qp, t);
+	else if (ahead < 0)
+		loss_response_twice(qp);
+	else if (t->psn != qp->req.una_psn)
+		ack_up_to(qp, t->psn);
+	return !ahead;
+}
+
+/* The response does not fit the request. If it was held, it may have been forged: drop it. */
+static void refuse_response(struct skua_qp *qp, const struct train *t)
+{
+	if (qp->req.from_held)
+		loss_response_refused(qp, t->psn);
+	else
+		req_fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 }
 
 static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 {
-	struct send_wqe *wqe = req_oldest_read(qp);
+	struct send_wqe *wqe = oldest_read(qp);
 	struct seglist *dst = &qp->dev->engine->dst;
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
 	bool end;
@@ -709,59 +666,56 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 
 	if (!is_next_response(qp, wqe, t))
 		return;
-	ack_up_to(qp, wqe->psn);
 	/*
 	 * A peer that cuts them otherwise, or has no end where the bytes end, would give them
 	 * other PSNs than we have set aside.
 	 */
 	end = wqe->read_off + bytes == wqe->length;
 	if (wqe->opcode != SKUA_WQE_READ || t->npkts != qp_packets(qp, bytes) ||
-	    bytes > wqe->length - wqe->read_off || (end ? !t->last : t->last && !wqe->parts) ||
+	    bytes > wqe->length - wqe->read_off || (end && !t->last) ||
 	    (!end && bytes != t->npkts * qp->pmtu)) {
-		fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
+		refuse_response(qp, t);
 		return;
 	}
 	dst->n = 0;
 	dst->bytes = 0;
 	err = sq_payload(qp, wqe, wqe->read_off, bytes, SKUA_ACCESS_LOCAL_WRITE, dst);
 	if (err) {
-		fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+		req_fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
 		return;
 	}
 	if (bytes)
 		copy_segs(dst, t->payload);
 	wqe->read_off += bytes;
-	if (end)
-		response_done(qp, wqe);
+	wqe->done = end;
 	ack_up_to(qp, psn_add(t->psn, t->npkts));
 }
 
 static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
 {
-	struct send_wqe *wqe = req_oldest_read(qp);
+	struct send_wqe *wqe = oldest_read(qp);
 	struct seglist *dst = &qp->dev->engine->dst, *src = &qp->dev->engine->src;
 	uint64_t value = htole64(t->swap_add);
 	int err;
 
 	if (!is_next_response(qp, wqe, t))
 		return;
-	ack_up_to(qp, wqe->psn);
-	if (!req_is_atomic(wqe)) {
-		fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
+	if (!is_atomic(wqe)) {
+		refuse_response(qp, t);
 		return;
 	}
 	dst->n = 0;
 	dst->bytes = 0;
 	err = sq_payload(qp, wqe, 0, sizeof(value), SKUA_ACCESS_LOCAL_WRITE, dst);
 	if (err) {
-		fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+		req_fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
 		return;
 	}
 	src->n = 1;
 	src->bytes = sizeof(value);
 	src->seg[0] = (struct seg){ (uint8_t *)&value, sizeof(value) };
 	copy_segs(dst, src);
-	response_done(qp, wqe);
+	wqe->done = true;
 	ack_up_to(qp, psn_add(t->psn, 1));
 }
 
@@ -778,10 +732,9 @@ static void rx(struct skua_qp *qp, const struct train *t)
 /* The next response, if it came before its time. */
 static struct train *take_held(struct skua_qp *qp)
 {
-	const struct send_wqe *wqe = qp_can_send(qp) ? req_oldest_read(qp) : NULL;
+	const struct send_wqe *wqe = qp_can_send(qp) ? oldest_read(qp) : NULL;
 
-	return wqe ? reorder_take(qp->dev, qp->req.early_resp,
-				  psn_add(wqe->psn, wqe->read_off >> qp->log_pmtu)) : NULL;
+	return wqe ? reorder_take(qp->dev, &qp->req.early, next_response(qp, wqe)) : NULL;
 }
 
 static void rx_held(struct skua_qp *qp)
@@ -789,19 +742,26 @@ static void rx_held(struct skua_qp *qp)
 	struct roce_req *req = &qp->req;
 	struct train *held;
 
+	req->from_held = true;
 	while ((held = take_held(qp))) {
 		rx(qp, held);
 		free(held);
 	}
-	if (!reorder_empty(req->early_resp) &&
-	    psn_diff(req->una_psn, reorder_end(req->early_resp)) >= 0)
-		reorder_drop(qp->dev, req->early_resp);	/* it came in a train besides */
+	req->from_held = false;
+	if (!reorder_empty(req->early) && psn_diff(req->una_psn, reorder_end(req->early)) >= 0)
+		reorder_free(qp->dev, &req->early);	/* it came in a train besides */
+}
+
+void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f)
+{
+	loss_missing(qp, f);
+	qp_activate(qp);
 }
 
 void roce_req_rx(struct skua_qp *qp, const struct train *t)
 {
 	rx(qp, t);
-	if (!reorder_empty(qp->req.early_resp))
+	if (!reorder_empty(qp->req.early))
 		rx_held(qp);
 	qp_activate(qp);
 }

@@ -17,7 +17,10 @@
 #include "core/copy.h"
 #include "core/qp.h"
 
-#define TELL_EVERY	8	/* early packets between two frames that tell of the same gaps */
+/* Early packets behind a new gap until the peer is told again, as its kPacketThreshold is met then;
+ * and between two frames that tell of the same gaps. */
+#define TELL_SOON	2
+#define TELL_EVERY	8
 
 int roce_resp_start(struct skua_qp *qp)
 {
@@ -63,7 +66,7 @@ static bool is_nak(uint8_t syndrome)
 	return AETH_TYPE(syndrome) != 0;
 }
 
-/* Owe the peer @syndrome for @psn. A NAK that is owed is not overtaken by ACKs. */
+/* Owe the peer @syndrome, if a NAK for @psn. A NAK that is owed is not overtaken by ACKs. */
 static void owe(struct skua_qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct roce_resp *resp = &qp->resp;
@@ -72,8 +75,14 @@ static void owe(struct skua_qp *qp, uint8_t syndrome, uint32_t psn)
 		return;
 	resp->ack_due = true;
 	resp->syndrome = syndrome;
-	resp->ack_psn = psn;
+	resp->nak_psn = psn;
 	qp_activate(qp);
+}
+
+/* Owe the peer an ACK of all that is in order when it is sent. */
+static void owe_ack(struct skua_qp *qp)
+{
+	owe(qp, AETH_ACK, 0);
 }
 
 bool roce_resp_holds(const struct skua_qp *qp)
@@ -130,13 +139,19 @@ static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 		.opcode = SKUA_CQE_RECV, .status = status, .vendor_err = vendor_err,
 	};
 
-	if (qp->resp.have_recv)
+	if (qp->resp.have_recv && !qp->resp.from_held)
 		complete_recv(qp, &cqe);
 }
 
-/* The request at epsn is refused. @event tells of it where no completion does; else 0. */
+/*
+ * The request at epsn is refused. @event tells of it where no completion does; else 0. One that was held may
+ * have been anybody's, who guessed a PSN that was to come: it is dropped, and what the peer sends
+ * for it decides.
+ */
 static void refuse(struct skua_qp *qp, uint8_t syndrome, uint8_t event)
 {
+	if (qp->resp.from_held)
+		return;
 	if (syndrome == AETH_NAK_ACCESS)
 		STAT_INC(qp->dev, access_nak_sent);
 	else if (syndrome == AETH_NAK_INV_REQ)
@@ -352,7 +367,7 @@ static void rx_payload(struct skua_qp *qp, const struct train *t)
 	if (t->last)
 		finish(qp, t);
 	if (t->ack_req)
-		owe(qp, AETH_ACK, psn_add(resp->epsn, PSN_MASK));
+		owe_ack(qp);
 }
 
 static struct read_job *job_at(const struct roce_resp *resp, uint32_t i)
@@ -387,6 +402,23 @@ static void queue_read(struct skua_qp *qp, const struct train *t)
 		.op = t->op, .psn = t->psn, .npkts = job->npkts, .rkey = t->rkey,
 		.raddr = t->raddr, .length = t->msg_len,
 	};
+}
+
+/*
+ * Are all of the @npkts responses from @psn on still to be sent, the first time or again? Then a request for
+ * them adds nothing. It must not be answered before the first: its peer would think that
+ * the READ or atomic is over, and send more new ones than there is room for.
+ */
+static bool is_queued(const struct roce_resp *resp, uint32_t psn, uint32_t npkts)
+{
+	for (uint32_t i = resp->reads_tail; i != resp->reads_head; i++) {
+		const struct read_job *job = job_at(resp, i);
+		uint32_t from = psn_add(job->psn, job->sent), at = psn_add(psn, -from);
+
+		if (at < job->npkts - job->sent && npkts <= job->npkts - job->sent - at)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -507,7 +539,7 @@ static void replay_atomic(struct skua_qp *qp, const struct train *t)
 {
 	const struct served *s = find_served(qp, t);
 
-	if (s && s->done)
+	if (s && s->done && !is_queued(&qp->resp, t->psn, 1))
 		queue_again(qp, t, s->value);
 }
 
@@ -540,16 +572,25 @@ static void restart(struct skua_qp *qp, struct read_job *job, const struct train
 	}
 }
 
+/* Does it ask for a part of that READ, in whole packets, with the PSN and the address that they have? */
+static bool is_part_of(const struct skua_qp *qp, const struct train *t, const struct served *s)
+{
+	uint64_t offset = (uint64_t)psn_add(t->psn, -s->psn) << qp->log_pmtu;
+	uint64_t end = offset + t->msg_len;
+
+	return t->raddr == s->raddr + offset && (t->msg_len || !s->length) &&
+	       (end == s->length || (end < s->length && !(end & (qp->pmtu - 1))));
+}
+
 /* A READ that came again is carried out again, if it asks for what it may still have. */
 static void replay_read(struct skua_qp *qp, const struct train *t)
 {
 	const struct served *s = find_served(qp, t);
 	struct read_job *job;
 
-	if (!s || qp_packets(qp, t->msg_len) > s->npkts - psn_add(t->psn, -s->psn) ||
-	    t->raddr < s->raddr || t->raddr - s->raddr > s->length ||
-	    t->msg_len > s->length - (t->raddr - s->raddr) ||
-	    check_read(qp, t->rkey, t->raddr, t->msg_len))
+	if (!s || !is_part_of(qp, t, s) || check_read(qp, t->rkey, t->raddr, t->msg_len))
+		return;
+	if (is_queued(&qp->resp, t->psn, qp_packets(qp, t->msg_len)))
 		return;
 	job = job_of(&qp->resp, t->psn);
 	if (job)
@@ -592,6 +633,16 @@ static void seglist_behind(struct seglist *dst, const struct seglist *src, uint3
 	}
 }
 
+/* The peer sent a packet again in vain. */
+static void tell_duplicate(struct skua_qp *qp)
+{
+	if (!repeat_offered(qp))
+		return;
+	qp->resp.duplicate = true;
+	qp->resp.missing_due = true;
+	qp_activate(qp);
+}
+
 /* @t begins before what is expected: its peer did not hear us. */
 static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 {
@@ -611,7 +662,9 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 	}
 	if (t->npkts <= behind) {
 		if (t->ack_req)
-			owe(qp, AETH_ACK, psn_add(resp->epsn, PSN_MASK));
+			owe_ack(qp);
+		if (behind <= REPEAT_WINDOW)
+			tell_duplicate(qp);
 		return;
 	}
 	/* Its later packets are new. */
@@ -640,10 +693,13 @@ static void owe_missing(struct skua_qp *qp, bool now)
 {
 	struct roce_resp *resp = &qp->resp;
 
-	if (!now && ++resp->untold < TELL_EVERY)
+	if (now)
+		resp->untold = 0;
+	else if (++resp->untold != TELL_SOON && resp->untold < TELL_EVERY)
 		return;
+	else if (resp->untold == TELL_EVERY)
+		resp->untold = 0;
 	resp->missing_due = true;
-	resp->untold = 0;
 	qp_activate(qp);
 }
 
@@ -656,9 +712,18 @@ static void rx_early(struct skua_qp *qp, const struct train *t)
 	STAT_INC(qp->dev, out_of_order);
 	if (resp->nak_sent)
 		return;
-	if (repeat_agreed(qp) && reorder_hold(qp->dev, &resp->early, resp->epsn, t)) {
-		owe_missing(qp, psn_diff(t->psn, end) > 0);
+	if (reorder_has(resp->early, t->psn)) {
+		tell_duplicate(qp);
 		return;
+	}
+	if (repeat_agreed(qp)) {
+		/* A peer with selective repeat finds out by itself what there is no place for. */
+		if (psn_diff(t->psn, resp->epsn) > REPEAT_WINDOW)
+			return;
+		if (reorder_hold(qp->dev, &resp->early, resp->epsn, t)) {
+			owe_missing(qp, psn_diff(t->psn, end) > 0);
+			return;
+		}
 	}
 	/* What there was no place for is missing, as if it were lost. */
 	if (!reorder_empty(resp->early))
@@ -670,25 +735,50 @@ static void rx_early(struct skua_qp *qp, const struct train *t)
 
 static void rx(struct skua_qp *qp, const struct train *t);
 
+/* A packet that was held has its turn. If it is refused, all is as if it had not come. */
+static void rx_one_held(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &qp->resp;
+	const enum train_op op = resp->op;
+	const bool in_message = resp->in_message, have_recv = resp->have_recv;
+	const uint32_t offset = resp->offset, rkey = resp->rkey, length = resp->length;
+	const uint32_t epsn = resp->epsn, rq_ci = qp->rq_ci;
+	const uint64_t raddr = resp->raddr;
+
+	resp->from_held = true;
+	rx(qp, t);
+	resp->from_held = false;
+	if (resp->epsn != epsn)
+		return;
+	resp->op = op;
+	resp->in_message = in_message;
+	resp->have_recv = have_recv;
+	resp->offset = offset;
+	resp->raddr = raddr;
+	resp->rkey = rkey;
+	resp->length = length;
+	qp->rq_ci = rq_ci;
+}
+
 /* A gap was filled: what was held behind it comes now. */
 static void rx_held(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &qp->resp;
 	struct train *t;
 
-	while ((t = reorder_take(qp->dev, resp->early, resp->epsn))) {
-		rx(qp, t);
+	while ((t = reorder_take(qp->dev, &resp->early, resp->epsn))) {
+		rx_one_held(qp, t);
 		free(t);
 		/* Refused, perhaps for now: the peer comes back to it, and to what is behind it. */
 		if (resp->nak_sent || !qp_can_receive(qp)) {
-			reorder_drop(qp->dev, resp->early);
+			reorder_free(qp->dev, &resp->early);
 			return;
 		}
 	}
 	if (reorder_empty(resp->early))
 		return;
 	if (psn_diff(resp->epsn, reorder_end(resp->early)) >= 0)
-		reorder_drop(qp->dev, resp->early);	/* it came in a train besides */
+		reorder_free(qp->dev, &resp->early);	/* it came in a train besides */
 	else
 		owe_missing(qp, true);
 }
@@ -825,10 +915,10 @@ static bool send_owed(struct skua_qp *qp)
 	struct roce_resp *resp = &qp->resp;
 	struct train t = {
 		.op = TRAIN_ACK, .first = true, .last = true, .npkts = 1,
-		.psn = resp->ack_psn, .syndrome = resp->syndrome, .msn = resp->msn,
+		.psn = resp->nak_psn, .syndrome = resp->syndrome, .msn = resp->msn,
 	};
 
-	/* Held packets may have been taken since the ACK became due: acknowledge them, too. */
+	/* Held packets may have been taken since it became due. */
 	if (!is_nak(resp->syndrome))
 		t.psn = psn_add(resp->epsn, PSN_MASK);
 	if (!transmit(qp, &t))
@@ -842,23 +932,27 @@ static bool send_missing(struct skua_qp *qp)
 	struct roce_resp *resp = &qp->resp;
 	struct repeat_frame f = {
 		.type = REPEAT_MISSING, .path = qp->path, .dest_qpn = qp->dest_qpn,
-		.psn = resp->epsn,
+		.psn = resp->epsn, .duplicate = resp->duplicate,
 	};
 
-	for (uint32_t i = 0; i < REPEAT_WINDOW; i++)
+	for (uint32_t i = 0; resp->early && i < REPEAT_WINDOW; i++)
 		if (reorder_has(resp->early, psn_add(resp->epsn, i + 1)))
 			f.held[i / 8] |= (uint8_t)(1 << i % 8);
-	if (!reorder_empty(resp->early) && !repeat_send(qp->dev, &f))
+	if ((resp->early || resp->duplicate) && !repeat_send(qp->dev, &f))
 		return false;
 	resp->missing_due = false;
+	resp->duplicate = false;
 	return true;
 }
 
+/* What is missing is told before an ACK: with the ACK alone, what is held behind it would seem to be lost. */
 bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_resp *resp = &qp->resp;
 	bool any = release_held(qp);
 
+	if (resp->missing_due)
+		any |= send_missing(qp);
 	while (resp->reads_tail != resp->reads_head) {
 		struct read_job *job = &resp->reads[resp->reads_tail % READ_JOBS];
 
@@ -869,8 +963,6 @@ bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 	}
 	if (resp->ack_due)
 		any |= send_owed(qp);
-	if (resp->missing_due)
-		any |= send_missing(qp);
 	return any;
 }
 
@@ -879,7 +971,7 @@ bool roce_resp_pending(const struct skua_qp *qp)
 	const struct roce_resp *resp = &qp->resp;
 
 	return resp->ack_due || resp->missing_due || roce_resp_holds(qp) ||
-	       (resp->reads_tail != resp->reads_head && !congestion_paused(qp));
+	       (resp->reads_tail != resp->reads_head && !dcqcn_paused(qp));
 }
 
 void roce_resp_flush(struct skua_qp *qp)

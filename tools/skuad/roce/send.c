@@ -38,7 +38,7 @@ enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark
 	t->pmtu = qp->pmtu;
 	t->path = &qp->path;
 	r = roce_send_train(qp->dev, t, mark);
-	if (qp->congestion && t->payload && r != PORT_BUSY)
-		congestion_sent(qp, t);
+	if (qp->dcqcn && t->payload && r != PORT_BUSY)
+		dcqcn_sent(qp, t);
 	return r;
 }

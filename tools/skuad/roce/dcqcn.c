@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Congestion control of RC and UC: DCQCN (manual: congestion control).
+ *
+ * Theory of operation. Who receives marked packets tells their sender by CNPs, now and then. The
+ * first CNP gives its QP a rate, which every further one lowers, and time and sent bytes raise; when
+ * it has come near the speed of the port, the QP has none again, and pays nothing for all this.
+ *
+ * In silicon the rate rises each 55 us or so. Here a peer's thread, or the one that plays the line,
+ * may wake a millisecond late, and CNPs come so far apart: a QP that had recovered by then would never
+ * become slow. So time counts by milliseconds, for cuts as for rises: what one queue had marked comes
+ * back as many CNPs, and were each of them a cut, the line would stand empty when the queue is gone.
+ *
+ * DCQCN goes back to the rate of before a cut, fast, and looks for more only then. On a line that is slow
+ * for its port, cuts come sooner than that is over: nobody ever gets on, and who came late never gets
+ * his share. Here it looks for more at once, by little at first, and by more each time.
+ *
+ * Nothing ticks: what time has done to the rate is reckoned when it is asked for, so a QP that rests
+ * costs nothing either. A timer only wakes a QP that has something to send, and may not yet.
+ */
+#include <stdlib.h>
+
+#include "core/qp.h"
+#include "roce/packet.h"
+
+#define CNP_NS		50000		/* between CNPs, and between cuts of a rate that never rose */
+#define PERIOD_NS	1000000		/* between cuts of one that is not; between rises by time */
+#define PERIOD_BYTES	10000000	/* between rises by bytes */
+#define RISE_BPS	5000000ull	/* so much more each time */
+#define LEAST_BPS	10000000ull
+#define LINE_BPS	(PORT_MBPS * 1000000ull)
+#define LOG_ALPHA	16		/* alpha is a fraction of 2^16 */
+#define LOG_GAIN	4
+#define LATE_NS		1000000		/* an engine that sleeps may wake so late */
+
+struct dcqcn {
+	struct skua_qp *qp;
+	struct timer timer;		/* it may send again */
+	uint64_t rate;			/* bits a second */
+	uint32_t alpha;
+	bool new;			/* it never rose: still on its way down from the speed of the port */
+	uint64_t lowered_at;
+	uint64_t period_at;		/* time is reckoned with up to here */
+	uint64_t bytes;			/* sent since the last rise by bytes */
+	uint32_t rises;			/* since it was lowered */
+	uint64_t next;			/* when the next train may go */
+};
+
+static void end(struct skua_qp *qp)
+{
+	timer_cancel(&qp->dev->engine->timers, &qp->dcqcn->timer);
+	free(qp->dcqcn);
+	qp->dcqcn = NULL;
+}
+
+void dcqcn_reset(struct skua_qp *qp)
+{
+	qp->cnp_due = false;
+	if (qp->dcqcn)
+		end(qp);
+}
+
+void dcqcn_marked(struct skua_qp *qp, uint32_t npkts)
+{
+	uint64_t now = engine_now(qp->dev->engine);
+
+	STAT_ADD(qp->dev, rdma_rx_ecn_marked, npkts);
+	if (now - qp->cnp_at < CNP_NS)
+		return;
+	qp->cnp_at = now;
+	qp->cnp_due = true;
+	qp_activate(qp);
+}
+
+bool dcqcn_notify(struct skua_qp *qp)
+{
+	struct train t = {
+		.op = TRAIN_CNP, .transport = TRANSPORT_CNP, .first = true, .last = true,
+		.npkts = 1,
+	};
+	struct port_mark mark;
+
+	if (roce_send(qp, &t, &mark) == PORT_BUSY)
+		return false;
+	qp->cnp_due = false;
+	STAT_INC(qp->dev, cnp_sent);
+	return true;
+}
+
+static void rise(struct dcqcn *c)
+{
+	c->rate += ++c->rises * RISE_BPS;
+	c->new = false;
+}
+
+static bool is_over(const struct dcqcn *c)
+{
+	return c->rate >= LINE_BPS - LINE_BPS / 64;
+}
+
+/* What it has now, after all that time has done to it; NULL: it has no rate, or none any more. */
+static struct dcqcn *reckon(struct skua_qp *qp, uint64_t now)
+{
+	struct dcqcn *c = qp->dcqcn;
+
+	if (!c)
+		return NULL;
+	while (now - c->period_at >= PERIOD_NS && !is_over(c)) {
+		c->period_at += PERIOD_NS;
+		if (!c->new)
+			c->alpha -= c->alpha >> LOG_GAIN;
+		rise(c);
+	}
+	if (is_over(c))
+		end(qp);
+	return qp->dcqcn;
+}
+
+static void wake(struct timer *timer)
+{
+	struct dcqcn *c = (void *)((char *)timer - offsetof(struct dcqcn, timer));
+
+	qp_activate(c->qp);
+}
+
+/* It goes at the speed of the port, up to now. */
+static struct dcqcn *begin(struct skua_qp *qp, uint64_t now)
+{
+	struct dcqcn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->qp = qp;
+	c->timer.fire = wake;
+	c->rate = LINE_BPS;
+	c->alpha = 1u << LOG_ALPHA;
+	c->new = true;
+	c->lowered_at = now - CNP_NS;
+	c->next = now;
+	qp->dcqcn = c;
+	return c;
+}
+
+void dcqcn_cnp(struct skua_qp *qp)
+{
+	uint64_t now = engine_now(qp->dev->engine);
+	struct dcqcn *c = reckon(qp, now);
+
+	STAT_INC(qp->dev, cnp_received);
+	if (!c)
+		c = begin(qp, now);
+	if (!c || now - c->lowered_at < (c->new ? CNP_NS : PERIOD_NS))
+		return;
+	c->rate -= c->rate * c->alpha >> (LOG_ALPHA + 1);
+	if (c->rate < LEAST_BPS)
+		c->rate = LEAST_BPS;
+	c->alpha += ((1u << LOG_ALPHA) - c->alpha) >> LOG_GAIN;
+	c->lowered_at = c->period_at = now;
+	c->rises = 0;
+	c->bytes = 0;
+}
+
+void dcqcn_sent(struct skua_qp *qp, const struct train *t)
+{
+	uint64_t now = engine_now(qp->dev->engine), bytes;
+	struct dcqcn *c = qp->dcqcn;
+	uint32_t longest;
+
+	bytes = roce_train_bytes(t, &longest);
+	/* Who was woken late makes up for it. */
+	if (c->next + LATE_NS < now)
+		c->next = now - LATE_NS;
+	c->next += bytes * 8 * 1000000000 / c->rate;
+	c->bytes += bytes;
+	if (c->bytes < PERIOD_BYTES)
+		return;
+	c->bytes -= PERIOD_BYTES;
+	rise(c);
+}
+
+bool dcqcn_waits(struct skua_qp *qp)
+{
+	uint64_t now = engine_now(qp->dev->engine);
+	struct dcqcn *c = reckon(qp, now);
+
+	if (!c || c->next <= now)
+		return false;
+	timer_set(&qp->dev->engine->timers, &c->timer, c->next);
+	return true;
+}
+
+bool dcqcn_paused(const struct skua_qp *qp)
+{
+	return qp->dcqcn && qp->dcqcn->timer.pos;
+}
+
+uint64_t dcqcn_rate(const struct skua_qp *qp)
+{
+	return qp->dcqcn ? qp->dcqcn->rate : 0;
+}

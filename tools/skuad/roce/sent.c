@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The table of sent packets. Runs come from a list of free ones that the device keeps, as a
+ * message between two programs that wait for each other needs one each time.
+ */
+#include <stdlib.h>
+
+#include "core/qp.h"
+
+#define RUNS_MAX	(1u << 18)	/* of a device: 20 MiB */
+
+void sent_init(struct sent *s)
+{
+	*s = (struct sent){ .runs = TAILQ_HEAD_INITIALIZER(s->runs) };
+}
+
+bool sent_reserve(struct skua_dev *dev)
+{
+	struct sent_run *run;
+
+	if (!TAILQ_EMPTY(&dev->free_runs))
+		return true;
+	run = dev->num_runs < RUNS_MAX ? malloc(sizeof(*run)) : NULL;
+	if (!run)
+		return false;
+	dev->num_runs++;
+	TAILQ_INSERT_HEAD(&dev->free_runs, run, entry);
+	return true;
+}
+
+void sent_free_all(struct skua_dev *dev)
+{
+	struct sent_run *run;
+
+	while ((run = TAILQ_FIRST(&dev->free_runs))) {
+		TAILQ_REMOVE(&dev->free_runs, run, entry);
+		dev->num_runs--;
+		free(run);
+	}
+}
+
+static struct sent_run *take(struct skua_dev *dev)
+{
+	struct sent_run *run = sent_reserve(dev) ? TAILQ_FIRST(&dev->free_runs) : NULL;
+
+	if (run)
+		TAILQ_REMOVE(&dev->free_runs, run, entry);
+	return run;
+}
+
+static void give_back(struct skua_dev *dev, struct sent *s, struct sent_run *run)
+{
+	s->num_retransmitted -= run->retransmitted;
+	TAILQ_REMOVE(&s->runs, run, entry);
+	TAILQ_INSERT_HEAD(&dev->free_runs, run, entry);
+}
+
+void sent_clear(struct skua_dev *dev, struct sent *s)
+{
+	struct sent_run *run;
+
+	while ((run = TAILQ_FIRST(&s->runs)))
+		give_back(dev, s, run);
+	for (int i = 0; i < SENT_STATES; i++)
+		s->npkts[i] = 0;
+}
+
+/* Would the next packet that is sent belong to this run of requests? */
+static bool goes_on(const struct sent *s, const struct sent_run *run, bool was_lost, uint64_t now)
+{
+	return run && !run->response && run->state == SENT_IN_FLIGHT && run->sent_at == now &&
+	       run->retransmitted == was_lost && run->was_lost == was_lost &&
+	       run->order + run->npkts == s->next_order;
+}
+
+void sent_add(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t npkts, bool response,
+	      uint64_t now)
+{
+	struct sent_run *run = TAILQ_LAST(&s->runs, sent_runs);
+
+	if (!response && goes_on(s, run, false, now)) {
+		run->npkts += npkts;
+	} else {
+		run = take(dev);
+		*run = (struct sent_run){
+			.psn = psn, .npkts = npkts, .order = s->next_order, .sent_at = now,
+			.first_sent_at = now, .response = response, .first = response, .last = response,
+		};
+		TAILQ_INSERT_TAIL(&s->runs, run, entry);
+	}
+	s->next_order += npkts;
+	s->npkts[SENT_IN_FLIGHT] += npkts;
+}
+
+struct sent_run *sent_find(const struct sent *s, uint32_t psn)
+{
+	struct sent_run *run;
+
+	TAILQ_FOREACH(run, &s->runs, entry)
+		if (psn_add(psn, -run->psn) < run->npkts)
+			return run;
+	return NULL;
+}
+
+struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_run *run,
+			    uint32_t npkts)
+{
+	struct sent_run *rest = take(dev);
+
+	if (!rest)
+		return NULL;
+	*rest = *run;
+	rest->psn = psn_add(run->psn, npkts);
+	rest->npkts -= npkts;
+	rest->order += npkts;
+	rest->first = false;
+	run->npkts = npkts;
+	run->last = false;
+	s->num_retransmitted += run->retransmitted;
+	TAILQ_INSERT_AFTER(&s->runs, run, rest, entry);
+	return rest;
+}
+
+void sent_set_state(struct sent *s, struct sent_run *run, enum sent_state state)
+{
+	s->npkts[run->state] -= run->npkts;
+	s->npkts[state] += run->npkts;
+	run->state = state;
+}
+
+/* Without memory for the rest, all of the run counts as sent: a probe finds out. */
+struct sent_run *sent_again(struct skua_dev *dev, struct sent *s, struct sent_run *run,
+			    uint32_t npkts, uint64_t now)
+{
+	struct sent_run *before = TAILQ_PREV(run, sent_runs, entry);
+
+	if (npkts < run->npkts)
+		sent_split(dev, s, run, npkts);
+	run->was_lost |= run->state == SENT_LOST;
+	sent_set_state(s, run, SENT_IN_FLIGHT);
+	if (!run->response && run->was_lost && goes_on(s, before, true, now)) {
+		before->npkts += run->npkts;
+		s->next_order += run->npkts;
+		give_back(dev, s, run);
+		return before;
+	}
+	s->num_retransmitted += !run->retransmitted;
+	run->retransmitted = true;
+	run->sent_at = now;
+	run->order = s->next_order;
+	s->next_order += run->npkts;
+	return run;
+}
+
+void sent_remove(struct skua_dev *dev, struct sent *s, uint32_t npkts)
+{
+	struct sent_run *run = TAILQ_FIRST(&s->runs);
+
+	s->npkts[run->state] -= npkts;
+	run->psn = psn_add(run->psn, npkts);
+	run->npkts -= npkts;
+	run->order += npkts;
+	run->first = false;
+	if (!run->npkts)
+		give_back(dev, s, run);
+}

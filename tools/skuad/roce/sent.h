@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The table of sent packets of a requester (RFC 9002, A.1), in runs of packets that share their
+ * state. It covers the PSNs from the oldest that is outstanding up to the next that was never
+ * sent, without gaps. A QP with nothing outstanding has no runs.
+ *
+ * A PSN is kept when its packet is retransmitted. So each transmission has a send order besides, as
+ * QUIC has packet numbers: it tells which of two packets was sent later, and whether an
+ * acknowledged packet was sent after one that is missing.
+ *
+ * PSNs of a READ or an atomic stand for its responses. They belong to the request that asks for
+ * them, which is a run of its own until the responder has accepted it.
+ */
+#ifndef SKUAD_ROCE_SENT_H
+#define SKUAD_ROCE_SENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "roce/train.h"
+
+struct skua_dev;
+
+enum sent_state {
+	SENT_IN_FLIGHT,
+	SENT_HELD,	/* arrived out of order: a request at the peer, a response here */
+	SENT_WAITING,	/* the peer holds the request of these responses */
+	SENT_LOST,	/* to be retransmitted */
+	SENT_STATES,
+};
+
+struct sent_run {
+	TAILQ_ENTRY(sent_run) entry;	/* by PSN */
+	uint32_t psn, npkts;
+	uint64_t order;		/* send order of the first packet; the others follow one by one */
+	uint64_t sent_at, first_sent_at;	/* ns: the last transmission, and the first */
+	enum sent_state state;
+	bool response;		/* PSNs of responses */
+	bool first, last;	/* response: the first, the last PSN of its request */
+	bool retransmitted;
+	bool was_lost;		/* retransmitted, and not as a probe only */
+	bool accepted;		/* response: the peer has accepted the request, as others of it came */
+	bool part;		/* response: asked for again, of a READ that the peer had accepted */
+};
+
+TAILQ_HEAD(sent_runs, sent_run);
+
+struct sent {
+	struct sent_runs runs;
+	uint32_t npkts[SENT_STATES];
+	uint32_t num_retransmitted;	/* runs */
+	uint64_t next_order;
+};
+
+static inline bool sent_is_empty(const struct sent *s)
+{
+	return TAILQ_EMPTY(&s->runs);
+}
+
+/* Packets that have arrived or were lost, behind others that have not: there are gaps. */
+static inline uint32_t sent_gaps(const struct sent *s)
+{
+	return s->npkts[SENT_HELD] + s->npkts[SENT_WAITING] + s->npkts[SENT_LOST];
+}
+
+void sent_init(struct sent *s);
+/* Forget all of it. */
+void sent_clear(struct skua_dev *dev, struct sent *s);
+/* Make sure that the next sent_add() finds memory. False: there is none. */
+bool sent_reserve(struct skua_dev *dev);
+/* Packets that were sent for the first time, at the end of the table; after sent_reserve(). */
+void sent_add(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t npkts, bool response,
+	      uint64_t now);
+/* The run that has @psn, or NULL. */
+struct sent_run *sent_find(const struct sent *s, uint32_t psn);
+/*
+ * Cut @run so that it has @npkts packets, fewer than now. Returns the run of the others, or NULL without
+ * memory: then @run is as it was.
+ */
+struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_run *run,
+			    uint32_t npkts);
+void sent_set_state(struct sent *s, struct sent_run *run, enum sent_state state);
+/* The first @npkts of @run are in flight again, as the last that were sent; the run that has them now. */
+struct sent_run *sent_again(struct skua_dev *dev, struct sent *s, struct sent_run *run,
+			    uint32_t npkts, uint64_t now);
+/* The first @npkts of the first run are outstanding no longer. */
+void sent_remove(struct skua_dev *dev, struct sent *s, uint32_t npkts);
+/* Memory that the device keeps for runs. */
+void sent_free_all(struct skua_dev *dev);
+
+#endif /* SKUAD_ROCE_SENT_H */
