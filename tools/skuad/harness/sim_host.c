@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The hosts of a world: their objects, and what they post.
+ *
+ * All payload stands in one pattern, which both devices may only read, so a message costs no
+ * filling, and what a READ returns never changes. Each message has another place in it. What
+ * devices write goes to an arena of each node, which is filled with SIM_GUARD_BYTE before.
+ * Pattern and arenas are kept from world to world.
+ */
+#include <sys/mman.h>
+
+#include "core/qp.h"
+#include "ctl/control.h"
+#include "harness/sim.h"
+
+const uint8_t *sim_pattern(void)
+{
+	static uint8_t *pattern;
+	uint64_t r = 1;
+
+	if (!pattern) {
+		pattern = mmap(NULL, SIM_PATTERN, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_ptr_not_equal(pattern, MAP_FAILED);
+		for (uint32_t i = 0; i < SIM_PATTERN; i += 8) {
+			uint64_t v = sim_random(&r);
+
+			memcpy(pattern + i, &v, 8);
+		}
+		mprotect(pattern, SIM_PATTERN, PROT_READ);
+	}
+	return pattern;
+}
+
+uint8_t *sim_arena(unsigned int node)
+{
+	static uint8_t *arena[2];
+
+	if (!arena[node]) {
+		arena[node] = mmap(NULL, SIM_ARENA, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_ptr_not_equal(arena[node], MAP_FAILED);
+	}
+	return arena[node];
+}
+
+static uint32_t create_mr(struct world *w, struct node *n, uint64_t iova, uint64_t size,
+			  uint32_t access)
+{
+	struct skua_cmd mr = create_mr_cmd(n);
+
+	mr.create_mr.iova = htole64(iova);
+	mr.create_mr.length = htole64(size);
+	mr.create_mr.access = htole32(access);
+	mr.create_mr.pages = list(iova, size);
+	return must(w, n, mr);
+}
+
+#define DST_RIGHTS	(ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC)
+
+static void build_node(struct sim *s, unsigned int i)
+{
+	struct node *n = &s->w->n[i];
+	struct sim_node *sn = &s->node[i];
+	struct skua_cmd port = port_cmd(SKUA_PORT_SET_MTU, 0);
+	unsigned int log_cq = 6, cqes = 0;
+
+	memset(sim_arena(i), SIM_GUARD_BYTE, sn->used);
+	/* Read-only for the device: a write to the pattern would fail. */
+	assert_int_equal(skua_dev_mem_map(n->dev, SIM_SRC_IOVA, SIM_PATTERN,
+					  (void *)(uintptr_t)sim_pattern(), false), 0);
+	assert_int_equal(skua_dev_mem_map(n->dev, SIM_DST_IOVA, SIM_ARENA, sim_arena(i), true), 0);
+	for (unsigned int q = 0; q < s->nqps; q++) {
+		struct sim_side *sd = &s->qp[q].side[i];
+		uint64_t zero = 0;
+
+		cqes += sd->nmsgs + sd->nrecvs + 2;
+		memcpy(sim_arena(i) + sn->region[sn->word[q]].offset, &zero, 8);
+	}
+	memset(sim_arena(i) + sn->region[sn->shared_word].offset, 0, 8);
+	while (1u << log_cq < cqes)
+		log_cq++;
+	/* One page for a ring: aligned to its size. */
+	n->used = (n->used + (64ull << log_cq) - 1) & ~((64ull << log_cq) - 1);
+	new_completions(n, log_cq);
+	n->cqn = must(s->w, n, create_cq_cmd(n));
+	port.set_port.mtu = htole32(4200);
+	must(s->w, n, port);
+	sn->src_key = create_mr(s->w, n, SIM_SRC_IOVA, SIM_PATTERN, SKUA_ACCESS_REMOTE_READ);
+	sn->dst_key = create_mr(s->w, n, SIM_DST_IOVA, SIM_ARENA, DST_RIGHTS);
+	n->dev->inject.go_back_n = s->go_back_n[i];
+	sn->pages_before = n->dev->pages_used;
+}
+
+static void create_qp(struct sim *s, unsigned int q, unsigned int side)
+{
+	struct node *n = &s->w->n[side];
+	struct sim_side *sd = &s->qp[q].side[side];
+	struct skua_cmd cmd;
+
+	new_queues(n);
+	cmd = create_qp_cmd(n);
+	cmd.create_qp.type = s->qp[q].type;
+	cmd.create_qp.qp_handle = htole64(q);
+	n->qpn = must(s->w, n, cmd);
+	n->sq_pi = n->rq_pi = 0;
+	sd->q = use_queues(n, (struct queues){ 0 });
+	sd->qp = numtab_get(&n->dev->qps, sd->q.qpn);
+}
+
+static void connect_qp(struct sim *s, unsigned int q, unsigned int side)
+{
+	struct node *n = &s->w->n[side];
+	const struct sim_side *sd = &s->qp[q].side[side], *peer = &s->qp[q].side[!side];
+	struct skua_cmd init = init_cmd(sd->q.qpn);
+	struct skua_cmd rtr = rtr_cmd(sd->q.qpn, &s->w->n[!side], peer->q.qpn);
+	struct skua_cmd rts = rts_cmd(sd->q.qpn);
+
+	init.modify_qp.attr.access = htole32(DST_RIGHTS & ~SKUA_ACCESS_LOCAL_WRITE);
+	rtr.modify_qp.attr.path_mtu = s->qp[q].path_mtu;
+	rtr.modify_qp.attr.rq_psn = htole32(peer->psn);
+	rtr.modify_qp.attr.max_dest_rd_atomic = htole16(sd->max_dest_rd);
+	rtr.modify_qp.attr.min_rnr_timer = sd->min_rnr_timer;
+	rts.modify_qp.attr.timeout = sd->timeout;
+	rts.modify_qp.attr.retry_cnt = sd->retry_cnt;
+	rts.modify_qp.attr.rnr_retry = sd->rnr_retry;
+	rts.modify_qp.attr.sq_psn = htole32(sd->psn);
+	rts.modify_qp.attr.max_rd_atomic = htole16(sd->max_rd);
+	if (s->qp[q].type == SKUA_QPT_UC) {
+		const uint32_t rc_rtr = SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC | SKUA_QP_ATTR_MIN_RNR_TIMER;
+
+		init.modify_qp.attr.access = htole32(SKUA_ACCESS_REMOTE_WRITE);
+		rtr.modify_qp.mask &= htole32(~rc_rtr);
+		rtr.modify_qp.attr.max_dest_rd_atomic = 0;
+		rtr.modify_qp.attr.min_rnr_timer = 0;
+		rts = modify_cmd(sd->q.qpn, SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_SQ_PSN,
+				 (struct skua_qp_attr){ .state = SKUA_QPS_RTS,
+							.sq_psn = htole32(sd->psn) });
+	}
+	must(s->w, n, init);
+	must(s->w, n, rtr);
+	must(s->w, n, rts);
+}
+
+void sim_build(struct sim *s)
+{
+	s->w = world_create(false);
+	for (unsigned int i = 0; i < 2; i++) {
+		/* Numbers by chance would make two runs of a world differ. */
+		s->w->n[i].dev->qps.opaque = false;
+		s->w->n[i].dev->mrs.opaque = false;
+		build_node(s, i);
+	}
+	for (unsigned int q = 0; q < s->nqps; q++) {
+		if (!s->qp[q].on)
+			continue;
+		for (unsigned int side = 0; side < 2; side++)
+			create_qp(s, q, side);
+		for (unsigned int side = 0; side < 2; side++)
+			connect_qp(s, q, side);
+	}
+	s->epoch = engine_now(s->w->engines[0]);
+	s->base_timers = s->w->engines[0]->timers.n;
+}
+
+static uint64_t region_iova(const struct sim *s, unsigned int node, int region)
+{
+	return SIM_DST_IOVA + s->node[node].region[region].offset;
+}
+
+static struct skua_sge sge(uint64_t addr, uint32_t len, uint32_t key)
+{
+	return (struct skua_sge){ htole64(addr), htole32(len), htole32(key) };
+}
+
+/* The SGEs of a message at @p, two for longer ones; or its bytes. */
+static void put_data(struct sim *s, unsigned int side, const struct sim_msg *m,
+		     struct skua_wqe_ctrl *c, void *p, bool two)
+{
+	bool response = m->opcode >= SKUA_WQE_READ;
+	int region = response ? m->target : m->source;
+	uint64_t addr = region >= 0 ? region_iova(s, side, region) : SIM_SRC_IOVA + m->content;
+	uint32_t key = region >= 0 ? s->node[side].dst_key : s->node[side].src_key;
+	struct skua_sge list_of[2] = { sge(addr, m->len, key) };
+	uint32_t first = m->len / 3;
+
+	if (m->flags & SKUA_WQE_INLINE) {
+		c->length = htole32(m->len);
+		memcpy(p, sim_pattern() + m->content, m->len);
+		return;
+	}
+	c->num_sge = m->len > 0;
+	if (two && first) {
+		list_of[0] = sge(addr, first, key);
+		list_of[1] = sge(addr + first, m->len - first, key);
+		c->num_sge = 2;
+	}
+	memcpy(p, list_of, c->num_sge * sizeof(list_of[0]));
+}
+
+static void put_remote(const struct sim *s, unsigned int q, unsigned int side,
+		       const struct sim_msg *m, struct skua_wqe_rdma *r)
+{
+	const struct sim_node *peer = &s->node[!side];
+	int region = m->opcode == SKUA_WQE_READ ? m->source : m->target;
+
+	if (m->opcode > SKUA_WQE_READ)
+		region = m->shared ? peer->shared_word : peer->word[q];
+	r->raddr = htole64(region >= 0 ? region_iova(s, !side, region) : SIM_SRC_IOVA + m->content);
+	r->rkey = htole32(region >= 0 ? peer->dst_key : peer->src_key);
+}
+
+static void post_msg(struct sim *s, unsigned int q, unsigned int side)
+{
+	struct node *n = &s->w->n[side];
+	struct sim_side *sd = &s->qp[q].side[side];
+	struct sim_msg *m = &sd->msg[sd->posted];
+	union {
+		uint8_t bytes[64];
+		struct { struct skua_wqe_ctrl c; struct skua_sge data[3]; } send;
+		struct { struct skua_wqe_ctrl c; struct skua_wqe_rdma r; struct skua_sge data[2]; } rdma;
+		struct { struct skua_wqe_ctrl c; struct skua_wqe_atomic a; struct skua_sge data; } atomic;
+	} wqe = { { 0 } };
+
+	wqe.send.c.opcode = m->opcode;
+	wqe.send.c.flags = m->flags;
+	wqe.send.c.nblocks = 1;
+	wqe.send.c.cookie = htole32(sd->posted);
+	wqe.send.c.imm_data = htobe32(m->imm);
+	if (m->opcode >= SKUA_WQE_WRITE)
+		put_remote(s, q, side, m, &wqe.rdma.r);
+	if (m->opcode > SKUA_WQE_READ) {
+		wqe.atomic.a.swap_add = htole64(m->swap_add);
+		wqe.atomic.a.compare = htole64(m->compare);
+		put_data(s, side, m, &wqe.send.c, &wqe.atomic.data, false);
+	} else if (m->opcode >= SKUA_WQE_WRITE) {
+		put_data(s, side, m, &wqe.send.c, wqe.rdma.data, true);
+	} else {
+		put_data(s, side, m, &wqe.send.c, wqe.send.data, true);
+	}
+	m->posted_at = sim_now(s);
+	if (sd->posted == sd->completed)
+		sd->last_progress = m->posted_at;
+	sd->posted++;
+	s->needed += 2 + 2 * (m->len / sim_pmtu(&s->qp[q]) + 1);
+	use_queues(n, sd->q);
+	post_block(n, &wqe);
+	sd->q = use_queues(n, (struct queues){ 0 });
+}
+
+static void post_receive(struct sim *s, unsigned int q, unsigned int side)
+{
+	struct node *n = &s->w->n[side];
+	struct sim_side *sd = &s->qp[q].side[side];
+	int region = sd->recv[sd->recvs_posted].region;
+	struct { struct skua_rqe r; struct skua_sge data[3]; } rqe = {
+		.r.cookie = htole32(sd->recvs_posted) };
+
+	if (region >= 0 && s->node[side].region[region].len) {
+		rqe.r.num_sge = 1;
+		rqe.data[0] = sge(region_iova(s, side, region), s->node[side].region[region].len,
+				  s->node[side].dst_key);
+	}
+	sd->recvs_posted++;
+	use_queues(n, sd->q);
+	post_rqe(n, &rqe);
+	sd->q = use_queues(n, (struct queues){ 0 });
+}
+
+static bool recv_due(const struct sim_side *sd)
+{
+	return !sd->gone && !sd->stopped && !sd->failed && !sd->recv_failed &&
+	       sd->recvs_posted < sd->nrecvs &&
+	       sd->recvs_posted - sd->recvs_done < sd->recv_depth;
+}
+
+static bool send_due(const struct sim_side *sd)
+{
+	return !sd->gone && !sd->stopped && !sd->failed && sd->posted < sd->nmsgs &&
+	       sd->posted - sd->completed < sd->depth;
+}
+
+static bool post_side(struct sim *s, unsigned int q, unsigned int side, bool recvs)
+{
+	struct sim_side *sd = &s->qp[q].side[side];
+	uint64_t now = sim_now(s);
+	bool any = false;
+
+	if (recvs) {
+		for (; recv_due(sd) && now >= sd->next_recv; any = true) {
+			post_receive(s, q, side);
+			sd->next_recv = now + sd->late;
+		}
+		return any;
+	}
+	for (; send_due(sd) && now >= sd->next_post; any = true) {
+		post_msg(s, q, side);
+		if (sd->think)
+			sd->next_post = now + sd->think;
+	}
+	return any;
+}
+
+bool sim_post(struct sim *s)
+{
+	bool any = false;
+
+	/* Receives first: then no sender has more outstanding than there are, if the depths allow. */
+	for (unsigned int recvs = 2; recvs--; )
+		for (unsigned int q = 0; q < s->nqps; q++)
+			for (unsigned int side = 0; side < 2 && s->qp[q].on; side++)
+				any |= post_side(s, q, side, recvs);
+	return any;
+}
+
+uint64_t sim_next_post(const struct sim *s)
+{
+	uint64_t next = TIMER_NEVER;
+
+	for (unsigned int q = 0; q < s->nqps; q++) {
+		for (unsigned int side = 0; side < 2 && s->qp[q].on; side++) {
+			const struct sim_side *sd = &s->qp[q].side[side];
+
+			if (recv_due(sd) && sd->next_recv < next)
+				next = sd->next_recv;
+			if (send_due(sd) && sd->next_post < next)
+				next = sd->next_post;
+		}
+	}
+	return next;
+}
+
+void sim_kill(struct sim *s, const struct sim_event *e)
+{
+	struct node *n = &s->w->n[e->node];
+	struct sim_side *sd = &s->qp[e->qp].side[e->node];
+
+	if (e->kill == SIM_KILL_MR) {
+		if (s->deregistered)
+			return;
+		s->deregistered = true;
+		for (unsigned int q = 0; q < s->nqps; q++)
+			s->qp[q].disturbed = true;
+		must(s->w, n, object_cmd(SKUA_CMD_DESTROY_MR, s->node[e->node].dst_key));
+		return;
+	}
+	if (!s->qp[e->qp].on || sd->gone)
+		return;
+	s->qp[e->qp].disturbed = true;
+	if (e->kill == SIM_KILL_ERR) {
+		must(s->w, n, state_cmd(sd->q.qpn, SKUA_QPS_ERR));
+		sd->stopped = true;
+		return;
+	}
+	if (e->kill == SIM_KILL_RESET) {
+		must(s->w, n, state_cmd(sd->q.qpn, SKUA_QPS_RESET));
+	} else {
+		must(s->w, n, object_cmd(SKUA_CMD_DESTROY_QP, sd->q.qpn));
+		sd->qp = NULL;
+	}
+	/* What had completed before is taken; nothing may come after it. */
+	sim_poll(s);
+	sd->gone = true;
+}
+
+void sim_teardown(struct sim *s)
+{
+	for (unsigned int q = 0; q < s->nqps; q++) {
+		for (unsigned int side = 0; side < 2 && s->qp[q].on; side++) {
+			struct sim_side *sd = &s->qp[q].side[side];
+
+			if (sd->qp)
+				must(s->w, &s->w->n[side],
+				     object_cmd(SKUA_CMD_DESTROY_QP, sd->q.qpn));
+			sd->qp = NULL;
+		}
+	}
+}
