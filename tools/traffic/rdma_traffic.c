@@ -27,7 +27,7 @@
 #define SLACK		4096		/* the offset of a buffer in its window is below this */
 #define MAX_SGES	4
 #define MAX_INLINE	64
-#define QUIET_SECONDS	30		/* nothing completes for so long: it never will */
+#define SHOWN		8		/* outstanding operations that a failure names */
 
 enum op { SEND, SEND_IMM, WRITE, WRITE_IMM, READ, CMP_SWAP, FETCH_ADD, OPS };
 
@@ -56,9 +56,11 @@ static struct {
 	unsigned int seconds;
 	unsigned int hold;		/* seconds for which idle queue pairs stay */
 	unsigned int qps;
+	unsigned int patience;		/* seconds without a completion that are a failure */
+	const char *on_failure;		/* a shell command, or NULL */
 	uint64_t seed;
 	bool quiet;
-} opt = { .min = 0, .max = (1 << 20) + 1, .qps = 4, .seed = 1 };
+} opt = { .min = 0, .max = (1 << 20) + 1, .qps = 4, .patience = 30, .seed = 1 };
 
 /* One device and what all queue pairs share there. */
 struct side {
@@ -106,6 +108,9 @@ __attribute__((format(printf, 1, 2), noreturn)) static void die(const char *form
 	vfprintf(stderr, format, args);
 	va_end(args);
 	fputc('\n', stderr);
+	/* The QPs still exist while it runs: it can look at the state that they failed in. */
+	if (opt.on_failure && system(opt.on_failure))
+		fprintf(stderr, "rdma_traffic: '%s' failed\n", opt.on_failure);
 	exit(1);
 }
 
@@ -504,6 +509,27 @@ static bool at_end(uint64_t posted, uint64_t posted_bytes, double end)
 	       (opt.seconds && now() >= end);
 }
 
+/* Nothing completes any more: name some of the operations that are outstanding. */
+__attribute__((noreturn)) static void stuck(void)
+{
+	unsigned int shown = 0, all = 0;
+
+	for (unsigned int i = 0; i < opt.qps; i++) {
+		for (const struct slot *slot = pairs[i].slots; slot < pairs[i].slots + SLOTS; slot++) {
+			unsigned int from = slot->from;
+
+			all += slot->busy;
+			if (!slot->busy || shown++ >= SHOWN)
+				continue;
+			fprintf(stderr, "outstanding: %s of %zu bytes, %s QP %u to %s QP %u, %u completions\n",
+				ops[slot->op].name, slot->size, opt.name[from],
+				pairs[i].qp[from]->qp_num, opt.name[!from],
+				pairs[i].qp[!from]->qp_num, slot->waits);
+		}
+	}
+	die("nothing completed for %u s, %u operations are outstanding", opt.patience, all);
+}
+
 static void traffic(void)
 {
 	double start = now(), last = start, seconds;
@@ -526,8 +552,8 @@ static void traffic(void)
 			if (poll_both())
 				last = now();
 		}
-		if (now() - last > QUIET_SECONDS)
-			die("nothing completed for %d s", QUIET_SECONDS);
+		if (now() - last > opt.patience)
+			stuck();
 	}
 	seconds = now() - start;
 	for (int i = 0; i < OPS; i++) {
@@ -619,6 +645,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'r':
 		opt.seed = whole_number(state, arg);
 		break;
+	case 'p':
+		opt.patience = (unsigned int)whole_number(state, arg);
+		break;
+	case 'x':
+		opt.on_failure = arg;
+		break;
 	case 'Q':
 		opt.quiet = true;
 		break;
@@ -645,6 +677,8 @@ static const struct argp_option options[] = {
 	{ "time", 't', "SECONDS", 0, "end after this time", 0 },
 	{ "qps", 'q', "N", 0, "queue pairs; 4", 0 },
 	{ "hold", 'H', "SECONDS", 0, "keep the idle queue pairs so long at the end", 0 },
+	{ "patience", 'p', "SECONDS", 0, "fail if nothing completes for so long; 30", 0 },
+	{ "on-failure", 'x', "COMMAND", 0, "run it in a shell before a failure destroys the queue pairs", 0 },
 	{ "seed", 'r', "N", 0, "of the random numbers; 1", 0 },
 	{ "quiet", 'Q', NULL, 0, "only the sum", 0 },
 	{ 0 }
