@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Verified traffic beside an unprivileged program that misuses the NICs (hostile.c): it rings doorbells that
+# nobody asked for, or writes over its own rings and records. No operation of the traffic may fail. Its rate must
+# be at least SKUA_HOSTILE_SHARE percent (80) of its rate beside a program that differs in one thing only:
+#
+# - For rings, the same program with its stores going to ordinary memory. So the processor time that the program
+#   takes from rdma_traffic in the guest does not count as harm done by way of the NIC.
+# - For doorbells, a program that rings its own QPs properly and as often as it can. QEMU traps each store to a
+#   doorbell page under its big lock, its vfio-user thread sends each as a message, and one socket for each NIC
+#   takes them to skuad in order. Any program may cause all of that: skuad sees a doorbell when it was paid for.
+#   What the traps cost is shown, by the rate beside a program that stores to ordinary memory, and is not judged.
+#
+# The programs take turns, and the median of the shares of SKUA_HOSTILE_ROUNDS (5) rounds counts, since other work
+# of the host takes processors away at times. Each run takes SKUA_HOSTILE_SECONDS (2).
+
+. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/nics.sh"
+
+seconds=${SKUA_HOSTILE_SECONDS:-2}
+rounds=${SKUA_HOSTILE_ROUNDS:-5}
+share=${SKUA_HOSTILE_SHARE:-80}
+
+bad_doorbells() { skuactl --json counters | awk '$1 == "\"bad_doorbells\":" { sum += $2 } END { print sum + 0 }'; }
+
+# Verified traffic for so long; operations a second in $rate.
+measure() {
+	left timeout $((seconds + 60)) rdma_traffic -Q -t "$seconds" -q 4 -s 0-70000 skua_0 skua_1 >/tmp/traffic || return
+	rate=$(awk '/all verified/ { printf "%d", $1 / $(NF - 3) }' /tmp/traffic)
+}
+# Doorbells that QEMU has trapped and not sent yet would slow down the next run. A command of the driver rings a
+# doorbell, too; so its answer comes when those before it have been served.
+drain() { left timeout 60 ethtool -S skua0 >/dev/null && right timeout 60 ethtool -S skua1 >/dev/null; }
+# beside WORDS...: traffic beside the program, which must end well afterwards.
+beside() {
+	local status
+	left ./hostile "$@" >/tmp/hostile &
+	hostile=$!
+	sleep 0.3
+	measure
+	status=$?
+	kill $hostile && wait $hostile && cat /tmp/hostile && drain && return $status
+}
+median() { printf '%s\n' "$@" | sort -n | sed -n "$((($# + 1) / 2))p"; }
+
+# compare KIND MANNER: fails if traffic does. The median share is in /tmp/share then.
+compare() {
+	local i reference shares=()
+	rm -f /tmp/share
+	for ((i = 0; i < rounds; i++)); do
+		beside "$1" "$2" || return
+		reference=$rate
+		beside "$1" || return
+		shares+=($((100 * rate / reference)))
+		echo "# $1: $rate operations/s, $reference beside the $2 program: ${shares[i]}%" >&3
+	done
+	median "${shares[@]}" >/tmp/share
+}
+is_enough() { [ "$(cat /tmp/share)" -ge "$share" ]; }
+
+# As many as it takes, and the device counts all of them.
+two_million() {
+	local before after claimed=0 n
+	before=$(bad_doorbells)
+	while [ "$claimed" -lt 2000000 ]; do
+		beside doorbells || return
+		read -r _ _ n _ </tmp/hostile
+		claimed=$((claimed + n))
+	done
+	after=$(bad_doorbells)
+	echo "# $claimed bad doorbells, $((after - before)) counted" >&3
+	[ $((after - before)) -ge $claimed ]
+}
+
+exec 3>&1
+t 'traffic' works
+t 'traffic beside two million bad doorbells' two_million
+t 'traffic beside misused doorbells, and beside none' compare doorbells harmless
+t 'traffic beside misused doorbells, and beside proper ones' compare doorbells proper
+t "of the latter it keeps $share%" is_enough
+t 'traffic beside misused rings, and beside none' compare rings harmless
+t "of the latter it keeps $share%" is_enough
+t 'traffic afterwards' works
+t 'no QP is left' within 5 sh -c '! skuactl qps | grep -E " (RC|UD) "'
+end
