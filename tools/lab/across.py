@@ -40,15 +40,15 @@ def must(guest, script):
         raise LabError('in a guest: ' + output)
 
 
-def both(server, serves, client, asks, ready=LISTENS):
+def both(server, serves, client, asks, ready=LISTENS, seconds=SECONDS):
     """Scripts in two guests: the client's once the server listens, or the script ready ends well there.
     Returns what was wrong, or None, and the client's output."""
-    end = scene.deadline(SECONDS + 30)
+    end = scene.deadline(seconds + 30)
     server.run('rm -f /tmp/ended', end)
-    server.start(SERVE % _bounded(serves), end)
+    server.start(SERVE % _bounded(serves, seconds), end)
     status, said = server.output(ready, end)
     if not status:
-        status, said = client.output(_bounded(asks), end)
+        status, said = client.output(_bounded(asks, seconds), end)
     else:
         server.run('touch /tmp/ended', end)
     other, served = server.output(ENDED, end)
@@ -57,8 +57,8 @@ def both(server, serves, client, asks, ready=LISTENS):
     return None, said
 
 
-def _bounded(script):
-    return 'timeout %d %s' % (SECONDS, script)
+def _bounded(script, seconds):
+    return 'timeout %d %s' % (seconds, script)
 
 
 def _last(text):

@@ -139,6 +139,22 @@ def _guest(name, series, seconds, *words, rdma_core='stable', more=(), full=Fals
                  [*products.stages(series, rdma_core), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full)
 
 
+# The two NICs of one skuad, joined by something else than its wire.
+JOINED = {
+    'wire': (),
+    'dgram': ('--device', 'link=dgram:/tmp/left:/tmp/right', '--device', 'link=dgram:/tmp/right:/tmp/left'),
+    'stream': ('--device', 'link=stream:listen:/tmp/wire', '--device', 'link=stream:/tmp/wire'),
+}
+
+
+def _loss(name, series, seconds, link='wire', full=True):
+    """Verified traffic for so many seconds under each impairment. There are eight, and two mixes that get twice
+    as long; a case that hangs ends by itself, so that the others are still run."""
+    limit = 14 * seconds + 360
+    return _guest(name, series, limit + 60, './run_selftests.sh', 'test_loss.sh', full=full, more=(
+        *JOINED[link], '--env', 'SKUA_LOSS_SECONDS=%d' % seconds, '--env', 'SKUA_TEST_TIMEOUT=%d' % limit))
+
+
 def _debug(name, *tests):
     """Tests under the debug kernel, in which all takes many times as long. A test that is ended
     leaves the NICs as they are to the next; so only the stage as a whole has a budget. Last is whether
@@ -169,6 +185,12 @@ def _long(name, budget, target, test, *settings):
     return _skuad(name, budget, *settings, 'SKUA_TEST_TIMEOUT=%d' % budget, 'T=' + test, target, full=True)
 
 
+def _worlds(name, budget, number, seed, full=False):
+    """So many random worlds of the simulator; full: other ones each day."""
+    return _skuad(name, budget, 'SKUA_WORLDS=%d' % number, 'SKUA_SEED=%d' % seed, 'SKUA_TEST_TIMEOUT=%d' % budget,
+                  'SKUA_ARTIFACTS=' + os.path.join(OUT, name), 'T=harness/test_sim', 'check-plain', full=full)
+
+
 def _provider(name, target, needs, rdma_core=None, full=False):
     """Host tests of libskua: alone, or with the headers of an rdma-core that it was built in."""
     words = ['BUILD=' + products.provider_tree(rdma_core) + '/build'] if rdma_core else []
@@ -183,6 +205,9 @@ def _fuzz(name, budget, full=False, **options):
     return _skuad(name, budget, *('%s=%s' % one for one in left.items()), 'fuzz', full=full)
 
 
+# Of verified traffic under each impairment: in make check, and in each of both kernels in make check-full. And the
+# messages of UC and UD of each kind and size to and from rdma_rxe.
+LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 8, 300, 400
 ROOT = [root.STAGE]
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
@@ -201,6 +226,7 @@ CHECKS = [
           ['python3', paths.lab('test-lab')]),
     _skuad('skuad', 900, 'check'),
     _skuad('skuad-tsan', 900, 'check-tsan'),
+    _worlds('worlds', 240, 10000, 1),
     # From the seeds on, whatever was learnt before, and with the same chance each time: what fails here fails
     # for everybody. What other inputs do is make fuzz's, and fuzz-long's.
     _fuzz('fuzz', 480, SECONDS=60, CHANCE=1),
@@ -223,6 +249,10 @@ CHECKS = [
     _guest('guest-limits', '6.12', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
            more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
     _guest('guest-inject', '6.12', 600, './run_selftests.sh', 'test_inject.sh', 'test_release'),
+    # That the traffic goes on; at which rate is a figure of a quiet machine.
+    _guest('guest-hostile', '6.12', 400, './run_selftests.sh', 'test_hostile.sh',
+           more=('--env', 'SKUA_HOSTILE_SHARE=0')),
+    _loss('loss', '6.12', LOSS_SECONDS, full=False),
     _guest('guest-cm', '6.12', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450')),
     _guest('pyverbs-6.12', '6.12', 600, './pyverbs/run'),
     _guest('guest-7.2', '7.2', 600, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_mcast',
@@ -238,6 +268,10 @@ CHECKS = [
     _debug('guest-debug-cm', 'test_cm.sh'),
     _debug('guest-debug-survival', 'test_survival.sh'),
     _debug('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
+    _guest('guest-hostile-share', '6.12', 400, './run_selftests.sh', 'test_hostile.sh', full=True),
+    _worlds('worlds-million', 5400, 1000000, int(time.strftime('%Y%m%d')) * 1000000, full=True),
+    _long('neighbour', 1800, 'check-plain', 'harness/test_neighbour', 'SKUA_STORMS=100'),
+    _long('goodput-seeds', 1800, 'check-plain', 'harness/test_goodput', 'SKUA_SEEDS=10', 'SKUA_GOODPUT_MIB=128'),
     _long('forged', 600, 'check', 'harness/test_forged', 'SKUA_FORGED=10000000'),
     *[_long('recovery-' + mode, 900, 'check-plain', 'harness/test_recovery', 'SKUA_VERIFY_MIB=10240',
             'SKUA_TESTS=*nothing_is_corrupted' + test) for mode, test in (
@@ -247,6 +281,10 @@ CHECKS = [
     _cycles('reload', 1000),
     Check('interop-rxe', 1500, SYSTEM, ['python3', paths.lab('test-interop')],
           [*products.stages('6.12'), products.SELFTESTS_STAGE], full=True),
+    Check('interop-lossy', 2700, SYSTEM, ['python3', paths.lab('test-interop'), '--lossy', str(LOSSY_MESSAGES)],
+          [*products.stages('6.12'), products.SELFTESTS_STAGE], full=True),
+    *[_loss('loss-' + link + tail, series, LOSS_SECONDS_FULL, link)
+      for link in JOINED for series, tail in (('6.12', ''), ('7.2', '-7.2'))],
     Check('pair', 400, SYSTEM, ['python3', paths.lab('test-pair')], products.stages('6.12'), full=True),
     Check('links', 660, [*SYSTEM, paths.repo('Documentation/user/skuad.rst')], ['python3', paths.lab('test-links')],
           products.stages('6.12'), full=True),
