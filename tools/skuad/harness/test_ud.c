@@ -98,6 +98,7 @@ static void send_and_check(struct world *w, bool v6, uint32_t len, bool imm)
 	to.av.traffic_class = 0x62;
 	to.av.hop_limit = 9;
 	to.av.flow_label = htole32(0xabcde);
+	to.dest_qpn |= htole32(imm ? 0xab000000 : 0);		/* ignored */
 	if (v6) {
 		memcpy(to.av.dgid, gid6[1], 16);
 		to.av.sgid_index = 3;
@@ -173,7 +174,6 @@ static void bad_wqes(void **state)
 } while (0)
 	BAD(LOC_QP_OP_ERR, WQE_FORMAT, wqe.u.rsvd = htole64(1));
 	BAD(LOC_QP_OP_ERR, WQE_FORMAT, wqe.u.av.rsvd = htole16(1));
-	BAD(LOC_QP_OP_ERR, WQE_FORMAT, wqe.u.dest_qpn = htole32(1 << 24));
 	BAD(LOC_QP_OP_ERR, WQE_FORMAT, wqe.u.av.sl = 8);
 	BAD(LOC_QP_OP_ERR, WQE_FORMAT, wqe.u.av.flow_label = htole32(1 << 20));
 	BAD(LOC_QP_OP_ERR, WQE_FORMAT, memset(wqe.u.av.dmac, 0, 6));

@@ -210,6 +210,28 @@ static bool get_recv(struct skua_qp *qp)
 }
 
 /*
+ * A WRITE may not write its memory. The receive of the packet that has the immediate says so; any other packet takes
+ * none.
+ */
+static void bad_write(struct skua_qp *qp, const struct train *t, int err)
+{
+	struct roce_resp *resp = &qp->resp;
+	bool imm = t->op == TRAIN_WRITE_IMM && t->last && !(t->first && t->npkts > 1);
+	uint8_t bad;
+
+	if (imm && !resp->have_recv && rq_peek(qp, &resp->recv, &bad) == RQ_OK) {
+		rq_take(qp);
+		resp->have_recv = true;
+	}
+	if (!imm || !resp->have_recv || err == SKUA_VENDOR_ERR_UNREACHABLE) {
+		bad_memory(qp, err);
+		return;
+	}
+	fail_recv(qp, SKUA_CQE_LOC_ACCESS_ERR, (uint8_t)err);
+	refuse(qp, AETH_NAK_ACCESS, 0);
+}
+
+/*
  * The region is invalid, but trains of any QP may still refer to it, and the CQE says that none
  * does: false if it may be written now.
  */
@@ -296,7 +318,7 @@ static bool place_write(struct skua_qp *qp, const struct train *t, uint32_t byte
 		err = mr_segs(qp->dev, &access, resp->rkey, resp->raddr + resp->offset, bytes,
 			      dst);
 	if (err)
-		bad_memory(qp, err);
+		bad_write(qp, t, err);
 	return !err;
 }
 
@@ -315,7 +337,7 @@ static bool begin_write(struct skua_qp *qp, const struct train *t)
 	else if (t->msg_len)
 		err = mr_check(qp->dev, &access, t->rkey, t->raddr, t->msg_len);
 	if (err) {
-		bad_memory(qp, err);
+		bad_write(qp, t, err);
 		return false;
 	}
 	resp->raddr = t->raddr;
@@ -324,13 +346,32 @@ static bool begin_write(struct skua_qp *qp, const struct train *t)
 	return true;
 }
 
+/*
+ * The key that a SEND would invalidate may not be: its receive says so, and its peer's WQE completes with success
+ * (IBTA's responder class J), but nothing comes after it.
+ */
+static bool invalidate(struct skua_qp *qp, const struct train *t)
+{
+	int err = mr_invalidate(qp->dev, qp->pd, t->imm);
+
+	if (!err)
+		return true;
+	if (qp->resp.from_held)
+		return false;
+	fail_recv(qp, SKUA_CQE_REM_INV_REQ_ERR, (uint8_t)err);
+	qp->resp.epsn = psn_add(qp->resp.epsn, t->npkts);
+	qp->resp.msn = psn_add(qp->resp.msn, 1);
+	owe_ack(qp);
+	qp_to_err(qp);
+	return false;
+}
+
 /* Packets of a SEND or WRITE, the next that are expected. */
 static void rx_payload(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &qp->resp;
 	struct seglist *dst = &qp->dev->engine->dst;
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
-	int err;
 
 	if (t->pmtu != qp->pmtu || t->first == resp->in_message ||
 	    (!t->first && is_send(t->op) != is_send(resp->op)) || !train_is_full(t) ||
@@ -353,14 +394,8 @@ static void rx_payload(struct skua_qp *qp, const struct train *t)
 		return;
 	if (bytes)
 		copy_segs(dst, t->payload);
-	if (t->op == TRAIN_SEND_INV && t->last) {
-		err = mr_invalidate(qp->dev, qp->pd, t->imm);
-		if (err) {
-			fail_recv(qp, SKUA_CQE_REM_INV_REQ_ERR, (uint8_t)err);
-			refuse(qp, AETH_NAK_ACCESS, 0);
-			return;
-		}
-	}
+	if (t->op == TRAIN_SEND_INV && t->last && !invalidate(qp, t))
+		return;
 	resp->nak_sent = false;
 	resp->offset += bytes;
 	resp->epsn = psn_add(resp->epsn, t->npkts);

@@ -15,7 +15,12 @@
 
 bool ud_wqe_valid(const struct skua_wqe_ud *ud)
 {
-	return av_valid(&ud->av) && le32toh(ud->dest_qpn) <= NUMTAB_MASK && !ud->rsvd;
+	return av_valid(&ud->av) && !ud->rsvd;
+}
+
+static uint32_t dest_qpn(const struct skua_wqe_ud *ud)
+{
+	return le32toh(ud->dest_qpn) & NUMTAB_MASK;
 }
 
 /* Bytes of the longest datagram: the port's active MTU. */
@@ -38,7 +43,7 @@ static void fault(struct send_wqe *wqe, uint8_t status, int vendor_err)
 static bool prepare(struct skua_qp *qp, struct send_wqe *wqe, struct roce_path *path,
 		    struct seglist *src)
 {
-	int err = path_resolve(qp->dev, &wqe->ud->av, qp->number, le32toh(wqe->ud->dest_qpn), path);
+	int err = path_resolve(qp->dev, &wqe->ud->av, qp->number, dest_qpn(wqe->ud), path);
 
 	if (err) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, err);
@@ -66,7 +71,7 @@ bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 		.op = wqe->opcode == SKUA_WQE_SEND_IMM ? TRAIN_SEND_IMM : TRAIN_SEND,
 		.transport = TRANSPORT_UD, .first = true, .last = true,
 		.solicited = wqe->flags & SKUA_WQE_SOLICITED,
-		.dest_qpn = le32toh(wqe->ud->dest_qpn), .src_qpn = qp->number,
+		.dest_qpn = dest_qpn(wqe->ud), .src_qpn = qp->number,
 		.qkey = qkey & SKUA_QKEY_OWN ? qp->qkey : qkey,
 		.psn = req->psn, .npkts = 1, .pmtu = MTU_MAX, .imm = wqe->imm,
 		.path = &path, .payload = src,
