@@ -57,7 +57,7 @@ static void rules_that_are_refused(void **state)
 		"", "drop", "drop=", "drop=1", "drop=101%", "drop=-1%", "drop=every:0", "drop=every:",
 		"drop=1%,drop=1%", "delay=1", "delay=1h", "jitter=1ms", "by=1ms", "rate=0", "rate=5T",
 		"drop=1%,dir=up", "drop=1%,qp=16777216", "drop=1%,opcode=256", "qp=1", "seed=x",
-		"drop=1%,by=1ms", "drop=1%,over=1ms", "ecn=1%,over=5", "fun=1%", "drop=1%,,dir=in",
+		"drop=1%,by=1ms", "for=1ms", "for=1ms,drop=1%", "drop=1%,for=5", "delay=1ms,for=1ms", "drop=1%,over=1ms", "ecn=1%,over=5", "fun=1%", "drop=1%,,dir=in",
 	};
 	struct impair_config config = { 0 };
 	char err[100];
@@ -90,6 +90,32 @@ static void every_nth_packet_is_dropped_and_sent_again(void **state)
 	assert_int_equal(rule(a, 0)->acted, rule(a, 0)->matched / 13);
 	assert_int_equal(STAT(w, b, rdma_rx_packets), rule(a, 0)->matched - rule(a, 0)->acted);
 	assert_true(STAT(w, a, retransmits) >= 8);
+}
+
+/* Every fourth packet begins 5 ms in which all are lost, in its direction; then the count goes on. */
+static void an_outage_loses_all_for_a_time(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	IMPAIR(a, "drop=every:4,for=5ms,dir=out");
+	for (int i = 0; i < 3; i++) {
+		post_write(a, b, 8);
+		settle(w);
+	}
+	assert_int_equal(STAT(w, b, rdma_rx_packets), 3);
+	for (int i = 0; i < 10; i++) {
+		post_write(a, b, 8);
+		settle(w);
+	}
+	assert_int_equal(rule(a, 0)->acted, rule(a, 0)->matched - 3);
+	assert_int_equal(STAT(w, b, rdma_rx_packets), 3);
+	pass(w, 4900 * US);
+	assert_int_equal(STAT(w, b, rdma_rx_packets), 3);
+	pass(w, 200 * US);
+	for (int i = 0; i < 13; i++)
+		after(w, a, MS);
+	assert_true(rule(a, 0)->acted < rule(a, 0)->matched - 3);
 }
 
 static void a_rule_is_for_an_opcode_a_qp_or_a_direction(void **state)
@@ -288,6 +314,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_that_are_refused),
 		STEPPED(every_nth_packet_is_dropped_and_sent_again, "ROC-10 ROC-13"),
+		STEPPED(an_outage_loses_all_for_a_time, "ROC-13"),
 		STEPPED(a_rule_is_for_an_opcode_a_qp_or_a_direction, "ROC-13"),
 		STEPPED(corrupted_packets_are_seen_and_sent_again, "ROC-5 ROC-13"),
 		STEPPED(delay_keeps_the_order_and_rate_makes_it_long, "ROC-13"),

@@ -72,6 +72,9 @@ static uint64_t queue_ns(const struct impair *imp, enum impair_dir dir)
 static bool hits(struct impair *imp, struct impair_rule *rule, enum impair_dir dir,
 		 const struct roce_packet *pkt)
 {
+	uint64_t now = engine_now(imp->engine);
+	bool hit;
+
 	if (!rule->dir[dir])
 		return false;
 	if ((rule->has_qp || rule->has_opcode) && !pkt)
@@ -84,8 +87,12 @@ static bool hits(struct impair *imp, struct impair_rule *rule, enum impair_dir d
 	if (rule->over && queue_ns(imp, dir) <= rule->over)
 		return false;
 	rule->matched++;
-	return rule->every ? rule->matched % rule->every == 0 :
-	       draw(imp) >> 32 < rule->chance;
+	if (now < rule->drop_until[dir])
+		return true;
+	hit = rule->every ? rule->matched % rule->every == 0 : draw(imp) >> 32 < rule->chance;
+	if (hit && rule->action == IMPAIR_DROP)
+		rule->drop_until[dir] = now + rule->time;
+	return hit;
 }
 
 /* "Congestion experienced", if sender and receiver have said that they understand it. */

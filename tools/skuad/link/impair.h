@@ -4,7 +4,8 @@
  *
  * A rule is a text of KEY=VALUE with commas between: what happens, and to which frames.
  *
- *   drop=WHEN  duplicate=WHEN  corrupt=WHEN		WHEN: P% (of all), or every:N
+ *   duplicate=WHEN  corrupt=WHEN	WHEN: P% (of all), or every:N
+ *   drop=WHEN[,for=TIME]	and all of that direction that the rule is for, so long
  *   ecn=WHEN[,over=TIME]	only what has to wait for the line, of a rate rule, for longer
  *   reorder=WHEN[,by=TIME]	held back by so much (100us), and overtaken
  *   delay=TIME[,jitter=TIME]	the order stays
@@ -49,8 +50,9 @@ struct impair_rule {
 	uint8_t opcode;
 	uint64_t chance;		/* of 2^32 */
 	uint32_t every;			/* 0: by chance */
-	uint64_t time, jitter;		/* ns */
+	uint64_t time, jitter;		/* ns: of reorder, delay, or an outage */
 	uint64_t over;			/* ecn: ns */
+	uint64_t drop_until[2];		/* drop: the end of an outage */
 	uint64_t rate;			/* bits a second */
 	uint64_t matched, acted;	/* frames */
 	uint64_t idle_at[2];		/* rate: when the line is free again */

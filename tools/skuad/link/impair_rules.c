@@ -116,6 +116,8 @@ static bool parse_item(struct impair_rule *rule, bool *acts, const char *key, co
 		return parse_time(value, &rule->jitter) && rule->action == IMPAIR_DELAY;
 	if (!strcmp(key, "over"))
 		return parse_time(value, &rule->over) && rule->action == IMPAIR_ECN;
+	if (!strcmp(key, "for"))
+		return parse_time(value, &rule->time) && *acts && rule->action == IMPAIR_DROP;
 	if (!strcmp(key, "by"))
 		return parse_time(value, &rule->time) && rule->action == IMPAIR_REORDER;
 	if (!strcmp(key, "dir")) {
