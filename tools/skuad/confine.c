@@ -3,11 +3,12 @@
  * Theory of operation
  *
  * When all files are open, all sockets listen and all memory of the engines is there, a seccomp
- * filter takes away every system call that serving does not need. What it leaves works on
- * descriptors that are there already, or that a client sends; no file can be opened, no socket
- * made, no program started, no memory made executable. (Paths remain in two calls: the name of a
- * descriptor in /proc, and the sockets, which are removed at the end.) Only a link that looks for
- * its peer again and again needs new sockets, of the kinds that links have.
+ * filter takes away every system call that serving does not need, and the process has no
+ * capabilities any more. What the filter leaves works on descriptors that are there already, or that a
+ * client sends; no file can be opened, made or removed (remover.c does that), no socket
+ * made, no program started, no memory made executable. Paths remain in calls that only say whether a
+ * file is there. Only a link that looks for its peer again and again needs new sockets, of the kinds that
+ * links have, and connects them.
  *
  * A call that is not in the table is a fault of ours, or somebody else's code: the kernel does not
  * carry it out and sends SIGSYS, whose handler says so and lets the signal do what it does by
@@ -16,12 +17,14 @@
 #include "confine.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const char *const allowed[] = {
@@ -42,8 +45,8 @@ static const char *const allowed[] = {
 	/* Signals: lost guest memory; and abort(). */
 	"rt_sigaction", "rt_sigreturn", "getpid", "gettid", "tgkill",
 	"clock_gettime", "clock_nanosleep", "restart_syscall", "getrandom",
-	/* The end: sockets are removed. */
-	"unlink", "unlinkat", "exit_group",
+	/* The end: another process removes the sockets. */
+	"wait4", "exit_group",
 };
 
 /* The same, for links that connect. */
@@ -60,6 +63,7 @@ static const struct {
 	int error;
 } refused[] = {
 	{ "open", EACCES }, { "openat", EACCES },
+	{ "unlink", EACCES }, { "unlinkat", EACCES },
 	/* Its flags stand in memory, where no filter sees them; clone's do not. */
 	{ "clone3", ENOSYS },
 };
@@ -138,6 +142,15 @@ static void on_sigsys(int sig, siginfo_t *si, void *context)
 		_exit(1);
 }
 
+/* Of root's as well, and for good: the filter makes execve() impossible, and it alone could give them back. */
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	return syscall(SYS_capset, &header, none) ? -errno : 0;
+}
+
 bool confine(bool connects)
 {
 	struct sigaction sa = {
@@ -147,6 +160,8 @@ bool confine(bool connects)
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_TRAP);
 	int ret = filter ? add_rules(filter, connects) : -ENOMEM;
 
+	if (!ret)
+		ret = drop_capabilities();
 	if (!ret)
 		ret = sigaction(SIGSYS, &sa, NULL) ? -errno : seccomp_load(filter);
 	seccomp_release(filter);

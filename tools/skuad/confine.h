@@ -9,7 +9,8 @@
 
 /*
  * From now on this thread, and those that it starts, make the system calls that skuad needs while
- * it serves. Any other ends the process by SIGSYS, with a line in the log; opening a file fails.
+ * it serves, and have no capabilities. Any other call ends the process by SIGSYS, with a line in the log;
+ * opening or removing a file fails.
  * @connects: there are links that look for their peers. False with errno set.
  */
 bool confine(bool connects);

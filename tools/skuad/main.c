@@ -30,6 +30,7 @@
 #include "core/log.h"
 #include "ctl/server.h"
 #include "pci/vfio_user.h"
+#include "remover.h"
 #include "skua/regs.h"
 
 #define MAX_THREADS	64
@@ -277,6 +278,26 @@ static bool take_signals(struct skuad *s)
 	return s->signal_fd >= 0;
 }
 
+/* All sockets that listen, or receive, are there by now. */
+static bool start_remover(const struct skuad *s, const struct options *o)
+{
+	for (unsigned int i = 0; i < o->config.n; i++) {
+		const struct config_device *d = &o->config.device[i];
+		char path[CONFIG_PATH_MAX];
+
+		remover_add(d->socket);
+		if (link_socket_path(d->link, path))
+			remover_add(path);
+	}
+	if (s->ctl)
+		remover_add(o->control ? o->control : CTL_DEFAULT_PATH);
+	if (!remover_start()) {
+		log_err(NULL, "the process that removes sockets: %m");
+		return false;
+	}
+	return true;
+}
+
 /* Sanitizers make calls of their own; builds with them are for tests. */
 static bool give_up_rights(const struct config *config)
 {
@@ -290,7 +311,7 @@ static bool give_up_rights(const struct config *config)
 	for (unsigned int i = 0; i < config->n; i++)
 		connects |= link_connects(config->device[i].link);
 	if (!confine(connects)) {
-		log_err(NULL, "seccomp: %m");
+		log_err(NULL, "rights cannot be given up: %m");
 		return false;
 	}
 #endif
@@ -346,7 +367,7 @@ static bool start(struct skuad *s, const struct options *o)
 	setpriority(PRIO_PROCESS, 0, NICE);
 	return take_signals(s) && create_engines(s, count_threads(o)) &&
 	       create_devices(s, &o->config) && create_control(s, o->control) &&
-	       give_up_rights(&o->config) && start_threads(s) && tell_ready(o->ready_fd);
+	       start_remover(s, o) && give_up_rights(&o->config) && start_threads(s) && tell_ready(o->ready_fd);
 }
 
 /* Whatever start() got to. Captures end while engines still answer. */
@@ -364,6 +385,7 @@ static void stop(struct skuad *s)
 		engine_destroy(s->engine[--s->nengines]);
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
+	remover_finish();
 }
 
 int main(int argc, char **argv)

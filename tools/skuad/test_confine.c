@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -25,7 +27,7 @@
 
 #define PAGE	4096
 
-static char log_text[4096];
+static char log_text[4096], file_path[64];
 
 /* Runs @fn, confined, in a process of its own; its wait status, and what it logged. */
 static bool connects;
@@ -116,10 +118,63 @@ static int do_open(void)
 	return !(open("/proc/self/status", O_RDONLY) < 0 && errno == EACCES);
 }
 
-static void no_file_can_be_opened(void **state)
+static int do_unlink(void)
 {
+	return !(unlink(file_path) < 0 && errno == EACCES);
+}
+
+static void no_file_can_be_opened_or_removed(void **state)
+{
+	int fd = mkstemp(strcpy(file_path, "/tmp/skuad-confine-XXXXXX"));
+
 	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
 	assert_done(do_open);
+	assert_done(do_unlink);
+	assert_int_equal(unlink(file_path), 0);
+}
+
+/* Of this process: bits. */
+static unsigned long long effective(pid_t pid)
+{
+	unsigned long long caps = ~0ull;
+	char name[32], line[100];
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
+	file = fopen(name, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) && sscanf(line, "CapEff: %llx", &caps) != 1)
+		;
+	fclose(file);
+	return caps;
+}
+
+static void no_capability_is_left(void **state)
+{
+	char byte;
+	int up[2];
+	pid_t pid;
+
+	(void)state;
+	if (!effective(getpid()))
+		skip();			/* nobody but root has any */
+	assert_int_equal(pipe(up), 0);
+	pid = fork();
+	if (!pid) {
+		if (!confine(false))
+			_exit(99);
+		if (write(up[1], "", 1) == 1)
+			poll(NULL, 0, 60000);
+		syscall(SYS_exit_group, 0);
+	}
+	assert_int_equal(read(up[0], &byte, 1), 1);
+	assert_int_equal(effective(pid), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(up[0]);
+	close(up[1]);
 }
 
 static int do_memory(void)
@@ -187,7 +242,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_that_serving_does_not_need_kill),
-		cmocka_unit_test(no_file_can_be_opened),
+		cmocka_unit_test(no_file_can_be_opened_or_removed),
+		cmocka_unit_test(no_capability_is_left),
 		cmocka_unit_test(calls_of_serving_are_made),
 		cmocka_unit_test(only_links_that_connect_make_sockets),
 	};

@@ -130,6 +130,36 @@ static void it_says_when_its_sockets_listen_and_leaves_none(void **state)
 	}
 }
 
+/* Also of one that is killed; but not the file of somebody else. */
+static void its_sockets_go_however_it_ends(void **state)
+{
+	static const char options[] = "--device name=a,socket=s0,link=dgram:./l0:./r0 "
+		"--device name=b,socket=s1,link=stream:listen:./l1 --control ctl";
+	char path[64];
+	struct run r;
+	FILE *f;
+
+	(void)state;
+	start(&r, options);
+	assert_true(becomes_ready(&r));
+	assert_true(exists("s0") && exists("s1") && exists("l0") && exists("l1") && exists("ctl"));
+	assert_int_equal(end(&r, SIGTERM), 0);
+	assert_false(exists("s0") || exists("s1") || exists("l0") || exists("l1") || exists("ctl"));
+
+	start(&r, options);
+	assert_true(becomes_ready(&r));
+	snprintf(path, sizeof(path), "%s/s1", dir);
+	assert_int_equal(unlink(path), 0);
+	f = fopen(path, "w");
+	fclose(f);
+	end(&r, SIGKILL);
+	for (int i = 0; i < 1000 && (exists("s0") || exists("l0") || exists("l1") || exists("ctl")); i++)
+		usleep(10000);
+	assert_false(exists("s0") || exists("l0") || exists("l1") || exists("ctl"));
+	assert_true(exists("s1"));
+	assert_int_equal(unlink(path), 0);
+}
+
 static void it_may_end_at_once(void **state)
 {
 	struct run r;
@@ -274,6 +304,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		placed(it_says_when_its_sockets_listen_and_leaves_none),
+		placed(its_sockets_go_however_it_ends),
 		placed(it_may_end_at_once),
 		placed(it_answers_on_its_control_socket),
 		placed(it_takes_a_file),

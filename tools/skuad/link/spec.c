@@ -147,6 +147,17 @@ bool link_parse(struct link_spec *spec, const char *text, char *err, size_t err_
 	return bad(&t, "want wire:, stream:, dgram:, udp: or tap:");
 }
 
+bool link_socket_path(const char *text, char path[static sizeof(((struct sockaddr_un *)NULL)->sun_path)])
+{
+	struct link_spec spec;
+	char err[64];
+
+	if (!link_parse(&spec, text, err, sizeof(err)) || spec.local.sa.sa_family != AF_UNIX)
+		return false;
+	memcpy(path, spec.local.un.sun_path, sizeof(spec.local.un.sun_path));
+	return true;
+}
+
 bool link_connects(const char *text)
 {
 	struct link_spec spec;

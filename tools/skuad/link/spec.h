@@ -46,6 +46,9 @@ struct link_spec {
 /* False: @err, of @err_len bytes, says in a few words what is wrong. */
 bool link_parse(struct link_spec *spec, const char *text, char *err, size_t err_len);
 
+/* Does it make a unix socket with a file when it starts? Then @path is where. */
+bool link_socket_path(const char *text, char path[static sizeof(((struct sockaddr_un *)NULL)->sun_path)]);
+
 /* Does it make sockets, or connect them, while it serves? */
 bool link_connects(const char *text);
 
