@@ -139,20 +139,24 @@ def _guest(name, series, seconds, *words, rdma_core='stable', more=(), full=Fals
                  [*products.stages(series, rdma_core), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full)
 
 
-# The two NICs of one skuad, joined by something else than its wire.
+LOSS_PAIRS = 5
+
+# How the two NICs of pair N are joined.
 JOINED = {
-    'wire': (),
-    'dgram': ('--device', 'link=dgram:/tmp/left:/tmp/right', '--device', 'link=dgram:/tmp/right:/tmp/left'),
-    'stream': ('--device', 'link=stream:listen:/tmp/wire', '--device', 'link=stream:/tmp/wire'),
+    'wire': ('link=wire:%d', 'link=wire:%d'),
+    'dgram': ('link=dgram:/tmp/left%d:/tmp/right%d', 'link=dgram:/tmp/right%d:/tmp/left%d'),
+    'stream': ('link=stream:listen:/tmp/wire%d', 'link=stream:/tmp/wire%d'),
 }
 
 
 def _loss(name, series, seconds, link='wire', full=True):
-    """Verified traffic for so many seconds under each impairment. There are eight, and two mixes that get twice
-    as long; a case that hangs ends by itself, so that the others are still run."""
-    limit = 14 * seconds + 360
+    """Verified traffic for so many seconds under each of ten impairments, by pairs of NICs that work at the same
+    time. A case that hangs ends by itself, so that the others are still run."""
+    limit = 20 * seconds // LOSS_PAIRS + 360
+    devices = [word for pair in range(LOSS_PAIRS) for text in JOINED[link]
+               for word in ('--device', text.replace('%d', str(pair)))]
     return _guest(name, series, limit + 60, './run_selftests.sh', 'test_loss.sh', full=full, more=(
-        *JOINED[link], '--env', 'SKUA_LOSS_SECONDS=%d' % seconds, '--env', 'SKUA_TEST_TIMEOUT=%d' % limit))
+        *devices, '--mem', '3G', '--env', 'SKUA_LOSS_SECONDS=%d' % seconds, '--env', 'SKUA_TEST_TIMEOUT=%d' % limit))
 
 
 def _debug(name, *tests):
@@ -205,9 +209,9 @@ def _fuzz(name, budget, full=False, **options):
     return _skuad(name, budget, *('%s=%s' % one for one in left.items()), 'fuzz', full=full)
 
 
-# Of verified traffic under each impairment: in make check, and in each of both kernels in make check-full. And the
-# messages of UC and UD of each kind and size to and from rdma_rxe.
-LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 8, 300, 400
+# Of verified traffic under each impairment: in make check, and on each link with each kernel in make check-full. And
+# the messages of UC and UD of each kind and size to and from rdma_rxe.
+LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 60, 600, 400
 ROOT = [root.STAGE]
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
