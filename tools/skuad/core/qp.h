@@ -214,6 +214,12 @@ static inline bool qp_can_receive(const struct skua_qp *qp)
 	return qp->state >= SKUA_QPS_RTR && qp->state <= SKUA_QPS_SQE;
 }
 
+/* The WQE with index @i in the window. */
+static inline struct send_wqe *sq_wqe(const struct skua_qp *qp, uint32_t i)
+{
+	return &qp->wqes[i & qp->wqe_mask];
+}
+
 /* Packets that @len bytes of a message take. Shifts: a division costs as much as the rest of this. */
 static inline uint32_t qp_packets(const struct skua_qp *qp, uint32_t len)
 {
@@ -253,7 +259,6 @@ int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, 
 int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need);
 bool sq_flush(struct skua_qp *qp);		/* what was posted; true if any */
 bool sq_ask_doorbell(struct skua_qp *qp);	/* false: there is work after all */
-struct send_wqe *sq_wqe(const struct skua_qp *qp, uint32_t i);
 
 /* rq.c */
 enum rq_result { RQ_OK, RQ_EMPTY, RQ_BAD, RQ_FATAL };

@@ -51,11 +51,6 @@ static const struct wqe_format *format_of(uint8_t opcode)
 	return opcode < sizeof(formats) / sizeof(formats[0]) ? &formats[opcode] : &unknown;
 }
 
-struct send_wqe *sq_wqe(const struct skua_qp *qp, uint32_t i)
-{
-	return &qp->wqes[i & qp->wqe_mask];
-}
-
 static struct skua_dbr *sq_record(struct skua_qp *qp)
 {
 	return mem_ref_at(&qp->dev->mem, &qp->sq_dbr, sizeof(struct skua_dbr), true);

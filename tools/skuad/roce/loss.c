@@ -52,11 +52,6 @@ void loss_init(struct loss *l)
 	*l = (struct loss){ .loss_time = TIMER_NEVER };
 }
 
-static uint64_t now_of(const struct skua_qp *qp)
-{
-	return engine_now(qp->dev->engine);
-}
-
 /* RFC 9002, section 5.3. */
 static void update_rtt(struct skua_qp *qp, uint64_t rtt)
 {

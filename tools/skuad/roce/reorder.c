@@ -105,11 +105,6 @@ bool reorder_has(const struct reorder *r, uint32_t psn)
 	return h && h->train.psn == psn;
 }
 
-bool reorder_empty(const struct reorder *r)
-{
-	return !r;
-}
-
 uint32_t reorder_end(const struct reorder *r)
 {
 	return r->end;

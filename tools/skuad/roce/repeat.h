@@ -93,7 +93,10 @@ bool reorder_hold(struct skua_dev *dev, struct reorder **r, uint32_t expected,
 bool reorder_has(const struct reorder *r, uint32_t psn);
 /* Behind the last that is held; @r holds some. */
 uint32_t reorder_end(const struct reorder *r);
-bool reorder_empty(const struct reorder *r);
+static inline bool reorder_empty(const struct reorder *r)
+{
+	return !r;
+}
 /* The packet with this PSN, held no longer, to be freed; or NULL. */
 struct train *reorder_take(struct skua_dev *dev, struct reorder **r, uint32_t psn);
 /* Hold nothing, in no memory. */

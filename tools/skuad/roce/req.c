@@ -148,7 +148,7 @@ void roce_timer(struct timer *timer)
 		return;
 	if (!req->rnr_wait)
 		loss_timer(qp);
-	else if (engine_now(qp->dev->engine) < req->rnr_until)
+	else if (now_of(qp) < req->rnr_until)
 		timer_set(&qp->dev->engine->timers, timer, req->rnr_until);
 	else
 		qp_activate(qp);
@@ -229,7 +229,7 @@ static void now_outstanding(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bo
 	struct roce_req *req = &qp->req;
 
 	loss_sent(qp);
-	sent_add(qp->dev, &req->sent, psn, npkts, response, engine_now(qp->dev->engine));
+	sent_add(qp->dev, &req->sent, psn, npkts, response, now_of(qp));
 	req->sent_psn = psn_add(psn, npkts);
 }
 
@@ -241,7 +241,7 @@ static uint32_t room_for_new(const struct skua_qp *qp)
 	uint32_t limit = PSN_WINDOW;
 
 	/* Receivers hold packets behind a gap only so far. */
-	if (req->loss.lost_at && engine_now(qp->dev->engine) - req->loss.lost_at < LOSSY_NS)
+	if (req->loss.lost_at && now_of(qp) - req->loss.lost_at < LOSSY_NS)
 		limit = REPEAT_WINDOW;
 
 	if (ahead >= limit)
@@ -456,7 +456,7 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 	req->busy = false;
 	complete_acked(qp);
 	if (req->rnr_wait) {
-		if (engine_now(qp->dev->engine) < req->rnr_until)
+		if (now_of(qp) < req->rnr_until)
 			return false;
 		/* The oldest packet goes alone, as a probe. The others follow when the peer has taken it. */
 		req->rnr_wait = false;
@@ -567,7 +567,7 @@ static void rnr_nak(struct skua_qp *qp, uint8_t code)
 		req->rnr_retries++;
 	loss_rnr_nak(qp);
 	req->rnr_wait = true;
-	req->rnr_until = engine_now(qp->dev->engine) + rnr_10us[code & 31] * 10000ull;
+	req->rnr_until = now_of(qp) + rnr_10us[code & 31] * 10000ull;
 	timer_set(&qp->dev->engine->timers, &qp->timer, req->rnr_until);
 }
 

@@ -7,6 +7,12 @@
 
 #include "core/qp.h"
 
+/* engine_now(), for those who ask with every packet. */
+static inline uint64_t now_of(const struct skua_qp *qp)
+{
+	return qp->dev->engine->now;
+}
+
 /* Has the peer accepted the request that sent this, or that asks for these responses? */
 static inline bool req_is_accepted(const struct roce_req *req, const struct sent_run *run)
 {

@@ -83,7 +83,7 @@ static struct sent_run *send_again(struct skua_qp *qp, struct sent_run *run, uin
 	*budget -= run->response ? MESSAGE_COST : (int32_t)(npkts << qp->log_pmtu);
 	loss_sent(qp);
 	part = is_part(qp, run);
-	run = sent_again(qp->dev, &req->sent, run, npkts, engine_now(qp->dev->engine));
+	run = sent_again(qp->dev, &req->sent, run, npkts, now_of(qp));
 	run->part = part;
 	return run;
 }
