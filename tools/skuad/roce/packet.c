@@ -149,31 +149,33 @@ static uint8_t opcode_of(const struct train *t, uint32_t i)
 }
 
 /* What stands between BTH and ICRC. */
-static uint32_t transport_len(const struct train *t, uint32_t i)
+static inline uint32_t transport_len(const struct train *t, uint32_t i)
 {
 	return roce_opcodes[opcode_of(t, i)].ext_len + ((payload_len(t, i) + 3) & ~3u);
 }
 
-static uint32_t packet_len(const struct train *t, uint32_t i)
+/* The rest: what all packets that take this path have. */
+static uint32_t path_len(const struct roce_path *path)
 {
-	uint32_t ip = gid_is_ipv4(t->path->sgid) ? IPV4_LEN : IPV6_LEN;
-	uint32_t vlan = t->path->vlan == SKUA_VLAN_NONE ? 0 : 4;
+	uint32_t ip = gid_is_ipv4(path->sgid) ? IPV4_LEN : IPV6_LEN;
+	uint32_t vlan = path->vlan == SKUA_VLAN_NONE ? 0 : 4;
 
-	return 14 + vlan + ip + UDP_LEN + BTH_LEN + transport_len(t, i) + ROCE_ICRC_LEN;
+	return 14 + vlan + ip + UDP_LEN + BTH_LEN + ROCE_ICRC_LEN;
 }
 
 uint64_t roce_train_bytes(const struct train *t, uint32_t *longest)
 {
-	uint32_t first = packet_len(t, 0), last;
+	uint32_t path = path_len(t->path), first = transport_len(t, 0), last;
 
-	*longest = first;
+	*longest = path + first;
 	if (t->npkts == 1)
-		return first;
-	last = packet_len(t, t->npkts - 1);
+		return path + first;
+	last = transport_len(t, t->npkts - 1);
 	if (last > first)
-		*longest = last;
+		*longest = path + last;
 	/* Packets in the middle are all alike, and have no header that those at the ends lack. */
-	return first + last + (t->npkts - 2) * (uint64_t)packet_len(t, 1);
+	return t->npkts * (uint64_t)path + first + last +
+	       (t->npkts - 2) * (uint64_t)transport_len(t, 1);
 }
 
 /* @len bytes of @list from @offset on. */
