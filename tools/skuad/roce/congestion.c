@@ -23,13 +23,6 @@ void congestion_init(struct congestion *c)
 	*c = (struct congestion){ .window = INITIAL_WINDOW, .ssthresh = UINT32_MAX };
 }
 
-uint32_t congestion_room(const struct skua_qp *qp)
-{
-	uint32_t flight = qp->req.sent.npkts[SENT_IN_FLIGHT];
-
-	return flight < qp->req.congestion.window ? qp->req.congestion.window - flight : 0;
-}
-
 static void set_window(struct congestion *c, uint32_t window)
 {
 	c->window = window < MINIMUM_WINDOW ? MINIMUM_WINDOW : window;

@@ -20,8 +20,6 @@ struct congestion {
 };
 
 void congestion_init(struct congestion *c);
-/* Packets that may be sent now. */
-uint32_t congestion_room(const struct skua_qp *qp);
 /*
  * @npkts packets have arrived; @order is behind the send order of the latest. 0: that says nothing of the
  * others, as a peer answers some requests before others.

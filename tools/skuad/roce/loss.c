@@ -227,34 +227,6 @@ void loss_set_timer(struct skua_qp *qp)
 		timer_set(&qp->dev->engine->timers, &qp->timer, at);
 }
 
-/* Is an answer due? A request that was sent asked for one. */
-static bool is_asked(const struct roce_req *req)
-{
-	return psn_diff(req->asked_psn, req->una_psn) > 0;
-}
-
-void loss_sent(struct skua_qp *qp)
-{
-	struct loss *l = &qp->req.loss;
-
-	l->pto_from = now_of(qp);
-	/* Time in which nothing was outstanding does not count. */
-	if (sent_is_empty(&qp->req.sent))
-		l->ack_from = l->pto_from;
-	l->sent_since = true;
-}
-
-void loss_asked(struct skua_qp *qp, uint32_t psn)
-{
-	struct roce_req *req = &qp->req;
-
-	if (!is_asked(req))
-		req->loss.ack_from = now_of(qp);
-	if (psn_diff(psn, req->asked_psn) > 0)
-		req->asked_psn = psn;
-	req->ask = false;
-}
-
 static void lose(struct skua_qp *qp, struct sent_run *run, struct news *lost)
 {
 	sent_set_state(&qp->req.sent, run, SENT_LOST);
@@ -659,7 +631,7 @@ void loss_timer(struct skua_qp *qp)
 	if (!port_passed(&sq_wqe(qp, qp->req.una)->mark))
 		loss_restart(qp);
 	/* No packet that asks for an answer was sent yet. The next one that finds room on the line will ask. */
-	if (!is_asked(&qp->req) && (qp->req.busy || dcqcn_paused(qp))) {
+	if (!req_is_asked(&qp->req) && (qp->req.busy || dcqcn_paused(qp))) {
 		qp->req.ask = true;
 		loss_restart(qp);
 	}

@@ -60,10 +60,7 @@ struct loss {
 };
 
 void loss_init(struct loss *l);
-/* A packet has been sent; before it is put in the table. */
-void loss_sent(struct skua_qp *qp);
-/* A packet that asks for an answer to all before @psn has been sent; call it before loss_sent(). */
-void loss_asked(struct skua_qp *qp, uint32_t psn);
+/* loss_asked() and loss_sent(): roce/req.h */
 /* All before @psn is done with: acknowledged, and its responses placed. */
 void loss_acked(struct skua_qp *qp, uint32_t psn);
 /* The peer has accepted all requests before @psn, and has sent the responses to them. */

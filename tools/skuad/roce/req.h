@@ -19,6 +19,44 @@ static inline bool req_is_accepted(const struct roce_req *req, const struct sent
 	return run->accepted || psn_diff(req->acked_psn, run->psn) > 0;
 }
 
+/* Packets that the congestion window lets be sent now. */
+static inline uint32_t congestion_room(const struct skua_qp *qp)
+{
+	uint32_t flight = qp->req.sent.npkts[SENT_IN_FLIGHT];
+
+	return flight < qp->req.congestion.window ? qp->req.congestion.window - flight : 0;
+}
+
+/* Is an answer due? A request that was sent asked for one. */
+static inline bool req_is_asked(const struct roce_req *req)
+{
+	return psn_diff(req->asked_psn, req->una_psn) > 0;
+}
+
+/* A packet that asks for an answer to all before @psn has been sent; call it before loss_sent(). */
+static inline void loss_asked(struct skua_qp *qp, uint32_t psn)
+{
+	struct roce_req *req = &qp->req;
+
+	if (!req_is_asked(req))
+		req->loss.ack_from = now_of(qp);
+	if (psn_diff(psn, req->asked_psn) > 0)
+		req->asked_psn = psn;
+	req->ask = false;
+}
+
+/* A packet has been sent; before it is put in the table. */
+static inline void loss_sent(struct skua_qp *qp)
+{
+	struct loss *l = &qp->req.loss;
+
+	l->pto_from = now_of(qp);
+	/* Time in which nothing was outstanding does not count. */
+	if (sent_is_empty(&qp->req.sent))
+		l->ack_from = l->pto_from;
+	l->sent_since = true;
+}
+
 /* req.c: the oldest WQE without an answer ends with @status, and the QP is in error. */
 void req_fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err);
 /* The same for @wqe, with the status that it has, as soon as it is the oldest. */

@@ -39,12 +39,12 @@ void sent_free_all(struct skua_dev *dev)
 	}
 }
 
+/* After sent_reserve(). */
 static struct sent_run *take(struct skua_dev *dev)
 {
-	struct sent_run *run = sent_reserve(dev) ? TAILQ_FIRST(&dev->free_runs) : NULL;
+	struct sent_run *run = TAILQ_FIRST(&dev->free_runs);
 
-	if (run)
-		TAILQ_REMOVE(&dev->free_runs, run, entry);
+	TAILQ_REMOVE(&dev->free_runs, run, entry);
 	return run;
 }
 
@@ -65,31 +65,16 @@ void sent_clear(struct skua_dev *dev, struct sent *s)
 		s->npkts[i] = 0;
 }
 
-/* Would the next packet that is sent belong to this run of requests? */
-static bool goes_on(const struct sent *s, const struct sent_run *run, bool was_lost, uint64_t now)
+void sent_add_run(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t npkts,
+		  bool response, uint64_t now)
 {
-	return run && !run->response && run->state == SENT_IN_FLIGHT && run->sent_at == now &&
-	       run->retransmitted == was_lost && run->was_lost == was_lost &&
-	       run->order + run->npkts == s->next_order;
-}
+	struct sent_run *run = take(dev);
 
-void sent_add(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t npkts, bool response,
-	      uint64_t now)
-{
-	struct sent_run *run = TAILQ_LAST(&s->runs, sent_runs);
-
-	if (!response && goes_on(s, run, false, now)) {
-		run->npkts += npkts;
-	} else {
-		run = take(dev);
-		*run = (struct sent_run){
-			.psn = psn, .npkts = npkts, .order = s->next_order, .sent_at = now,
-			.first_sent_at = now, .response = response, .first = response, .last = response,
-		};
-		TAILQ_INSERT_TAIL(&s->runs, run, entry);
-	}
-	s->next_order += npkts;
-	s->npkts[SENT_IN_FLIGHT] += npkts;
+	*run = (struct sent_run){
+		.psn = psn, .npkts = npkts, .order = s->next_order, .sent_at = now,
+		.first_sent_at = now, .response = response, .first = response, .last = response,
+	};
+	TAILQ_INSERT_TAIL(&s->runs, run, entry);
 }
 
 struct sent_run *sent_find(const struct sent *s, uint32_t psn)
@@ -105,10 +90,11 @@ struct sent_run *sent_find(const struct sent *s, uint32_t psn)
 struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_run *run,
 			    uint32_t npkts)
 {
-	struct sent_run *rest = take(dev);
+	struct sent_run *rest;
 
-	if (!rest)
+	if (!sent_reserve(dev))
 		return NULL;
+	rest = take(dev);
 	*rest = *run;
 	rest->psn = psn_add(run->psn, npkts);
 	rest->npkts -= npkts;
@@ -138,7 +124,7 @@ struct sent_run *sent_again(struct skua_dev *dev, struct sent *s, struct sent_ru
 		sent_split(dev, s, run, npkts);
 	run->was_lost |= run->state == SENT_LOST;
 	sent_set_state(s, run, SENT_IN_FLIGHT);
-	if (!run->response && run->was_lost && goes_on(s, before, true, now)) {
+	if (!run->response && run->was_lost && sent_goes_on(s, before, true, now)) {
 		before->npkts += run->npkts;
 		s->next_order += run->npkts;
 		give_back(dev, s, run);

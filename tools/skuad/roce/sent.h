@@ -69,9 +69,33 @@ void sent_init(struct sent *s);
 void sent_clear(struct skua_dev *dev, struct sent *s);
 /* Make sure that the next sent_add() finds memory. False: there is none. */
 bool sent_reserve(struct skua_dev *dev);
+/* Of sent_add(): a run of their own. */
+void sent_add_run(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t npkts,
+		  bool response, uint64_t now);
+
+/* Would the next packet that is sent belong to this run of requests? */
+static inline bool sent_goes_on(const struct sent *s, const struct sent_run *run, bool was_lost,
+				uint64_t now)
+{
+	return run && !run->response && run->state == SENT_IN_FLIGHT && run->sent_at == now &&
+	       run->retransmitted == was_lost && run->was_lost == was_lost &&
+	       run->order + run->npkts == s->next_order;
+}
+
 /* Packets that were sent for the first time, at the end of the table; after sent_reserve(). */
-void sent_add(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t npkts, bool response,
-	      uint64_t now);
+static inline void sent_add(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t npkts,
+			    bool response, uint64_t now)
+{
+	struct sent_run *last = TAILQ_LAST(&s->runs, sent_runs);
+
+	if (!response && sent_goes_on(s, last, false, now))
+		last->npkts += npkts;
+	else
+		sent_add_run(dev, s, psn, npkts, response, now);
+	s->next_order += npkts;
+	s->npkts[SENT_IN_FLIGHT] += npkts;
+}
+
 /* The run that has @psn, or NULL. */
 struct sent_run *sent_find(const struct sent *s, uint32_t psn);
 /*
