@@ -74,7 +74,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	TAILQ_INIT(&dev->async_pending);
 	TAILQ_INIT(&dev->active);
 	TAILQ_INIT(&dev->err_qps);
-	TAILQ_INIT(&dev->free_runs);
+	SLIST_INIT(&dev->free_runs);
 	if (!dev->name || !dev->link_name || numtab_init(&dev->eqs, LIMIT_EQ, false) ||
 	    numtab_init(&dev->pds, LIMIT_PD, false) || numtab_init(&dev->cqs, LIMIT_CQ, false) ||
 	    numtab_init(&dev->qps, LIMIT_QP, true) || numtab_init(&dev->mrs, LIMIT_MR, true))

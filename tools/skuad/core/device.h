@@ -202,7 +202,7 @@ struct skua_dev {
 	struct link_port *port;
 	struct repeat_peer peers[REPEAT_PEERS];
 	uint64_t held_bytes;		/* of packets that came too early */
-	struct sent_runs free_runs;	/* of tables of sent packets */
+	struct free_runs free_runs;	/* of tables of sent packets */
 	uint32_t num_runs;		/* that there are, free or not */
 
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */

@@ -165,7 +165,7 @@ static void sample(const struct skua_qp *qp, const struct sent_run *run, struct 
 }
 
 /* The first @npkts of @run have arrived. */
-static void has_arrived(struct skua_qp *qp, const struct sent_run *run, uint32_t npkts,
+static inline void has_arrived(struct skua_qp *qp, const struct sent_run *run, uint32_t npkts,
 			struct news *news)
 {
 	uint64_t behind = run->order + npkts;
@@ -173,11 +173,12 @@ static void has_arrived(struct skua_qp *qp, const struct sent_run *run, uint32_t
 	if (run->state == SENT_HELD)
 		return;
 	news->npkts += npkts;
-	if (run->state == SENT_LOST && !run->retransmitted)
-		reordering_seen(qp);
-	sample(qp, run, news);
-	if (!run->retransmitted)
+	if (!run->retransmitted) {
+		if (run->state == SENT_LOST)
+			reordering_seen(qp);
 		qp->req.loss.probes = 0;
+	}
+	sample(qp, run, news);
 	if (is_ambiguous(qp, run) || behind < news->order)
 		return;
 	news->order = behind;
@@ -288,19 +289,14 @@ static uint32_t lost_of(struct skua_qp *qp, const struct sent_run *run)
 }
 
 /* RFC 9002, A.10: DetectAndRemoveLostPackets. */
-static void detect_lost(struct skua_qp *qp)
+static void detect_among_runs(struct skua_qp *qp)
 {
 	struct sent *s = &qp->req.sent;
-	struct sent_run *run = TAILQ_FIRST(&s->runs);
-	struct loss *l = &qp->req.loss;
+	struct sent_run *run;
 	struct news lost = { 0 };
 	uint32_t npkts;
 
-	l->loss_time = TIMER_NEVER;
-	/* The usual case: no packet that was sent later has arrived, and there is no gap. */
-	if (!run || (run->order >= l->rack[NEWS_ANSWERED].order && !sent_gaps(s) && !s->num_retransmitted))
-		return;
-	for (; run; run = TAILQ_NEXT(run, entry)) {
+	TAILQ_FOREACH(run, &s->runs, entry) {
 		if (run->state != SENT_IN_FLIGHT || run->order >= latest(&qp->req, run)->order)
 			continue;
 		npkts = lost_of(qp, run);
@@ -311,6 +307,18 @@ static void detect_lost(struct skua_qp *qp)
 			lose(qp, run, &lost);
 	}
 	have_lost(qp, &lost);
+}
+
+static inline void detect_lost(struct skua_qp *qp)
+{
+	const struct sent *s = &qp->req.sent;
+	const struct sent_run *run = TAILQ_FIRST(&s->runs);
+	struct loss *l = &qp->req.loss;
+
+	l->loss_time = TIMER_NEVER;
+	/* The usual case: no packet that was sent later has arrived, and there is no gap. */
+	if (run && (run->order < l->rack[NEWS_ANSWERED].order || sent_gaps(s) || s->num_retransmitted))
+		detect_among_runs(qp);
 }
 
 /* The time between two responses is that of the peer, not of the path: it counts only if it is long. */
@@ -340,16 +348,17 @@ static void take_news(struct skua_qp *qp, const struct news *news)
 {
 	struct loss *l = &qp->req.loss;
 	struct rack *rack = &l->rack[news->kind];
+	uint64_t now = now_of(qp);
 
 	if (news->sample_from && !news->no_sample)
 		take_sample(qp, news);
 	if (news->npkts)
-		l->pto_from = l->arrived_at = now_of(qp);
+		l->pto_from = l->arrived_at = now;
 	if (news->order)
 		l->pto_count = 0;
 	if (news->order > rack->order) {
 		rack->order = news->order;
-		rack->rtt = now_of(qp) - news->sent_at;
+		rack->rtt = now - news->sent_at;
 	}
 	if (news->npkts)
 		congestion_acked(qp, news->npkts, news->kind == NEWS_PART ? 0 : news->order);

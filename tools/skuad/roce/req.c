@@ -529,6 +529,21 @@ static uint32_t next_response(const struct skua_qp *qp, const struct send_wqe *r
 	return psn_add(read->psn, read->read_off >> qp->log_pmtu);
 }
 
+/* All before @psn is accepted, and its responses have come. */
+static void done_up_to(struct skua_qp *qp, uint32_t psn)
+{
+	struct roce_req *req = &qp->req;
+
+	if (psn_diff(psn, req->una_psn) <= 0)
+		return;
+	req->una_psn = psn;
+	req->rnr_retries = 0;
+	req->rnr_wait = false;
+	req->rnr_trying = false;
+	loss_acked(qp, psn);
+	complete_acked(qp);
+}
+
 /* The peer has accepted all before @psn. It counts as acknowledged as far as responses have come. */
 static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 {
@@ -542,16 +557,20 @@ static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 	done = req->acked_psn;
 	if (read && psn_diff(done, next_response(qp, read)) > 0)
 		done = next_response(qp, read);
-	if (psn_diff(done, req->una_psn) > 0) {
-		req->una_psn = done;
-		req->rnr_retries = 0;
-		req->rnr_wait = false;
-		req->rnr_trying = false;
-		loss_acked(qp, done);
-		complete_acked(qp);
-	}
+	done_up_to(qp, done);
 	if (accepted && done != req->acked_psn)
 		loss_accepted(qp, req->acked_psn);
+}
+
+/* The responses before @psn have come, the last of them now. */
+static void responses_up_to(struct skua_qp *qp, uint32_t psn)
+{
+	if (psn_diff(qp->req.acked_psn, psn) > 0) {
+		ack_up_to(qp, psn);	/* perhaps WRITEs or SENDs behind them are done with, too */
+		return;
+	}
+	qp->req.acked_psn = psn;
+	done_up_to(qp, psn);
 }
 
 static void rnr_nak(struct skua_qp *qp, uint8_t code)
@@ -688,7 +707,7 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 		copy_segs(dst, t->payload);
 	wqe->read_off += bytes;
 	wqe->done = end;
-	ack_up_to(qp, psn_add(t->psn, t->npkts));
+	responses_up_to(qp, psn_add(t->psn, t->npkts));
 }
 
 static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
@@ -716,7 +735,7 @@ static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
 	src->seg[0] = (struct seg){ (uint8_t *)&value, sizeof(value) };
 	copy_segs(dst, src);
 	wqe->done = true;
-	ack_up_to(qp, psn_add(t->psn, 1));
+	responses_up_to(qp, psn_add(t->psn, 1));
 }
 
 static void rx(struct skua_qp *qp, const struct train *t)

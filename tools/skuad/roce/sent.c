@@ -18,13 +18,13 @@ bool sent_reserve(struct skua_dev *dev)
 {
 	struct sent_run *run;
 
-	if (!TAILQ_EMPTY(&dev->free_runs))
+	if (!SLIST_EMPTY(&dev->free_runs))
 		return true;
 	run = dev->num_runs < RUNS_MAX ? malloc(sizeof(*run)) : NULL;
 	if (!run)
 		return false;
 	dev->num_runs++;
-	TAILQ_INSERT_HEAD(&dev->free_runs, run, entry);
+	SLIST_INSERT_HEAD(&dev->free_runs, run, free);
 	return true;
 }
 
@@ -32,8 +32,8 @@ void sent_free_all(struct skua_dev *dev)
 {
 	struct sent_run *run;
 
-	while ((run = TAILQ_FIRST(&dev->free_runs))) {
-		TAILQ_REMOVE(&dev->free_runs, run, entry);
+	while ((run = SLIST_FIRST(&dev->free_runs))) {
+		SLIST_REMOVE_HEAD(&dev->free_runs, free);
 		dev->num_runs--;
 		free(run);
 	}
@@ -42,9 +42,9 @@ void sent_free_all(struct skua_dev *dev)
 /* After sent_reserve(). */
 static struct sent_run *take(struct skua_dev *dev)
 {
-	struct sent_run *run = TAILQ_FIRST(&dev->free_runs);
+	struct sent_run *run = SLIST_FIRST(&dev->free_runs);
 
-	TAILQ_REMOVE(&dev->free_runs, run, entry);
+	SLIST_REMOVE_HEAD(&dev->free_runs, free);
 	return run;
 }
 
@@ -52,7 +52,7 @@ static void give_back(struct skua_dev *dev, struct sent *s, struct sent_run *run
 {
 	s->num_retransmitted -= run->retransmitted;
 	TAILQ_REMOVE(&s->runs, run, entry);
-	TAILQ_INSERT_HEAD(&dev->free_runs, run, entry);
+	SLIST_INSERT_HEAD(&dev->free_runs, run, free);
 }
 
 void sent_clear(struct skua_dev *dev, struct sent *s)
@@ -143,10 +143,12 @@ void sent_remove(struct skua_dev *dev, struct sent *s, uint32_t npkts)
 	struct sent_run *run = TAILQ_FIRST(&s->runs);
 
 	s->npkts[run->state] -= npkts;
+	if (npkts == run->npkts) {
+		give_back(dev, s, run);
+		return;
+	}
 	run->psn = psn_add(run->psn, npkts);
 	run->npkts -= npkts;
 	run->order += npkts;
 	run->first = false;
-	if (!run->npkts)
-		give_back(dev, s, run);
 }

@@ -31,7 +31,10 @@ enum sent_state {
 };
 
 struct sent_run {
-	TAILQ_ENTRY(sent_run) entry;	/* by PSN */
+	union {
+		TAILQ_ENTRY(sent_run) entry;	/* by PSN */
+		SLIST_ENTRY(sent_run) free;
+	};
 	uint32_t psn, npkts;
 	uint64_t order;		/* send order of the first packet; the others follow one by one */
 	uint64_t sent_at, first_sent_at;	/* ns: the last transmission, and the first */
@@ -45,6 +48,7 @@ struct sent_run {
 };
 
 TAILQ_HEAD(sent_runs, sent_run);
+SLIST_HEAD(free_runs, sent_run);
 
 struct sent {
 	struct sent_runs runs;
