@@ -128,7 +128,7 @@ void cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 	if (cq->error || !dev_running(dev))
 		return;
 	dbr = mem_ref_at(&dev->mem, &cq->dbr, sizeof(*dbr), false);
-	p = pages_at(&cq->ring, &dev->mem, (uint64_t)(cq->pi % cq->size) * sizeof(*cqe),
+	p = pages_at(&cq->ring, &dev->mem, (uint64_t)(cq->pi & (cq->size - 1)) * sizeof(*cqe),
 		     sizeof(*cqe), true);
 	if (dbr && cq->pi - cq->ci >= cq->size)
 		cq->ci = host_load32(&dbr->ci);

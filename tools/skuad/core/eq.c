@@ -99,8 +99,8 @@ void eq_free_all(struct skua_dev *dev)
 static bool eq_write(struct skua_dev *dev, struct eq *eq, uint8_t *eqe)
 {
 	uint32_t size = eqe_size(eq);
-	uint8_t *p = pages_at(&eq->ring, &dev->mem, (uint64_t)(eq->pi % eq->size) * size, size,
-			      true);
+	uint8_t *p = pages_at(&eq->ring, &dev->mem, (uint64_t)(eq->pi & (eq->size - 1)) * size,
+			      size, true);
 	struct skua_eq_dbr *dbr = mem_ref_at(&dev->mem, &eq->dbr, sizeof(*dbr), false);
 
 	if (!p || !dbr)

@@ -948,10 +948,14 @@ static bool send_atomic_response(struct skua_qp *qp, struct read_job *job, int32
 static bool send_owed(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &qp->resp;
-	struct train t = {
-		.op = TRAIN_ACK, .first = true, .last = true, .npkts = 1,
-		.psn = resp->nak_psn, .syndrome = resp->syndrome, .msn = resp->msn,
-	};
+	struct train t = train_blank;
+
+	t.op = TRAIN_ACK;
+	t.first = t.last = true;
+	t.npkts = 1;
+	t.psn = resp->nak_psn;
+	t.syndrome = resp->syndrome;
+	t.msn = resp->msn;
 
 	/* Held packets may have been taken since it became due. */
 	if (!is_nak(resp->syndrome))
