@@ -371,24 +371,30 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt,
 	return transmit(qp, wqe, &t);
 }
 
+/* How many of @npkts new packets, for which there is @room, go as one train. */
+static uint32_t train_of(const struct skua_qp *qp, uint32_t npkts, uint32_t room)
+{
+	uint32_t burst;
+
+	/* The first packet asks for an ACK by itself: that measures a round trip before the line is full. */
+	if (npkts == 1 || (!qp->req.loss.smoothed_rtt && sent_is_empty(&qp->req.sent)))
+		return 1;
+	burst = qp_burst(qp) >> qp->log_pmtu;
+	if (npkts > burst)
+		npkts = burst;
+	return npkts < room ? npkts : room;
+}
+
 /* One train of a SEND or WRITE. */
 static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
-	uint32_t room = room_for_new(qp), burst = qp_burst(qp) >> qp->log_pmtu;
-	uint32_t offset = req->nxt_pkt * qp->pmtu, len, npkts;
+	uint32_t offset = req->nxt_pkt * qp->pmtu, len, npkts, room = room_for_new(qp);
 
 	if (!room || qp_must_wait(qp))
 		return false;
 	assign_psn(qp, wqe);
-	npkts = wqe->npsn - req->nxt_pkt;
-	/* The first packet asks for an ACK by itself: that measures a round trip before the line is full. */
-	if (!req->loss.smoothed_rtt && sent_is_empty(&req->sent))
-		npkts = 1;
-	if (npkts > burst)
-		npkts = burst;
-	if (npkts > room)
-		npkts = room;
+	npkts = train_of(qp, wqe->npsn - req->nxt_pkt, room);
 	if (!sent_reserve(qp->dev)) {
 		req->busy = true;
 		return false;

@@ -82,7 +82,7 @@ static inline bool sent_goes_on(const struct sent *s, const struct sent_run *run
 				uint64_t now)
 {
 	return run && !run->response && run->state == SENT_IN_FLIGHT && run->sent_at == now &&
-	       run->retransmitted == was_lost && run->was_lost == was_lost &&
+	       (was_lost ? run->was_lost : !run->retransmitted) &&
 	       run->order + run->npkts == s->next_order;
 }
 
