@@ -332,9 +332,11 @@ static void ring_publish(struct port_ring *ring)
 	engine_kick(ring->to->engine);
 }
 
-/* A captured payload must not change between the capture and the delivery: copy it. */
-static void settle_payload(struct engine *engine, struct train *t, struct seglist *copy)
+/* A captured payload must not change between the capture and the delivery: @t is @train with a copy of it. */
+static void settle_payload(struct engine *engine, const struct train *train, struct train *t,
+			   struct seglist *copy)
 {
+	*t = *train;
 	if (!t->payload || !t->payload->bytes)
 		return;
 	copy->n = 1;
@@ -353,17 +355,20 @@ static void impair_train(struct link_port *port, enum impair_dir dir, const stru
 		impair_frame(port->impair, dir, true, buf, (uint32_t)roce_packet_build(buf, t, i));
 }
 
-static void deliver_train(struct link_port *to, struct train *t, bool settled)
+static void deliver_train(struct link_port *to, const struct train *t, bool settled)
 {
 	struct seglist copy;
+	struct train own;
 
 	if (to->impaired[IMPAIR_IN]) {
 		impair_train(to, IMPAIR_IN, t);
 		return;
 	}
 	if (to->capture) {
-		if (!settled)
-			settle_payload(to->engine, t, &copy);
+		if (!settled) {
+			settle_payload(to->engine, t, &own, &copy);
+			t = &own;
+		}
 		capture_train(to->capture, false, wall_ns(to), t);
 	}
 	skua_dev_rx_train(to->dev, t);
@@ -411,7 +416,7 @@ static enum port_result flood_train(struct link_port *port, const struct train *
 	return PORT_SENT;
 }
 
-static enum port_result send_to(struct link_port *port, struct place to, struct train *t,
+static enum port_result send_to(struct link_port *port, struct place to, const struct train *t,
 				bool settled)
 {
 	if (to.uplink)
@@ -441,9 +446,9 @@ enum port_result port_send_train(struct link_port *port, const struct train *tra
 				 struct port_mark *mark)
 {
 	struct place to = find(port->wire, train->path->dmac, seconds(port->engine));
-	struct train t = *train;
 	enum port_result r;
 	struct seglist copy;
+	struct train t;
 	uint64_t ns;
 
 	mark->ring = NULL;
@@ -451,12 +456,12 @@ enum port_result port_send_train(struct link_port *port, const struct train *tra
 		return PORT_LOST;
 	learn(port, train->path->smac);
 	if (port->impaired[IMPAIR_OUT])
-		return send_impaired(port, &t);
+		return send_impaired(port, train);
 	if (to.port && to.port->engine != port->engine)
-		return port_is_up(to.port) ? send_by_ring(port, to.port, &t, mark) : PORT_LOST;
+		return port_is_up(to.port) ? send_by_ring(port, to.port, train, mark) : PORT_LOST;
 	if (!port->capture)
-		return send_to(port, to, &t, false);
-	settle_payload(port->engine, &t, &copy);
+		return send_to(port, to, train, false);
+	settle_payload(port->engine, train, &t, &copy);
 	ns = wall_ns(port);
 	r = send_to(port, to, &t, true);
 	if (r != PORT_BUSY)
