@@ -40,12 +40,13 @@ static uint32_t parts_asked(const struct skua_qp *qp)
 	return n;
 }
 
-static bool may_ask(struct skua_qp *qp, const struct sent_run *run)
+/* @parts: partial requests in flight. */
+static bool may_ask(struct skua_qp *qp, const struct sent_run *run, uint32_t parts)
 {
 	if (!is_part(qp, run))
 		return true;
 	if (repeat_offered(qp))
-		return parts_asked(qp) < qp->max_rd;
+		return parts < qp->max_rd;
 	return run == TAILQ_FIRST(&qp->req.sent.runs);
 }
 
@@ -116,14 +117,15 @@ bool retransmit_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
 	struct sent_run *run;
-	uint32_t npkts;
+	uint32_t npkts, parts;
 
 	if (req->probe && !send_probe(qp, budget))
 		return false;
 	if (req->rnr_trying)
 		return true;
+	parts = parts_asked(qp);
 	for (run = TAILQ_FIRST(&req->sent.runs); run; run = TAILQ_NEXT(run, entry)) {
-		if (run->state != SENT_LOST || !may_ask(qp, run) || !has_place(req, run))
+		if (run->state != SENT_LOST || !may_ask(qp, run, parts) || !has_place(req, run))
 			continue;
 		if (*budget <= 0 || !congestion_room(qp) || qp_must_wait(qp))
 			return false;
@@ -131,6 +133,7 @@ bool retransmit_run(struct skua_qp *qp, int32_t *budget)
 		run = send_again(qp, run, npkts, req_must_ask(qp, npkts), budget);
 		if (!run)
 			return false;
+		parts += run->part;
 	}
 	return true;
 }
