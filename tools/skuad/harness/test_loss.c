@@ -231,6 +231,89 @@ static void a_forged_response_that_is_held_is_dropped(void **state)
 	}
 }
 
+/* Genuine: packet @i of @npkts. */
+static struct train response(struct node *to, struct node *from, uint32_t psn, uint32_t i, uint32_t npkts)
+{
+	static struct seglist payload;
+	struct train t = train_from(to, TRAIN_READ_RESP, psn + i);
+
+	payload = (struct seglist){ 1, MTU, { { (uint8_t *)at(from, from->buf) + i * MTU, MTU } } };
+	t.payload = &payload;
+	t.first = !i;
+	t.last = i + 1 == npkts;
+	return t;
+}
+
+/* Post a READ of @npkts packets whose responses are all lost; returns the PSN of the first. */
+static uint32_t lose_responses(struct world *w, struct node *a, struct node *b, uint32_t npkts)
+{
+	uint32_t psn = qp_of(a)->req.sent_psn;
+
+	fill(b, npkts * MTU, psn);
+	IMPAIR(b, "drop=100%,dir=out");
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, npkts * MTU, b->buf, b->key, 0);
+	settle(w);
+	return psn;
+}
+
+/* The genuine one behind it is still held: the peer sends only the oldest, and this one, once more. */
+static void a_forged_response_takes_no_other_with_it(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t before;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_responses(w, a, b, 3);
+	arrive(w, a, b, forged_response(a, b, psn + 1, 0));
+	arrive(w, a, b, response(a, b, psn, 2, 3));
+	stop_impairing(b);
+	before = STAT(w, b, rdma_tx_packets);
+	completes(w, a);
+	assert_int_equal(STAT(w, b, rdma_tx_packets) - before, 2);
+	assert_memory_equal(at(a, a->buf), at(b, b->buf), 3 * MTU);
+}
+
+static unsigned int runs_of(struct node *n)
+{
+	struct sent_run *run;
+	unsigned int runs = 0;
+
+	TAILQ_FOREACH(run, &qp_of(n)->req.sent.runs, entry)
+		runs++;
+	return runs;
+}
+
+/* All that is looked at for each packet that arrives. One in 50 is missing. */
+static void the_table_grows_with_gaps_and_not_with_packets(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	const uint32_t npkts = 200, gap = 50;
+
+	for (int read = 0; read < 2; read++) {
+		uint32_t psn;
+
+		prepare(w);
+		qp_of(a)->req.congestion.window = 4096;
+		psn = read ? lose_responses(w, a, b, npkts) : lose_write(w, a, b, npkts);
+		for (uint32_t i = 1; i < npkts; i++) {
+			if (i % gap == 0)
+				continue;
+			if (read)
+				arrive(w, a, b, response(a, b, psn, i, npkts));
+			else
+				arrive(w, b, a, write_packet(b, a, psn, i, npkts));
+			assert_in_range(runs_of(a), 1, 2 * (i / gap + 1) + 2);
+		}
+		assert_true(qp_of(a)->req.sent.npkts[SENT_HELD] > npkts / 2);
+		stop_impairing(read ? b : a);
+		completes(w, a);
+		assert_memory_equal(at(a, a->buf), at(b, b->buf), npkts * MTU);
+	}
+}
+
 /* An ACK just after the probe answers the first transmission; one that comes later may answer the probe. */
 static void an_old_ack_after_a_probe_shows_no_loss(void **state)
 {
@@ -348,6 +431,8 @@ int main(void)
 		STEPPED(a_forged_request_that_is_held_is_dropped, "REP-12 SEC-5"),
 		STEPPED(a_forged_request_delays_the_genuine_one, "REP-12 SEC-5"),
 		STEPPED(a_forged_response_that_is_held_is_dropped, "REC-17 SEC-5"),
+		STEPPED(a_forged_response_takes_no_other_with_it, "REC-17 SEC-5"),
+		STEPPED(the_table_grows_with_gaps_and_not_with_packets, "REC-1"),
 		STEPPED(an_old_ack_after_a_probe_shows_no_loss, "REC-10"),
 		STEPPED(no_packet_is_sent_beyond_what_can_be_held, "REC-12"),
 		STEPPED(after_a_rest_the_timeout_begins_anew, "ROC-13 REC-14"),

@@ -403,6 +403,7 @@ static void hold(struct skua_qp *qp, struct sent_run *run, uint32_t psn, uint32_
 		return;
 	has_arrived(qp, run, run->npkts, news);
 	sent_set_state(s, run, SENT_HELD);
+	sent_join(qp->dev, s, run);
 }
 
 void loss_accepted(struct skua_qp *qp, uint32_t psn)
@@ -454,10 +455,15 @@ void loss_response_early(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bool 
 
 void loss_response_refused(struct skua_qp *qp, uint32_t psn)
 {
-	struct sent_run *run = sent_find(&qp->req.sent, psn);
+	struct sent *s = &qp->req.sent;
+	struct sent_run *run = sent_find(s, psn);
 
-	if (run && run->state == SENT_HELD)
-		sent_set_state(&qp->req.sent, run, SENT_LOST);
+	if (!run || run->state != SENT_HELD)
+		return;
+	/* It is the first of its run, as all before it are done with. Without memory all of the run are lost. */
+	if (run->npkts > 1)
+		sent_split(qp->dev, s, run, 1);
+	sent_set_state(s, run, SENT_LOST);
 }
 
 void loss_response_twice(struct skua_qp *qp)

@@ -107,6 +107,27 @@ struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_ru
 	return rest;
 }
 
+/* Do the packets of @run follow those of @before in all that is kept of them? Then they may be one run. */
+static bool continues(const struct sent_run *before, const struct sent_run *run)
+{
+	return before && before->state == run->state && before->order + before->npkts == run->order &&
+	       before->sent_at == run->sent_at && before->first_sent_at == run->first_sent_at &&
+	       before->response == run->response && !before->last && !run->first &&
+	       before->retransmitted == run->retransmitted && before->was_lost == run->was_lost &&
+	       before->accepted == run->accepted && before->part == run->part;
+}
+
+void sent_join(struct skua_dev *dev, struct sent *s, struct sent_run *run)
+{
+	struct sent_run *before = TAILQ_PREV(run, sent_runs, entry);
+
+	if (!continues(before, run))
+		return;
+	before->npkts += run->npkts;
+	before->last = run->last;
+	give_back(dev, s, run);
+}
+
 void sent_set_state(struct sent *s, struct sent_run *run, enum sent_state state)
 {
 	s->npkts[run->state] -= run->npkts;

@@ -2,7 +2,8 @@
 /*
  * The table of sent packets of a requester (RFC 9002, A.1), in runs of packets that share their
  * state. It covers the PSNs from the oldest that is outstanding up to the next that was never
- * sent, without gaps. A QP with nothing outstanding has no runs.
+ * sent, without gaps. A QP with nothing outstanding has no runs. Each packet that arrives may look at all of
+ * the runs, so neighbours become one run again when what told them apart is over.
  *
  * A PSN is kept when its packet is retransmitted. So each transmission has a send order besides, as
  * QUIC has packet numbers: it tells which of two packets was sent later, and whether an
@@ -108,6 +109,8 @@ struct sent_run *sent_find(const struct sent *s, uint32_t psn);
  */
 struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_run *run,
 			    uint32_t npkts);
+/* Undo a split: @run becomes a part of the run before it if they differ in nothing but their packets. */
+void sent_join(struct skua_dev *dev, struct sent *s, struct sent_run *run);
 void sent_set_state(struct sent *s, struct sent_run *run, enum sent_state state);
 /* The first @npkts of @run are in flight again, as the last that were sent; the run that has them now. */
 struct sent_run *sent_again(struct skua_dev *dev, struct sent *s, struct sent_run *run,
