@@ -246,8 +246,11 @@ double goodput(const struct goodput *g)
 	while (s.done < WARM_UP && !s.failed)
 		stream_step(&s, UINT64_MAX);
 	start = engine_now(s.w->engines[0]);
-	while (s.done < WARM_UP + count && !s.failed)
+	for (uint64_t i = 1; s.done < WARM_UP + count && !s.failed; i++) {
 		stream_step(&s, UINT64_MAX);
+		if (g->pause && i % g->pause == 0)
+			engine_clock_advance(s.w->engines[0], PAUSE_NS);
+	}
 	took = engine_now(s.w->engines[0]) - start;
 	stream_destroy(&s);
 	return s.failed ? 0 : (double)(count * s.len) * 1e9 / (double)took;

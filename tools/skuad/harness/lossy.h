@@ -79,7 +79,9 @@ struct goodput {
 	const char *loss;
 	unsigned int seed;
 	uint64_t total;
+	unsigned int pause;		/* all stands still for PAUSE_NS after so many steps, again and again; 0: never */
 };
+#define PAUSE_NS	5000000ull
 double goodput(const struct goodput *g);	/* 0: a message failed, or nothing moved any more */
 
 /*

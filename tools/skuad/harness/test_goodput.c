@@ -137,6 +137,29 @@ static void reordering_costs_a_tenth(void **state)
 	assert_int_equal(bad, 0);
 }
 
+/* A machine that others use, too, stops now and then: that is no queue, for READs neither. */
+static void pauses_cost_reads_no_more_than_writes(void **state)
+{
+	const size_t write = 1, read = 2;
+	unsigned int bad = 0;
+
+	(void)state;
+	for (size_t m = 0; m < ARRAY_SIZE(mtus); m++) {
+		double rate[ARRAY_SIZE(opcodes)];
+
+		for (size_t o = write; o <= read; o++) {
+			struct goodput g = begin(o, m, false);
+
+			g.loss = "2";
+			g.pause = 2000;
+			rate[o] = goodput(&g);
+		}
+		assert_true(rate[write] > 0);
+		bad += short_of(rate[read] / rate[write], 0.9, read, m, "2% lost and pauses, of WRITE");
+	}
+	assert_int_equal(bad, 0);
+}
+
 #define ALONE(f, rules)	{ rules ": " #f, f, NULL, NULL, NULL }
 
 int main(void)
@@ -145,6 +168,7 @@ int main(void)
 		ALONE(selective_repeat_keeps_the_rate, "REP-7 REP-9 REP-13 ROC-17 REC-5 CNG-13"),
 		ALONE(going_back_is_no_slower_than_it_was, "ROC-10 ROC-13 ROC-18 REC-9 REC-11"),
 		ALONE(a_burst_costs_four_round_trips, "REP-7 REP-9 ROC-19 CNG-15"),
+		ALONE(pauses_cost_reads_no_more_than_writes, "CNG-13"),
 		ALONE(reordering_costs_a_tenth, "REP-5 REP-7 REP-9 REP-15 REC-6 REC-7 REC-8 CNG-17"),
 	};
 

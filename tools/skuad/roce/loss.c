@@ -248,7 +248,7 @@ static void have_lost(struct skua_qp *qp, const struct news *lost)
 	if (lost->order > qp->req.congestion.recovery_order)
 		forget_reordering(l);
 	congestion_lost(qp, lost->on_the_line, lost->order,
-			lost->rtt > l->smoothed_rtt ? lost->rtt : l->smoothed_rtt);
+			lost->rtt > l->path_rtt ? lost->rtt : l->path_rtt);
 	qp_activate(qp);
 }
 
@@ -336,6 +336,8 @@ static void take_sample(struct skua_qp *qp, const struct news *news)
 	if (first)
 		l->pto_count = 0;
 	update_rtt(qp, rtt);
+	if (!news->is_gap)
+		l->path_rtt = l->path_rtt ? l->path_rtt - l->path_rtt / 8 + rtt / 8 : rtt;
 	/* Perhaps the probe was answered: then the round trip is shorter, and needs no margin besides. */
 	if (first && news->is_most)
 		l->rttvar = 0;

@@ -34,6 +34,7 @@ struct rack {
 struct loss {
 	uint64_t smoothed_rtt;		/* 0: none was measured */
 	uint64_t rttvar;
+	uint64_t path_rtt;		/* smoothed, too: of samples of the path alone, not of the peer's pauses */
 	uint64_t min_rtt, min_rtt_at;	/* the shortest of some seconds, and when it was measured */
 
 	struct rack rack[NEWS_KINDS];
