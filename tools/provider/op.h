@@ -71,14 +71,6 @@ static inline uint32_t skua_op_mask(uint64_t features, enum ibv_qp_type type)
 	return mask;
 }
 
-/* Bytes of a WQE before its SGEs or inline data. */
-static inline uint32_t skua_op_header(const struct skua_op *op, bool datagram)
-{
-	return datagram ? SKUA_WQE_SEG + sizeof(struct skua_wqe_ud) :
-	       op->flags & SKUA_OP_ATOMIC ? 3 * SKUA_WQE_SEG :
-	       op->flags & SKUA_OP_RDMA ? 2 * SKUA_WQE_SEG : SKUA_WQE_SEG;
-}
-
 static inline uint8_t skua_op_send_flags(unsigned int send_flags)
 {
 	return (send_flags & IBV_SEND_SIGNALED ? SKUA_WQE_SIGNALED : 0) |

@@ -76,8 +76,10 @@ static inline uint64_t skua_cqe_take(struct skua_cq *cq, const struct skua_cqe *
 		wr_id = qp->rq.wr_id[cookie & (qp->rq.size - 1)];
 		skua_rq_retire(&qp->rq);
 	} else {
-		wr_id = qp->sq.wr_id[cookie & (qp->sq.blocks - 1)];
-		skua_sq_retire(&qp->sq, le32toh(cqe->sq_ci));
+		const struct skua_sq_slot *slot = &qp->sq.slots[cookie & (qp->sq.blocks - 1)];
+
+		wr_id = slot->wr_id;
+		skua_sq_retire(&qp->sq, slot);
 	}
 	return wr_id;
 }

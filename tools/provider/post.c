@@ -50,13 +50,11 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 	uint32_t num_sge = 0;
 	uint32_t length = 0;
 	struct skua_wqe wqe;
-	uint32_t size;
 
 	if (unlikely(wr->opcode >= SKUA_NUM_OPS || !(qp->opcodes >> wr->opcode & 1)))
 		return EINVAL;
 	op = &skua_ops[wr->opcode];
 
-	size = skua_op_header(op, qp->datagram);
 	if (op->flags & SKUA_OP_DATA) {
 		num_sge = wr->num_sge;
 		if (unlikely(num_sge > qp->max_send_sge))
@@ -66,14 +64,11 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 			if (unlikely(!(op->flags & SKUA_OP_INLINE) || length > qp->max_inline))
 				return EINVAL;
 			flags |= SKUA_WQE_INLINE;
-			size += length;
-		} else {
-			if (unlikely(op->flags & SKUA_OP_ATOMIC && num_sge != 1))
-				return EINVAL;
-			size += num_sge * sizeof(struct skua_sge);
+		} else if (unlikely(op->flags & SKUA_OP_ATOMIC && num_sge != 1)) {
+			return EINVAL;
 		}
 	}
-	if (unlikely(skua_sq_room(&qp->sq, qp->sq.pi) < skua_wqe_blocks(size)))
+	if (unlikely(skua_sq_full(&qp->sq)))
 		return ENOMEM;
 
 	skua_wqe_begin(&qp->sq, &wqe, wr->wr_id, op->wqe, flags);

@@ -58,7 +58,8 @@ static int skua_qp_size_sq(const struct skua_alloc_ucontext_resp *caps, struct s
 	qp->sq.blocks = blocks;
 	qp->max_send_sge = min_u32(payload / sizeof(struct skua_sge), caps->max_send_sge);
 	qp->max_inline = min_u32(payload, caps->max_inline);
-	qp->cap.max_send_wr = min_u32(blocks / wqe_blocks, caps->max_qp_wr);
+	qp->sq.max_wr = min_u32(blocks / wqe_blocks, caps->max_qp_wr);
+	qp->cap.max_send_wr = qp->sq.max_wr;
 	qp->cap.max_send_sge = qp->max_send_sge;
 	qp->cap.max_inline_data = qp->max_inline;
 	return 0;
@@ -82,7 +83,8 @@ static int skua_qp_size_rq(const struct skua_alloc_ucontext_resp *caps, struct s
 	qp->rq.log_stride = __builtin_ctz(stride);
 	qp->max_recv_sge = min_u32((stride - sizeof(struct skua_rqe)) / sizeof(struct skua_sge),
 				   caps->max_recv_sge);
-	qp->cap.max_recv_wr = min_u32(qp->rq.size, caps->max_qp_wr);
+	qp->rq.max_wr = min_u32(qp->rq.size, caps->max_qp_wr);
+	qp->cap.max_recv_wr = qp->rq.max_wr;
 	qp->cap.max_recv_sge = qp->max_recv_sge;
 	return 0;
 }
@@ -96,13 +98,13 @@ static int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp, str
 	int err;
 
 	/* One entry at least, so that a queue that is not there is no special case. */
-	qp->sq.wr_id = calloc(max_u32(qp->sq.blocks, 1), sizeof(*qp->sq.wr_id));
-	if (!qp->sq.wr_id)
+	qp->sq.slots = calloc(max_u32(qp->sq.blocks, 1), sizeof(*qp->sq.slots));
+	if (!qp->sq.slots)
 		return ENOMEM;
 	qp->rq.wr_id = calloc(max_u32(qp->rq.size, 1), sizeof(*qp->rq.wr_id));
 	if (!qp->rq.wr_id) {
 		err = ENOMEM;
-		goto err_sq_wr_id;
+		goto err_sq_slots;
 	}
 	err = skua_buf_alloc(ctx, pd, &qp->buf, sq_size + rq_size + 2 * sizeof(*dbrs));
 	if (err)
@@ -117,8 +119,8 @@ static int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp, str
 
 err_rq_wr_id:
 	free(qp->rq.wr_id);
-err_sq_wr_id:
-	free(qp->sq.wr_id);
+err_sq_slots:
+	free(qp->sq.slots);
 	return err;
 }
 
@@ -126,7 +128,7 @@ static void skua_qp_free_rings(struct skua_qp *qp)
 {
 	skua_buf_free(&qp->buf);
 	free(qp->rq.wr_id);
-	free(qp->sq.wr_id);
+	free(qp->sq.slots);
 }
 
 static int skua_qp_init_locks(struct skua_qp *qp, bool needed)

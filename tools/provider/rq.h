@@ -15,6 +15,7 @@ struct skua_rq {
 	struct skua_dbr *dbr;
 	uint64_t *wr_id;		/* of each entry; cookies index it */
 	uint32_t size;			/* entries, a power of two; 0: there is none */
+	uint32_t max_wr;		/* outstanding at a time, at most size */
 	uint32_t log_stride;
 	uint32_t pi;
 	uint32_t ci;
@@ -23,7 +24,7 @@ struct skua_rq {
 static inline bool skua_rq_full(const struct skua_rq *rq)
 {
 	/* Acquire: the wr_id of an entry is read before the entry is free. */
-	return rq->pi - __atomic_load_n(&rq->ci, __ATOMIC_ACQUIRE) >= rq->size;
+	return rq->pi - __atomic_load_n(&rq->ci, __ATOMIC_ACQUIRE) >= rq->max_wr;
 }
 
 static inline void skua_rq_retire(struct skua_rq *rq)

@@ -101,7 +101,7 @@ struct skua_qp {
 
 	/* ibv_wr_start() to ibv_wr_complete(), under sq_lock */
 	int wr_err;			/* the first one; nothing is built after it */
-	struct skua_wqe wr;
+	struct skua_wqe wr;		/* its header */
 	const struct skua_op *wr_op;
 	struct skua_wqe_ud *wr_ud;
 

@@ -3,11 +3,15 @@
  * A send queue as a ring in memory: room, building of WQEs, publishing. Knows nothing of
  * verbs, so that tests run it against a device of their own.
  *
- * Indices count blocks of 64 bytes and run free. A WQE begins at pi; it grows segment by
+ * pi counts blocks of 64 bytes and runs free. A WQE begins at pi; it grows segment by
  * segment and may wrap: a segment has 16 bytes and the ring is a multiple of 64, so the
  * ring's end never cuts one. Inline data is a string of bytes that the end may cut.
  *
- * Writers of pi and of the ring hold the SQ's lock. ci is written by who polls the CQ.
+ * Room is counted in WRs: a program sizes its CQ by the max_send_wr that it was told, so the SQ
+ * takes no more, however small they are. A WR within the QP's limits takes at most
+ * blocks / max_wr blocks, so where there is room for a WR there is room for its WQE.
+ *
+ * Writers of pi and of the ring hold the SQ's lock. wr_ci is written by who polls the CQ.
  */
 #ifndef SKUA_SQ_H
 #define SKUA_SQ_H
@@ -22,14 +26,23 @@
 
 #include "barrier.h"
 
+/* Of the WQE that begins at a block. */
+struct skua_sq_slot {
+	uint64_t wr_id;
+	uint32_t wr_next;		/* number of the WR behind it */
+};
+
 struct skua_sq {
 	void *buf;
 	struct skua_dbr *dbr;
-	uint64_t *wr_id;		/* of the WQE that begins at a block; cookies index it */
+	struct skua_sq_slot *slots;	/* cookies index them */
 	uint32_t blocks;		/* of the ring, a power of two; 0: there is none */
+	uint32_t max_wr;		/* outstanding at a time */
 	uint32_t pi;			/* behind the last WQE built */
 	uint32_t published;		/* what the record says */
-	uint32_t ci;			/* blocks before it are free again */
+	uint32_t wr_pi;			/* WRs built */
+	uint32_t wr_published;
+	uint32_t wr_ci;			/* WRs done */
 };
 
 /* A WQE that is being built. */
@@ -44,17 +57,20 @@ static inline uint32_t skua_wqe_blocks(uint32_t bytes)
 	return (bytes + SKUA_WQE_BLOCK - 1) / SKUA_WQE_BLOCK;
 }
 
-/* Blocks that are free behind index @at. */
-static inline uint32_t skua_sq_room(const struct skua_sq *sq, uint32_t at)
+/* Is there no room for a WR? */
+static inline bool skua_sq_full(const struct skua_sq *sq)
 {
-	/* Acquire: the wr_id of a block is read before the block is free. */
-	return sq->blocks - (at - __atomic_load_n(&sq->ci, __ATOMIC_ACQUIRE));
+	/* Acquire: the slot of a WQE is read before the block is free. */
+	return sq->wr_pi - __atomic_load_n(&sq->wr_ci, __ATOMIC_ACQUIRE) >= sq->max_wr;
 }
 
-/* Give back all blocks before index @ci; called by who polled the CQE that says so. */
-static inline void skua_sq_retire(struct skua_sq *sq, uint32_t ci)
+/*
+ * All WRs up to that of @slot are done, which a CQE says that was polled and whose place in the CQ is
+ * the device's again: what is posted then may complete into that.
+ */
+static inline void skua_sq_retire(struct skua_sq *sq, const struct skua_sq_slot *slot)
 {
-	__atomic_store_n(&sq->ci, ci, __ATOMIC_RELEASE);
+	__atomic_store_n(&sq->wr_ci, slot->wr_next, __ATOMIC_RELEASE);
 }
 
 /* Bytes from the beginning of the ring to byte @offset of the WQE. */
@@ -74,7 +90,7 @@ static inline void *skua_wqe_next_seg(const struct skua_sq *sq, struct skua_wqe 
 	return seg;
 }
 
-/* Begin a WQE at pi. The caller saw to the room, for all that it will add. */
+/* Begin a WQE at pi. The SQ is not full, and what is added is within the QP's limits. */
 static inline void skua_wqe_begin(struct skua_sq *sq, struct skua_wqe *wqe, uint64_t wr_id,
 				  uint8_t opcode, uint8_t flags)
 {
@@ -89,7 +105,7 @@ static inline void skua_wqe_begin(struct skua_sq *sq, struct skua_wqe *wqe, uint
 	ctrl->cookie = htole32(cookie);
 	ctrl->inv_key = 0;
 	wqe->ctrl = ctrl;
-	sq->wr_id[cookie] = wr_id;
+	sq->slots[cookie] = (struct skua_sq_slot) { .wr_id = wr_id, .wr_next = ++sq->wr_pi };
 }
 
 static inline void skua_wqe_add_rdma(struct skua_sq *sq, struct skua_wqe *wqe, uint64_t raddr,
@@ -194,6 +210,7 @@ static inline bool skua_sq_publish(struct skua_sq *sq, bool event_idx)
 		return false;
 	skua_dbr_publish(sq->dbr, sq->pi);
 	sq->published = sq->pi;
+	sq->wr_published = sq->wr_pi;
 	if (!event_idx)
 		return true;
 	/* Pairs with the device's, between storing event and its last look at pi. */
@@ -206,6 +223,7 @@ static inline bool skua_sq_publish(struct skua_sq *sq, bool event_idx)
 static inline void skua_sq_take_back(struct skua_sq *sq)
 {
 	sq->pi = sq->published;
+	sq->wr_pi = sq->wr_published;
 }
 
 /* After the device reset its side, and before it looks again: the event word is its own. */
@@ -213,7 +231,9 @@ static inline void skua_sq_reset(struct skua_sq *sq)
 {
 	sq->pi = 0;
 	sq->published = 0;
-	sq->ci = 0;
+	sq->wr_pi = 0;
+	sq->wr_published = 0;
+	sq->wr_ci = 0;
 	if (sq->blocks)
 		skua_store_le32(&sq->dbr->pi, 0);
 }

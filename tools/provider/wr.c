@@ -2,8 +2,9 @@
 /*
  * The posting of WRs by calls: ibv_wr_start(), ibv_wr_send() and so on, ibv_wr_complete().
  *
- * Each WR is a whole WQE without data as soon as its opcode is known; the call that sets the
- * data ends it anew, longer. The first error is kept, nothing is built after it, and
+ * Each WR is a whole WQE without data as soon as its opcode is known; a call that sets the
+ * data ends it anew, longer, and begins where the header ends, so that setting data twice does
+ * not make a WQE that is larger than the QP's. The first error is kept, nothing is built after it, and
  * ibv_wr_complete() then takes back all since ibv_wr_start(), of which nothing is published.
  */
 #include <errno.h>
@@ -19,7 +20,7 @@ static inline bool skua_wr_begin(struct skua_qp *qp, enum ibv_wr_opcode opcode)
 
 	if (unlikely(qp->wr_err))
 		return false;
-	if (unlikely(!skua_sq_room(&qp->sq, qp->sq.pi))) {
+	if (unlikely(skua_sq_full(&qp->sq))) {
 		qp->wr_err = ENOMEM;
 		return false;
 	}
@@ -141,35 +142,25 @@ static void skua_wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint
 		skua_ud_set(qp->wr_ud, &to_skua_ah(ah)->av, remote_qpn, remote_qkey);
 }
 
-/* May the current WQE grow by @size bytes of data? */
-static inline bool skua_wr_has_room(struct skua_qp *qp, uint32_t size)
-{
-	uint32_t blocks = skua_wqe_blocks(qp->wr.size + size);
-
-	if (likely(skua_sq_room(&qp->sq, qp->wr.start) >= blocks))
-		return true;
-	qp->wr_err = ENOMEM;
-	return false;
-}
-
 static void skua_wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge,
 				 const struct ibv_sge *sg_list)
 {
 	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+	struct skua_wqe wqe;
 	size_t i;
 
 	if (unlikely(qp->wr_err))
 		return;
-	if (unlikely(num_sge > qp->max_send_sge || !(qp->wr_op->flags & SKUA_OP_DATA))) {
+	if (unlikely(num_sge > qp->max_send_sge || !(qp->wr_op->flags & SKUA_OP_DATA) ||
+		     (qp->wr_op->flags & SKUA_OP_ATOMIC && num_sge != 1))) {
 		qp->wr_err = EINVAL;
 		return;
 	}
-	if (!skua_wr_has_room(qp, num_sge * sizeof(struct skua_sge)))
-		return;
+	wqe = qp->wr;
 	for (i = 0; i < num_sge; i++)
-		skua_wqe_add_sge(&qp->sq, &qp->wr, sg_list[i].addr, sg_list[i].length,
+		skua_wqe_add_sge(&qp->sq, &wqe, sg_list[i].addr, sg_list[i].length,
 				 sg_list[i].lkey);
-	skua_wqe_end(&qp->sq, &qp->wr, num_sge, 0);
+	skua_wqe_end(&qp->sq, &wqe, num_sge, 0);
 }
 
 static void skua_wr_set_sge(struct ibv_qp_ex *qp_ex, uint32_t lkey, uint64_t addr,
@@ -184,6 +175,7 @@ static void skua_wr_set_inline_data_list(struct ibv_qp_ex *qp_ex, size_t num_buf
 					 const struct ibv_data_buf *buf_list)
 {
 	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+	struct skua_wqe wqe;
 	size_t length = 0;
 	size_t i;
 
@@ -200,12 +192,11 @@ static void skua_wr_set_inline_data_list(struct ibv_qp_ex *qp_ex, size_t num_buf
 		}
 		length += buf_list[i].length;
 	}
-	if (!skua_wr_has_room(qp, length))
-		return;
+	wqe = qp->wr;
 	for (i = 0; i < num_buf; i++)
-		skua_wqe_add_inline(&qp->sq, &qp->wr, buf_list[i].addr, buf_list[i].length);
-	qp->wr.ctrl->flags |= SKUA_WQE_INLINE;
-	skua_wqe_end(&qp->sq, &qp->wr, 0, length);
+		skua_wqe_add_inline(&qp->sq, &wqe, buf_list[i].addr, buf_list[i].length);
+	wqe.ctrl->flags |= SKUA_WQE_INLINE;
+	skua_wqe_end(&qp->sq, &wqe, 0, length);
 }
 
 static void skua_wr_set_inline_data(struct ibv_qp_ex *qp_ex, void *addr, size_t length)

@@ -39,8 +39,9 @@ static inline void fake_sq_init(struct skua_sq *sq, uint32_t blocks)
 	*sq = (struct skua_sq) {
 		.buf = fake_zalloc(64, (size_t)blocks * SKUA_WQE_BLOCK),
 		.dbr = fake_zalloc(64, sizeof(struct skua_dbr)),
-		.wr_id = calloc(blocks, sizeof(uint64_t)),
+		.slots = calloc(blocks, sizeof(struct skua_sq_slot)),
 		.blocks = blocks,
+		.max_wr = blocks,
 	};
 }
 
@@ -48,7 +49,7 @@ static inline void fake_sq_free(struct skua_sq *sq)
 {
 	free(sq->buf);
 	free(sq->dbr);
-	free(sq->wr_id);
+	free(sq->slots);
 }
 
 /* Copy the WQE at block @index, as the device does. Returns its blocks. */
@@ -74,6 +75,7 @@ static inline void fake_rq_init(struct skua_rq *rq, uint32_t size, uint32_t log_
 		.dbr = fake_zalloc(64, sizeof(struct skua_dbr)),
 		.wr_id = calloc(size, sizeof(uint64_t)),
 		.size = size,
+		.max_wr = size,
 		.log_stride = log_stride,
 	};
 }

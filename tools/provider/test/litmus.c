@@ -128,7 +128,7 @@ static void *event_device(void *arg)
 			rung = __atomic_load_n(&shared.doorbells, __ATOMIC_ACQUIRE);
 		}
 		ci = pi;
-		skua_sq_retire(&sq, ci);
+		skua_sq_retire(&sq, &sq.slots[(ci - 1) & (sq.blocks - 1)]);
 	}
 	return NULL;
 }

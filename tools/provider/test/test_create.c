@@ -440,6 +440,73 @@ static void test_qp_limits(void **state)
 	skua_destroy_cq(cq);
 }
 
+static unsigned int post_sends(struct ibv_qp *qp)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	unsigned int n = 0;
+
+	while (!skua_post_send(qp, &wr, &bad))
+		n++;
+	return n;
+}
+
+static unsigned int post_sends_by_calls(struct ibv_qp *qp)
+{
+	struct ibv_qp_ex *qp_ex = &to_skua_qp(qp)->vqp.qp_ex;
+	unsigned int n = 0;
+
+	for (;; n++) {
+		ibv_wr_start(qp_ex);
+		ibv_wr_send(qp_ex);
+		if (ibv_wr_complete(qp_ex))
+			return n;
+	}
+}
+
+static unsigned int post_recvs(struct ibv_qp *qp)
+{
+	struct ibv_recv_wr wr = {}, *bad;
+	unsigned int n = 0;
+
+	while (!skua_post_recv(qp, &wr, &bad))
+		n++;
+	return n;
+}
+
+/*
+ * A program sizes its CQ by what it was told, and posts until there is no room: however small its
+ * WRs, there are no more.
+ */
+static void test_a_qp_takes_no_more_than_it_said(void **state)
+{
+	struct ibv_cq *cq = make_cq(16);
+	struct ibv_qp_init_attr_ex asked = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .pd = &pd.ibv_pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	uint32_t sge, max_qp_wr = ctx.caps.max_qp_wr;
+
+	ctx.caps.max_qp_wr = 200;
+	for (sge = 1; sge <= 30; sge++) {
+		struct ibv_qp_init_attr_ex attr = asked;
+		struct ibv_qp *qp;
+
+		attr.cap = (struct ibv_qp_cap) {
+			.max_send_wr = sge == 30 ? 200 : 10, .max_send_sge = sge,
+			.max_recv_wr = sge == 30 ? 200 : 10, .max_recv_sge = 1,
+		};
+		qp = skua_create_qp_ex(&ctx.vctx.context, &attr);
+		qp->state = IBV_QPS_RTS;
+		assert_int_equal(post_recvs(qp), attr.cap.max_recv_wr);
+		assert_int_equal(sge % 2 ? post_sends(qp) : post_sends_by_calls(qp),
+				 attr.cap.max_send_wr);
+		skua_destroy_qp(qp);
+	}
+	ctx.caps.max_qp_wr = max_qp_wr;
+	skua_destroy_cq(cq);
+}
+
 static void test_qp_ex(void **state)
 {
 	struct ibv_cq *cq = make_cq(16);
@@ -829,6 +896,7 @@ int main(void)
 		T(test_a_small_qp_takes_a_page),
 		T(test_qp_without_queues),
 		T(test_qp_limits),
+		T(test_a_qp_takes_no_more_than_it_said),
 		T(test_qp_ex),
 		T(test_destroy_takes_the_cqes_along),
 		T(test_destroy_that_fails_takes_nothing),

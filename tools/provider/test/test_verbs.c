@@ -12,6 +12,7 @@
 #include "fake.h"
 
 #define BLOCKS		16
+#define MAX_WR		(BLOCKS / 2)	/* a WR takes up to two */
 #define RQ_SIZE		4
 #define CQ_SIZE		16
 #define QPN		0x123456
@@ -52,6 +53,7 @@ static int setup(void **state)
 	qp.db = db_page;
 	qp.event_idx = true;
 	qp.opcodes = skua_op_mask(1 << SKUA_F_RC | 1 << SKUA_F_INVALIDATE, IBV_QPT_RC);
+	qp.sq.max_wr = MAX_WR;
 	qp.max_send_sge = 4;
 	qp.max_inline = 64;
 	qp.max_recv_sge = 3;
@@ -145,7 +147,7 @@ static void check_wqe(unsigned int row, uint32_t index)
 	assert_int_equal(ctrl->flags, SKUA_WQE_SIGNALED);
 	assert_int_equal(ctrl->num_sge, wr.num_sge);
 	assert_int_equal(ctrl->length, 0);
-	assert_int_equal(qp.sq.wr_id[le32toh(ctrl->cookie)], 0xfeed);
+	assert_int_equal(qp.sq.slots[le32toh(ctrl->cookie)].wr_id, 0xfeed);
 	switch (rows[row].opcode) {
 	case IBV_WR_SEND_WITH_INV:
 	case IBV_WR_LOCAL_INV:
@@ -302,17 +304,17 @@ static void test_states(void **state)
 /* Fills the queue: what fits is published, with one doorbell; the rest is pointed at. */
 static void test_full_queue(void **state)
 {
-	struct ibv_send_wr wr[BLOCKS + 2], *bad = NULL;
+	struct ibv_send_wr wr[MAX_WR + 2], *bad = NULL;
 	unsigned int i;
 
-	for (i = 0; i < BLOCKS + 2; i++) {
+	for (i = 0; i < MAX_WR + 2; i++) {
 		wr[i] = make_wr(IBV_WR_SEND);
-		wr[i].next = i < BLOCKS + 1 ? &wr[i + 1] : NULL;
+		wr[i].next = i < MAX_WR + 1 ? &wr[i + 1] : NULL;
 	}
 	assert_int_equal(skua_post_send(&qp.vqp.qp, wr, &bad), ENOMEM);
-	assert_ptr_equal(bad, &wr[BLOCKS]);
-	assert_int_equal(le32toh(qp.sq.dbr->pi), BLOCKS);
-	assert_int_equal(le64toh(db_page[SKUA_DB_SQ / 8]), SKUA_DB(QPN, BLOCKS));
+	assert_ptr_equal(bad, &wr[MAX_WR]);
+	assert_int_equal(le32toh(qp.sq.dbr->pi), MAX_WR);
+	assert_int_equal(le64toh(db_page[SKUA_DB_SQ / 8]), SKUA_DB(QPN, MAX_WR));
 }
 
 static void test_doorbell_only_if_asked_for(void **state)
@@ -381,7 +383,7 @@ static void test_poll_send(void **state)
 	assert_int_equal(wc[0].byte_len, 300);
 	assert_int_equal(wc[0].qp_num, QPN);
 	assert_int_equal(wc[0].wc_flags, 0);
-	assert_int_equal(skua_sq_room(&qp.sq, qp.sq.pi), BLOCKS);
+	assert_int_equal(qp.sq.wr_ci, 2);
 	assert_int_equal(le32toh(cq.ring.dbr->ci), 1);
 }
 
@@ -584,15 +586,8 @@ static void test_wr_errors_take_all_back(void **state)
 	assert_int_equal(ibv_wr_complete(qp_ex), EINVAL);
 
 	ibv_wr_start(qp_ex);
-	for (i = 0; i < BLOCKS + 1; i++)
+	for (i = 0; i < MAX_WR + 1; i++)
 		ibv_wr_send(qp_ex);
-	assert_int_equal(ibv_wr_complete(qp_ex), ENOMEM);
-
-	/* The last WR would need a second block, which is not there. */
-	ibv_wr_start(qp_ex);
-	for (i = 0; i < BLOCKS; i++)
-		ibv_wr_send(qp_ex);
-	ibv_wr_set_sge_list(qp_ex, 4, many);
 	assert_int_equal(ibv_wr_complete(qp_ex), ENOMEM);
 
 	ibv_wr_start(qp_ex);
@@ -600,8 +595,31 @@ static void test_wr_errors_take_all_back(void **state)
 	ibv_wr_abort(qp_ex);
 
 	assert_int_equal(qp.sq.pi, 0);
+	assert_int_equal(qp.sq.wr_pi, 0);
 	assert_int_equal(qp.sq.dbr->pi, 0);
 	assert_int_equal(db_page[SKUA_DB_SQ / 8], 0);
+}
+
+/* A WQE larger than the QP's would reach into one in flight. */
+static void test_wr_data_set_twice_is_no_larger(void **state)
+{
+	struct ibv_qp_ex *qp_ex = &qp.vqp.qp_ex;
+	struct ibv_sge many[4] = {};
+
+	ibv_wr_start(qp_ex);
+	ibv_wr_rdma_write(qp_ex, 1, 2);
+	ibv_wr_set_sge_list(qp_ex, 4, many);
+	ibv_wr_set_sge_list(qp_ex, 2, sges);
+	assert_int_equal(ibv_wr_complete(qp_ex), 0);
+	assert_int_equal(qp.sq.pi, 1);
+	fake_sq_fetch(&qp.sq, 0, wqe_copy);
+	assert_int_equal(ctrl->num_sge, 2);
+	assert_memory_equal(&((struct skua_sge *)(ctrl + 2))->addr, &sges[0].addr, 8);
+
+	ibv_wr_start(qp_ex);
+	ibv_wr_atomic_fetch_add(qp_ex, 1, 2, 3);
+	ibv_wr_set_sge_list(qp_ex, 2, sges);
+	assert_int_equal(ibv_wr_complete(qp_ex), EINVAL);
 }
 
 /* Datagrams */
@@ -715,22 +733,6 @@ static void test_datagram_without_an_address(void **state)
 	assert_memory_equal(ctrl + 1, &none, sizeof(none));
 }
 
-static void test_a_datagram_needs_its_blocks(void **state)
-{
-	struct ibv_send_wr wr = make_datagram(IBV_WR_SEND);
-	unsigned int i;
-
-	become_ud();
-	wr.num_sge = 1;
-	for (i = 0; i < BLOCKS / 2; i++)
-		assert_int_equal(post(&wr), 0);
-	assert_int_equal(post(&wr), ENOMEM);
-	skua_sq_retire(&qp.sq, 1);
-	assert_int_equal(post(&wr), ENOMEM);
-	wr.num_sge = 0;
-	assert_int_equal(post(&wr), 0);
-}
-
 static void test_each_type_has_its_opcodes(void **state)
 {
 	static const struct {
@@ -817,10 +819,10 @@ int main(void)
 		T(test_wr_calls_build_the_same_wqes),
 		T(test_wr_inline),
 		T(test_wr_errors_take_all_back),
+		T(test_wr_data_set_twice_is_no_larger),
 		T(test_datagram_wqes),
 		T(test_datagrams_by_calls),
 		T(test_datagram_without_an_address),
-		T(test_a_datagram_needs_its_blocks),
 		T(test_each_type_has_its_opcodes),
 		T(test_poll_datagram),
 	};
