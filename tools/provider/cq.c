@@ -68,9 +68,12 @@ static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
 	err = skua_lock_init(&cq->arm_lock, true);
 	if (err)
 		goto err_lock;
-	err = skua_cq_alloc_ring(ctx, cq, cqe);
+	err = skua_lock_init(&cq->poll_lock, needs_lock);
 	if (err)
 		goto err_arm_lock;
+	err = skua_cq_alloc_ring(ctx, cq, cqe);
+	if (err)
+		goto err_poll_lock;
 	err = skua_cq_cmd_create(ibv_ctx, cq, channel, comp_vector);
 	if (err)
 		goto err_buf;
@@ -78,6 +81,8 @@ static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
 
 err_buf:
 	skua_buf_free(&cq->buf);
+err_poll_lock:
+	skua_lock_destroy(&cq->poll_lock);
 err_arm_lock:
 	skua_lock_destroy(&cq->arm_lock);
 err_lock:
@@ -150,6 +155,7 @@ int skua_destroy_cq(struct ibv_cq *ibv_cq)
 		return err;
 
 	skua_buf_free(&cq->buf);
+	skua_lock_destroy(&cq->poll_lock);
 	skua_lock_destroy(&cq->arm_lock);
 	skua_lock_destroy(&cq->lock);
 	free(cq);
@@ -158,18 +164,12 @@ int skua_destroy_cq(struct ibv_cq *ibv_cq)
 
 /*
  * A thread may get here between its ibv_start_poll() and ibv_end_poll(), as when it destroys a QP
- * whose failure it has just read. It holds the lock then, and its current CQE stays its own: ci
- * is published when it ends polling.
+ * whose failure it has just read, and so may others that hold other CQs: none waits for a poll_lock.
  */
 void skua_cq_purge(struct skua_cq *cq, uint64_t handle)
 {
-	if (__atomic_load_n(&cq->poller, __ATOMIC_RELAXED) == pthread_self()) {
-		skua_cq_remove(&cq->ring, handle);
-		return;
-	}
 	skua_lock(&cq->lock);
 	skua_cq_remove(&cq->ring, handle);
-	skua_cq_publish(&cq->ring);
 	skua_unlock(&cq->lock);
 }
 

@@ -7,8 +7,8 @@
  * zeroed ring, then toggling. The device never reads CQEs back and never overwrites one at
  * or behind the published ci, so what lies between is the host's to rearrange.
  *
- * All but arming is done under the CQ's lock. Arming has a lock of its own, since a program
- * may arm while it holds a CQE (between ibv_start_poll() and ibv_end_poll()).
+ * All but arming is done under the CQ's lock. Arming has a lock of its own, which it needs even
+ * where one thread alone polls: another may take the CQ's events.
  */
 #ifndef SKUA_CQ_RING_H
 #define SKUA_CQ_RING_H
@@ -26,7 +26,7 @@ struct skua_cq_ring {
 	struct skua_cqe *cqes;
 	struct skua_cq_dbr *dbr;
 	uint32_t size;			/* CQEs, a power of two */
-	uint32_t ci;			/* consumed, published or not */
+	uint32_t ci;			/* as published */
 
 	uint32_t arm_seq;
 	enum skua_cq_arm_type armed;	/* since the last event that the program took */
@@ -43,7 +43,7 @@ static inline struct skua_cqe *skua_cq_at(const struct skua_cq_ring *ring, uint3
 	return cqe;
 }
 
-/* The next CQE, NULL if there is none. It stays the caller's until ci is published. */
+/* The next CQE, NULL if there is none. It stays the caller's until it is consumed. */
 static inline struct skua_cqe *skua_cq_peek(const struct skua_cq_ring *ring)
 {
 	struct skua_cqe *cqe = skua_cq_at(ring, ring->ci);
@@ -54,24 +54,25 @@ static inline struct skua_cqe *skua_cq_peek(const struct skua_cq_ring *ring)
 	return cqe;
 }
 
-static inline void skua_cq_consume(struct skua_cq_ring *ring)
+/* All CQEs before @ci were read, and are the device's again. */
+static inline void skua_cq_publish(struct skua_cq_ring *ring, uint32_t ci)
 {
-	__atomic_store_n(&ring->ci, ring->ci + 1, __ATOMIC_RELAXED);
-}
-
-/* All CQEs consumed so far are the device's again. */
-static inline void skua_cq_publish(struct skua_cq_ring *ring)
-{
+	/* Who arms reads it without the lock. */
+	__atomic_store_n(&ring->ci, ci, __ATOMIC_RELAXED);
 	/* They are read before they may be overwritten. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	skua_store_le32(&ring->dbr->ci, ring->ci);
+	skua_store_le32(&ring->dbr->ci, ci);
+}
+
+static inline void skua_cq_consume(struct skua_cq_ring *ring)
+{
+	skua_cq_publish(ring, ring->ci + 1);
 }
 
 /*
  * Remove the CQEs of the QP @handle, of which the device writes no more. Those of others
  * move towards the newest, in order, so that the hole is on the consumed side and is closed
- * by advancing ci, which is left to be published; a CQE that moves takes on the phase of its
- * new slot.
+ * by advancing ci; a CQE that moves takes on the phase of its new slot.
  */
 static inline void skua_cq_remove(struct skua_cq_ring *ring, uint64_t handle)
 {
@@ -96,7 +97,7 @@ static inline void skua_cq_remove(struct skua_cq_ring *ring, uint64_t handle)
 		*slot = *cqe;
 		slot->flags = (slot->flags & ~SKUA_CQE_PHASE) | phase;
 	}
-	__atomic_store_n(&ring->ci, to, __ATOMIC_RELAXED);
+	skua_cq_publish(ring, to);
 }
 
 /*

@@ -2,9 +2,12 @@
 /*
  * Polling a completion queue: ibv_poll_cq(), and ibv_start_poll() to ibv_end_poll().
  *
- * A CQE brings the address of its QP and a cookie that finds the wr_id; the send side also
- * says how much of the SQ is free again. An empty CQ of a device that is gone is an error,
- * so that a program which only spins here learns of it.
+ * A CQE brings the address of its QP and a cookie that finds the WR. A CQE's place in the CQ is the
+ * device's again before the place of its WR is free: another thread may post at once, and a CQ
+ * need not be larger than the queues that complete into it. So ibv_start_poll() copies its CQE.
+ *
+ * An empty CQ of a device that is gone is an error, so that a program which only spins here
+ * learns of it.
  */
 #include <errno.h>
 
@@ -64,21 +67,25 @@ static inline uint8_t skua_cqe_sl(const struct skua_cqe *cqe)
 	return vlan == SKUA_VLAN_NONE ? 0 : vlan >> 13;
 }
 
-/* Consume the next CQE, which is there, and free what its WQE held. Returns the wr_id. */
+/*
+ * Consume the next CQE, of which @cqe may be a copy, and free what its WQE held. Nothing but a copy
+ * is there afterwards. Returns the wr_id.
+ */
 static inline uint64_t skua_cqe_take(struct skua_cq *cq, const struct skua_cqe *cqe)
 {
 	struct skua_qp *qp = (void *)(uintptr_t)le64toh(cqe->qp_handle);
 	uint32_t cookie = le32toh(cqe->cookie);
+	const struct skua_sq_slot *slot;
 	uint64_t wr_id;
 
-	skua_cq_consume(&cq->ring);
 	if (cqe->opcode & SKUA_CQE_OPCODE_RECV) {
 		wr_id = qp->rq.wr_id[cookie & (qp->rq.size - 1)];
+		skua_cq_consume(&cq->ring);
 		skua_rq_retire(&qp->rq);
 	} else {
-		const struct skua_sq_slot *slot = &qp->sq.slots[cookie & (qp->sq.blocks - 1)];
-
+		slot = &qp->sq.slots[cookie & (qp->sq.blocks - 1)];
 		wr_id = slot->wr_id;
+		skua_cq_consume(&cq->ring);
 		skua_sq_retire(&qp->sq, slot);
 	}
 	return wr_id;
@@ -116,11 +123,9 @@ int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
 		cqe = skua_cq_peek(&cq->ring);
 		if (!cqe)
 			break;
-		wc->wr_id = skua_cqe_take(cq, cqe);
 		skua_cqe_to_wc(cqe, wc);
+		wc->wr_id = skua_cqe_take(cq, cqe);
 	}
-	if (n)
-		skua_cq_publish(&cq->ring);
 	skua_unlock(&cq->lock);
 
 	if (!n && num_entries && unlikely(skua_cq_is_dead(cq)))
@@ -131,17 +136,23 @@ int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
 /* Make the next CQE the current one. ENOENT: there is none; EIO: nor will there be. */
 static inline int skua_cq_advance(struct skua_cq *cq)
 {
-	struct skua_cqe *cqe = skua_cq_peek(&cq->ring);
+	struct skua_cqe *cqe;
 
-	if (!cqe)
-		return unlikely(skua_cq_is_dead(cq)) ? EIO : ENOENT;
-	cq->current = cqe;
-	cq->vcq.cq_ex.wr_id = skua_cqe_take(cq, cqe);
-	cq->vcq.cq_ex.status = cqe->status;
-	return 0;
+	skua_lock(&cq->lock);
+	cqe = skua_cq_peek(&cq->ring);
+	if (cqe) {
+		cq->current = *cqe;
+		cq->vcq.cq_ex.wr_id = skua_cqe_take(cq, &cq->current);
+		cq->vcq.cq_ex.status = cq->current.status;
+	}
+	skua_unlock(&cq->lock);
+
+	if (likely(cqe))
+		return 0;
+	return unlikely(skua_cq_is_dead(cq)) ? EIO : ENOENT;
 }
 
-/* Returns with the CQ locked if it returns 0. */
+/* Returns with poll_lock held if it returns 0. */
 static int skua_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
 {
 	struct skua_cq *cq = to_skua_cq_ex(cq_ex);
@@ -150,12 +161,10 @@ static int skua_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *att
 	if (unlikely(attr->comp_mask))
 		return EINVAL;
 
-	skua_lock(&cq->lock);
+	skua_lock(&cq->poll_lock);
 	err = skua_cq_advance(cq);
 	if (err)
-		skua_unlock(&cq->lock);
-	else
-		__atomic_store_n(&cq->poller, pthread_self(), __ATOMIC_RELAXED);
+		skua_unlock(&cq->poll_lock);
 	return err;
 }
 
@@ -166,56 +175,52 @@ static int skua_next_poll(struct ibv_cq_ex *cq_ex)
 
 static void skua_end_poll(struct ibv_cq_ex *cq_ex)
 {
-	struct skua_cq *cq = to_skua_cq_ex(cq_ex);
-
-	skua_cq_publish(&cq->ring);
-	__atomic_store_n(&cq->poller, 0, __ATOMIC_RELAXED);
-	skua_unlock(&cq->lock);
+	skua_unlock(&to_skua_cq_ex(cq_ex)->poll_lock);
 }
 
 static enum ibv_wc_opcode skua_read_opcode(struct ibv_cq_ex *cq_ex)
 {
-	return skua_cqe_opcode(to_skua_cq_ex(cq_ex)->current);
+	return skua_cqe_opcode(&to_skua_cq_ex(cq_ex)->current);
 }
 
 static uint32_t skua_read_vendor_err(struct ibv_cq_ex *cq_ex)
 {
-	return to_skua_cq_ex(cq_ex)->current->vendor_err;
+	return to_skua_cq_ex(cq_ex)->current.vendor_err;
 }
 
 static unsigned int skua_read_wc_flags(struct ibv_cq_ex *cq_ex)
 {
-	return skua_cqe_wc_flags(to_skua_cq_ex(cq_ex)->current);
+	return skua_cqe_wc_flags(&to_skua_cq_ex(cq_ex)->current);
 }
 
 static uint32_t skua_read_byte_len(struct ibv_cq_ex *cq_ex)
 {
-	return le32toh(to_skua_cq_ex(cq_ex)->current->byte_len);
+	return le32toh(to_skua_cq_ex(cq_ex)->current.byte_len);
 }
 
 static __be32 skua_read_imm_data(struct ibv_cq_ex *cq_ex)
 {
-	return skua_cqe_imm_data(to_skua_cq_ex(cq_ex)->current);
+	return skua_cqe_imm_data(&to_skua_cq_ex(cq_ex)->current);
 }
 
 static uint32_t skua_read_qp_num(struct ibv_cq_ex *cq_ex)
 {
-	return le32toh(to_skua_cq_ex(cq_ex)->current->qpn);
+	return le32toh(to_skua_cq_ex(cq_ex)->current.qpn);
 }
 
 static uint64_t skua_read_completion_ts(struct ibv_cq_ex *cq_ex)
 {
-	return le64toh(to_skua_cq_ex(cq_ex)->current->timestamp);
+	return le64toh(to_skua_cq_ex(cq_ex)->current.timestamp);
 }
 
 static uint32_t skua_read_src_qp(struct ibv_cq_ex *cq_ex)
 {
-	return le32toh(to_skua_cq_ex(cq_ex)->current->src_qpn);
+	return le32toh(to_skua_cq_ex(cq_ex)->current.src_qpn);
 }
 
 static uint8_t skua_read_sl(struct ibv_cq_ex *cq_ex)
 {
-	return skua_cqe_sl(to_skua_cq_ex(cq_ex)->current);
+	return skua_cqe_sl(&to_skua_cq_ex(cq_ex)->current);
 }
 
 /* What InfiniBand links have. */

@@ -8,7 +8,8 @@
  * its CQEs were taken out of its CQs (skua_qp_purge()), under the lock that pollers hold.
  *
  * Lock order: none is taken inside another, except that modify to RESET takes the SQ's, then
- * the RQ's.
+ * the RQ's, and that a program which polls between ibv_start_poll() and ibv_end_poll() has the
+ * poll_lock of the CQ, and may do anything else meanwhile. So only polling waits for a poll_lock.
  */
 #ifndef SKUA_H
 #define SKUA_H
@@ -78,8 +79,8 @@ struct skua_cq {
 	struct skua_cq_ring ring;
 	struct skua_lock lock;		/* ring, but arming */
 	struct skua_lock arm_lock;
-	struct skua_cqe *current;	/* of ibv_start_poll() to ibv_end_poll() */
-	pthread_t poller;		/* who is between them; 0: nobody */
+	struct skua_lock poll_lock;	/* from ibv_start_poll() to ibv_end_poll(): current */
+	struct skua_cqe current;	/* a copy: its place in the ring is the device's again */
 	const struct skua_info_page *info;
 	struct skua_buf buf;
 	uint32_t cqn;

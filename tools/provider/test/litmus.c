@@ -204,7 +204,6 @@ static void arm_host_step(unsigned int *seed)
 		skua_cq_disarm(&ring);
 	}
 	skua_cq_consume(&ring);
-	skua_cq_publish(&ring);
 }
 
 static bool run(const char *name, void *(*device)(void *), void (*host_step)(unsigned int *))

@@ -3,6 +3,9 @@
  * Making and destroying CQs and QPs, with the kernel replaced by doubles that keep what they
  * were told: sizes, addresses, capacities, and what becomes of CQEs of a QP that is gone.
  */
+#include <time.h>
+#include <unistd.h>
+
 #include "cmocka_all.h"
 
 #include "../skua.h"
@@ -641,7 +644,7 @@ static void test_query_tells_the_real_capacities(void **state)
 
 /*
  * A thread destroys a QP while it holds one of its completions: there is no lock to wait for, what
- * it holds is not given back to the device, and it goes on with those of others.
+ * it holds stays as it is, and it goes on with those of others.
  */
 static void destroy_between_start_and_end(bool single)
 {
@@ -665,7 +668,6 @@ static void destroy_between_start_and_end(bool single)
 	assert_int_equal(skua_destroy_qp(gone), 0);
 	assert_int_equal(ibv_wc_read_opcode(cq_ex), IBV_WC_RDMA_WRITE);
 	assert_int_equal(ibv_wc_read_qp_num(cq_ex), 0x55);
-	assert_int_equal(dev.dbr->ci, 0);
 	assert_int_equal(ibv_next_poll(cq_ex), 0);
 	assert_int_equal(ibv_wc_read_opcode(cq_ex), IBV_WC_RDMA_READ);
 	assert_int_equal(ibv_next_poll(cq_ex), ENOENT);
@@ -680,6 +682,58 @@ static void test_destroy_between_start_and_end_of_polling(void **state)
 {
 	destroy_between_start_and_end(false);
 	destroy_between_start_and_end(true);
+}
+
+/*
+ * Each thread destroys a QP of both CQs while it polls one of them: neither waits for what the other
+ * holds until it is done.
+ */
+static struct ibv_cq_ex *crossed[2];
+static struct ibv_qp *crossed_qp[2];
+static pthread_barrier_t both_poll;
+
+static void *destroy_across(void *arg)
+{
+	struct ibv_poll_cq_attr poll = {};
+	uintptr_t i = (uintptr_t)arg;
+
+	assert_int_equal(ibv_start_poll(crossed[i], &poll), 0);
+	pthread_barrier_wait(&both_poll);
+	assert_int_equal(skua_destroy_qp(crossed_qp[i]), 0);
+	pthread_barrier_wait(&both_poll);
+	ibv_end_poll(crossed[i]);
+	return NULL;
+}
+
+static void test_destroys_across_cqs_that_are_polled(void **state)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct ibv_qp_cap cap = { .max_send_wr = 8, .max_recv_wr = 8 };
+	struct timespec end;
+	pthread_t thread[2];
+	uintptr_t i;
+
+	pthread_barrier_init(&both_poll, NULL, 2);
+	for (i = 0; i < 2; i++)
+		crossed[i] = skua_create_cq_ex(&ctx.vctx.context, &attr);
+	for (i = 0; i < 2; i++) {
+		struct fake_cq dev = device_of(ibv_cq_ex_to_cq(crossed[i]));
+
+		crossed_qp[i] = make_qp(ibv_cq_ex_to_cq(crossed[i]), ibv_cq_ex_to_cq(crossed[!i]), &cap);
+		complete(&dev, crossed_qp[i], SKUA_CQE_SEND);
+	}
+	for (i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, destroy_across, (void *)i), 0);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 20;
+	for (i = 0; i < 2; i++)
+		if (pthread_timedjoin_np(thread[i], NULL, &end)) {
+			print_error("they wait for each other\n");
+			_exit(1);	/* what they use cannot be freed */
+		}
+	for (i = 0; i < 2; i++)
+		skua_destroy_cq(ibv_cq_ex_to_cq(crossed[i]));
+	pthread_barrier_destroy(&both_poll);
 }
 
 /* Parent domains */
@@ -903,6 +957,7 @@ int main(void)
 		T(test_reset_begins_anew),
 		T(test_query_tells_the_real_capacities),
 		T(test_destroy_between_start_and_end_of_polling),
+		T(test_destroys_across_cqs_that_are_polled),
 		T(test_a_parent_domain_is_its_pd),
 		T(test_parent_domains_that_cannot_be),
 		T(test_a_thread_domain_drops_locks),

@@ -3,6 +3,8 @@
  * Posting and polling through verbs' own structures, against a device of memory. Built with
  * the headers of an rdma-core tree; libibverbs itself is not needed.
  */
+#include <sched.h>
+
 #include "cmocka_all.h"
 
 #include <skua/cmd.h>
@@ -49,6 +51,7 @@ static int setup(void **state)
 	skua_lock_init(&qp.rq_lock, true);
 	skua_lock_init(&cq.lock, true);
 	skua_lock_init(&cq.arm_lock, true);
+	skua_lock_init(&cq.poll_lock, true);
 	cq.info = &info;
 	qp.db = db_page;
 	qp.event_idx = true;
@@ -67,6 +70,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	skua_lock_destroy(&cq.poll_lock);
 	skua_lock_destroy(&cq.arm_lock);
 	skua_lock_destroy(&cq.lock);
 	skua_lock_destroy(&qp.rq_lock);
@@ -474,9 +478,104 @@ static void test_extended_poll(void **state)
 	assert_int_equal(be32toh(ibv_wc_read_imm_data(cq_ex)), 9);
 	assert_int_equal(ibv_wc_read_vendor_err(cq_ex), 250);
 	assert_int_equal(ibv_next_poll(cq_ex), ENOENT);
-	assert_int_equal(cq.ring.dbr->ci, 0);
+	assert_int_equal(ibv_wc_read_byte_len(cq_ex), 5);
 	ibv_end_poll(cq_ex);
 	assert_int_equal(le32toh(cq.ring.dbr->ci), 2);
+}
+
+/*
+ * CQ-3: a CQ as large as the SQ never overflows, though a thread posts as soon as there is room,
+ * and what it posts completes at once.
+ */
+#define POSTED	100000
+
+static void *post_and_complete(void *arg)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	bool *overflow = arg;
+	uint32_t i, at;
+
+	for (i = 0; i < POSTED; i++) {
+		at = qp.sq.pi;
+		while (skua_post_send(&qp.vqp.qp, &wr, &bad))
+			sched_yield();
+		if (dev.pi - le32toh(__atomic_load_n(&dev.dbr->ci, __ATOMIC_ACQUIRE)) >= dev.size) {
+			__atomic_store_n(overflow, true, __ATOMIC_RELEASE);
+			break;
+		}
+		complete((struct skua_cqe) {
+			.opcode = SKUA_CQE_SEND, .cookie = htole32(at & (BLOCKS - 1)),
+			.sq_ci = htole32(qp.sq.pi),
+		});
+	}
+	return NULL;
+}
+
+static uint32_t poll_some(void)
+{
+	struct ibv_wc wc[MAX_WR];
+	int n = skua_poll_cq(&cq.vcq.cq, MAX_WR, wc);
+
+	assert_true(n >= 0);
+	return n;
+}
+
+static uint32_t poll_some_by_calls(void)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_cq_ex *cq_ex = &cq.vcq.cq_ex;
+	uint32_t n = 0;
+
+	if (ibv_start_poll(cq_ex, &attr))
+		return 0;
+	do
+		n++;
+	while (!ibv_next_poll(cq_ex));
+	ibv_end_poll(cq_ex);
+	return n;
+}
+
+static void posting_never_overruns_the_cq(uint32_t (*poll)(void))
+{
+	bool overflow = false;
+	pthread_t thread;
+	uint32_t n = 0;
+
+	dev.size = cq.ring.size = MAX_WR;
+	assert_int_equal(pthread_create(&thread, NULL, post_and_complete, &overflow), 0);
+	while (n < POSTED && !__atomic_load_n(&overflow, __ATOMIC_ACQUIRE))
+		n += poll();
+	pthread_join(thread, NULL);
+	assert_false(overflow);
+}
+
+static void test_posting_never_overruns_the_cq(void **state)
+{
+	posting_never_overruns_the_cq(poll_some);
+}
+
+static void test_posting_never_overruns_an_extended_cq(void **state)
+{
+	posting_never_overruns_the_cq(poll_some_by_calls);
+}
+
+/* What is posted between ibv_start_poll() and ibv_end_poll() may complete at once, too. */
+static void test_posting_while_polling(void **state)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	const struct skua_cqe cqe = { .opcode = SKUA_CQE_SEND };
+	struct ibv_poll_cq_attr attr = {};
+	unsigned int i;
+
+	dev.size = cq.ring.size = MAX_WR;
+	for (i = 0; i < MAX_WR; i++) {
+		assert_int_equal(post(&wr), 0);
+		complete(cqe);
+	}
+	assert_int_equal(ibv_start_poll(&cq.vcq.cq_ex, &attr), 0);
+	assert_int_equal(post(&wr), 0);
+	complete(cqe);			/* asserts that there is room */
+	ibv_end_poll(&cq.vcq.cq_ex);
 }
 
 static void wr_by_call(unsigned int row)
@@ -816,6 +915,9 @@ int main(void)
 		T(test_poll_error),
 		T(test_dead_device_shows_when_the_cq_is_empty),
 		T(test_extended_poll),
+		T(test_posting_never_overruns_the_cq),
+		T(test_posting_never_overruns_an_extended_cq),
+		T(test_posting_while_polling),
 		T(test_wr_calls_build_the_same_wqes),
 		T(test_wr_inline),
 		T(test_wr_errors_take_all_back),
