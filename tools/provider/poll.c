@@ -107,20 +107,38 @@ static inline void skua_cqe_to_wc(const struct skua_cqe *cqe, struct ibv_wc *wc)
 	wc->dlid_path_bits = 0;
 }
 
+/* Acquire: what the device wrote before it died is seen by who sees that it did. */
 static inline bool skua_cq_is_dead(const struct skua_cq *cq)
 {
-	return __atomic_load_n(&cq->info->state, __ATOMIC_RELAXED) == SKUA_INFO_DEAD;
+	return __atomic_load_n(&cq->info->state, __ATOMIC_ACQUIRE) == SKUA_INFO_DEAD;
+}
+
+/* The next CQE, NULL if there is none; *@err: ENOENT, or EIO if there never will be. */
+static inline struct skua_cqe *skua_cq_next(const struct skua_cq *cq, int *err)
+{
+	struct skua_cqe *cqe = skua_cq_peek(&cq->ring);
+
+	if (likely(cqe))
+		return cqe;
+	*err = ENOENT;
+	if (unlikely(skua_cq_is_dead(cq))) {
+		/* The last ones may have come after the first look. */
+		*err = EIO;
+		cqe = skua_cq_peek(&cq->ring);
+	}
+	return cqe;
 }
 
 int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
 {
 	struct skua_cq *cq = to_skua_cq(ibv_cq);
 	struct skua_cqe *cqe;
+	int err = 0;
 	int n;
 
 	skua_lock(&cq->lock);
 	for (n = 0; n < num_entries; n++, wc++) {
-		cqe = skua_cq_peek(&cq->ring);
+		cqe = skua_cq_next(cq, &err);
 		if (!cqe)
 			break;
 		skua_cqe_to_wc(cqe, wc);
@@ -128,28 +146,25 @@ int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
 	}
 	skua_unlock(&cq->lock);
 
-	if (!n && num_entries && unlikely(skua_cq_is_dead(cq)))
-		return -1;
-	return n;
+	return unlikely(!n && err == EIO) ? -1 : n;
 }
 
 /* Make the next CQE the current one. ENOENT: there is none; EIO: nor will there be. */
 static inline int skua_cq_advance(struct skua_cq *cq)
 {
 	struct skua_cqe *cqe;
+	int err;
 
 	skua_lock(&cq->lock);
-	cqe = skua_cq_peek(&cq->ring);
-	if (cqe) {
+	cqe = skua_cq_next(cq, &err);
+	if (likely(cqe)) {
+		err = 0;
 		cq->current = *cqe;
 		cq->vcq.cq_ex.wr_id = skua_cqe_take(cq, &cq->current);
 		cq->vcq.cq_ex.status = cq->current.status;
 	}
 	skua_unlock(&cq->lock);
-
-	if (likely(cqe))
-		return 0;
-	return unlikely(skua_cq_is_dead(cq)) ? EIO : ENOENT;
+	return err;
 }
 
 /* Returns with poll_lock held if it returns 0. */

@@ -4,6 +4,8 @@
  * the headers of an rdma-core tree; libibverbs itself is not needed.
  */
 #include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
 
 #include "cmocka_all.h"
 
@@ -445,6 +447,57 @@ static void test_dead_device_shows_when_the_cq_is_empty(void **state)
 	assert_int_equal(skua_poll_cq(&cq.vcq.cq, 1, &wc), -1);
 	assert_int_equal(ibv_start_poll(&cq.vcq.cq_ex, &attr), EIO);
 	assert_int_equal(ibv_start_poll(&cq.vcq.cq_ex, &attr), EIO);
+}
+
+/*
+ * The device writes its last CQE and dies after the CQ was found empty, and before the information
+ * page is read: that page cannot be read at first, and the handler of the fault is the device.
+ */
+static struct skua_info_page *late_info;
+
+static void die_late(int signal)
+{
+	assert_int_equal(mprotect(late_info, SKUA_PAGE_SIZE, PROT_READ | PROT_WRITE), 0);
+	complete((struct skua_cqe) { .opcode = SKUA_CQE_SEND });
+	late_info->state = SKUA_INFO_DEAD;
+}
+
+static void the_last_cqe_is_found(int (*poll)(void))
+{
+	const struct sigaction action = { .sa_handler = die_late };
+	struct sigaction old;
+
+	late_info = mmap(NULL, SKUA_PAGE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(late_info != MAP_FAILED);
+	cq.info = late_info;
+	sigaction(SIGSEGV, &action, &old);
+	assert_int_equal(poll(), 1);
+	sigaction(SIGSEGV, &old, NULL);
+	assert_int_equal(poll(), -1);
+	munmap(late_info, SKUA_PAGE_SIZE);
+}
+
+static int poll_one(void)
+{
+	struct ibv_wc wc;
+
+	return skua_poll_cq(&cq.vcq.cq, 1, &wc);
+}
+
+static int poll_one_by_calls(void)
+{
+	struct ibv_poll_cq_attr attr = {};
+	int err = ibv_start_poll(&cq.vcq.cq_ex, &attr);
+
+	if (!err)
+		ibv_end_poll(&cq.vcq.cq_ex);
+	return !err ? 1 : err == ENOENT ? 0 : -1;
+}
+
+static void test_the_last_cqe_of_a_dying_device_is_found(void **state)
+{
+	the_last_cqe_is_found(poll_one);
+	the_last_cqe_is_found(poll_one_by_calls);
 }
 
 static void test_extended_poll(void **state)
@@ -914,6 +967,7 @@ int main(void)
 		T(test_poll_recv),
 		T(test_poll_error),
 		T(test_dead_device_shows_when_the_cq_is_empty),
+		T(test_the_last_cqe_of_a_dying_device_is_found),
 		T(test_extended_poll),
 		T(test_posting_never_overruns_the_cq),
 		T(test_posting_never_overruns_an_extended_cq),
