@@ -16,7 +16,7 @@ static int skua_cq_alloc_ring(struct skua_context *ctx, struct skua_cq *cq, uint
 
 	ring->size = roundup_pow_of_two(cqe);
 	cqes_size = (size_t)ring->size * sizeof(*ring->cqes);
-	err = skua_buf_alloc(ctx, NULL, &cq->buf, cqes_size + sizeof(*ring->dbr));
+	err = skua_buf_alloc(ctx, cq->domain, &cq->buf, cqes_size + sizeof(*ring->dbr));
 	if (err)
 		return err;
 
@@ -47,7 +47,7 @@ static int skua_cq_cmd_create(struct ibv_context *ibv_ctx, struct skua_cq *cq,
 
 static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
 				      struct ibv_comp_channel *channel, int comp_vector,
-				      bool needs_lock)
+				      struct skua_pd *domain, bool needs_lock)
 {
 	struct skua_context *ctx = to_skua_context(ibv_ctx);
 	struct skua_cq *cq;
@@ -61,6 +61,7 @@ static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
 	if (!cq)
 		return NULL;
 	cq->info = ctx->info;
+	cq->domain = domain;
 
 	err = skua_lock_init(&cq->lock, needs_lock);
 	if (err)
@@ -77,6 +78,9 @@ static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
 	err = skua_cq_cmd_create(ibv_ctx, cq, channel, comp_vector);
 	if (err)
 		goto err_buf;
+
+	if (domain)
+		skua_pd_hold(domain);
 	return cq;
 
 err_buf:
@@ -102,7 +106,7 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 		errno = EINVAL;
 		return NULL;
 	}
-	cq = skua_cq_create(ibv_ctx, cqe, channel, comp_vector, true);
+	cq = skua_cq_create(ibv_ctx, cqe, channel, comp_vector, NULL, true);
 	return cq ? &cq->vcq.cq : NULL;
 }
 
@@ -111,6 +115,7 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 				    struct ibv_cq_init_attr_ex *attr)
 {
+	struct skua_pd *domain = NULL;
 	bool single = false;
 	struct skua_cq *cq;
 
@@ -127,17 +132,15 @@ struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 		single = attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	}
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
-		/* It says who uses the CQ, no more: the CQ has its memory from us. */
-		struct skua_pd *pd = to_skua_pd(attr->parent_domain);
-
-		if (!pd->contained) {
+		domain = attr->parent_domain ? to_skua_pd(attr->parent_domain) : NULL;
+		if (!domain || domain->ibv_pd.context != ibv_ctx || !domain->contained) {
 			errno = EINVAL;
 			return NULL;
 		}
-		single |= pd->td != NULL;
+		single |= domain->td != NULL;
 	}
 
-	cq = skua_cq_create(ibv_ctx, attr->cqe, attr->channel, attr->comp_vector, !single);
+	cq = skua_cq_create(ibv_ctx, attr->cqe, attr->channel, attr->comp_vector, domain, !single);
 	if (!cq)
 		return NULL;
 
@@ -158,6 +161,8 @@ int skua_destroy_cq(struct ibv_cq *ibv_cq)
 	skua_lock_destroy(&cq->poll_lock);
 	skua_lock_destroy(&cq->arm_lock);
 	skua_lock_destroy(&cq->lock);
+	if (cq->domain)
+		skua_pd_put(cq->domain);
 	free(cq);
 	return 0;
 }

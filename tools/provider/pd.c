@@ -12,10 +12,30 @@
 #include "skua.h"
 #include "skua-abi.h"
 
-static bool in_use(const unsigned int *users)
+static void skua_td_put(struct skua_td *td)
 {
-	/* Acquire: whoever left is done with it. */
-	return __atomic_load_n(users, __ATOMIC_ACQUIRE);
+	__atomic_sub_fetch(&td->users, 1, __ATOMIC_RELEASE);
+}
+
+void skua_pd_put(struct skua_pd *pd)
+{
+	/* Whoever left is done with it before it is freed. */
+	if (__atomic_sub_fetch(&pd->users, 1, __ATOMIC_ACQ_REL))
+		return;
+	if (pd->td)
+		skua_td_put(pd->td);
+	if (pd->contained)
+		skua_pd_put(pd->contained);
+	free(pd);
+}
+
+static struct skua_pd *skua_pd_new(void)
+{
+	struct skua_pd *pd = calloc(1, sizeof(*pd));
+
+	if (pd)
+		pd->users = 1;
+	return pd;
 }
 
 struct ibv_pd *skua_alloc_pd(struct ibv_context *ibv_ctx)
@@ -25,7 +45,7 @@ struct ibv_pd *skua_alloc_pd(struct ibv_context *ibv_ctx)
 	struct skua_pd *pd;
 	int err;
 
-	pd = calloc(1, sizeof(*pd));
+	pd = skua_pd_new();
 	if (!pd)
 		return NULL;
 
@@ -44,7 +64,7 @@ struct ibv_pd *skua_import_pd(struct ibv_context *ibv_ctx, uint32_t handle)
 {
 	struct skua_pd *pd;
 
-	pd = calloc(1, sizeof(*pd));
+	pd = skua_pd_new();
 	if (!pd)
 		return NULL;
 	pd->ibv_pd.context = ibv_ctx;
@@ -52,17 +72,10 @@ struct ibv_pd *skua_import_pd(struct ibv_context *ibv_ctx, uint32_t handle)
 	return &pd->ibv_pd;
 }
 
+/* There is no way to refuse: QPs that were made with it keep it until they go. */
 void skua_unimport_pd(struct ibv_pd *ibv_pd)
 {
-	free(to_skua_pd(ibv_pd));
-}
-
-static void skua_free_parent_domain(struct skua_pd *pd)
-{
-	if (pd->td)
-		__atomic_sub_fetch(&pd->td->users, 1, __ATOMIC_RELEASE);
-	skua_pd_put(pd->contained);
-	free(pd);
+	skua_pd_put(to_skua_pd(ibv_pd));
 }
 
 int skua_dealloc_pd(struct ibv_pd *ibv_pd)
@@ -70,17 +83,14 @@ int skua_dealloc_pd(struct ibv_pd *ibv_pd)
 	struct skua_pd *pd = to_skua_pd(ibv_pd);
 	int err;
 
-	if (in_use(&pd->users))
+	if (__atomic_load_n(&pd->users, __ATOMIC_RELAXED) > 1)
 		return EBUSY;
-	if (pd->contained) {
-		skua_free_parent_domain(pd);
-		return 0;
+	if (!pd->contained) {
+		err = ibv_cmd_dealloc_pd(ibv_pd);
+		if (err)
+			return err;
 	}
-	err = ibv_cmd_dealloc_pd(ibv_pd);
-	if (err)
-		return err;
-
-	free(pd);
+	skua_pd_put(pd);
 	return 0;
 }
 
@@ -103,7 +113,8 @@ int skua_dealloc_td(struct ibv_td *ibv_td)
 {
 	struct skua_td *td = to_skua_td(ibv_td);
 
-	if (in_use(&td->users))
+	/* Acquire: whoever left is done with it. */
+	if (__atomic_load_n(&td->users, __ATOMIC_ACQUIRE))
 		return EBUSY;
 	free(td);
 	return 0;
@@ -129,7 +140,7 @@ struct ibv_pd *skua_alloc_parent_domain(struct ibv_context *ibv_ctx,
 		return NULL;
 	}
 	contained = to_skua_pd(attr->pd);
-	pd = calloc(1, sizeof(*pd));
+	pd = skua_pd_new();
 	if (!pd)
 		return NULL;
 

@@ -58,7 +58,7 @@ struct skua_td {
 /* A protection domain, or a parent domain: one by another name, with what else belongs to it. */
 struct skua_pd {
 	struct ibv_pd ibv_pd;
-	unsigned int users;		/* what we know to be made with it */
+	unsigned int users;		/* the program, and what we know to be made with it */
 
 	struct skua_pd *contained;	/* a parent domain's PD; NULL: this is a PD */
 	struct skua_td *td;		/* one thread at a time uses what is made with it */
@@ -82,6 +82,7 @@ struct skua_cq {
 	struct skua_lock poll_lock;	/* from ibv_start_poll() to ibv_end_poll(): current */
 	struct skua_cqe current;	/* a copy: its place in the ring is the device's again */
 	const struct skua_info_page *info;
+	struct skua_pd *domain;		/* parent domain, or NULL */
 	struct skua_buf buf;
 	uint32_t cqn;
 };
@@ -179,16 +180,13 @@ static inline void skua_pd_hold(struct skua_pd *pd)
 	__atomic_add_fetch(&pd->users, 1, __ATOMIC_RELAXED);
 }
 
-static inline void skua_pd_put(struct skua_pd *pd)
-{
-	__atomic_sub_fetch(&pd->users, 1, __ATOMIC_RELEASE);
-}
-
 /* buf.c: 0 or an errno. @size is rounded up to whole pages. @pd may bring an allocator, or be NULL. */
 int skua_buf_alloc(struct skua_context *ctx, struct skua_pd *pd, struct skua_buf *buf, size_t size);
 void skua_buf_free(struct skua_buf *buf);
 
 /* pd.c */
+/* The last one to put a PD frees it. */
+void skua_pd_put(struct skua_pd *pd);
 struct ibv_pd *skua_alloc_pd(struct ibv_context *ibv_ctx);
 int skua_dealloc_pd(struct ibv_pd *ibv_pd);
 struct ibv_pd *skua_import_pd(struct ibv_context *ibv_ctx, uint32_t handle);

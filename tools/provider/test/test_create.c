@@ -26,7 +26,7 @@ static struct skua_context ctx = {
 };
 static struct skua_info_page info;
 static uint64_t db_page[SKUA_PAGE_SIZE / 8];
-static struct skua_pd pd;
+static struct skua_pd pd = { .users = 1 };
 
 /* What the kernel was told, and what it answers. */
 static struct skua_create_cq_req cq_req;
@@ -139,7 +139,7 @@ static int setup(void **state)
 	ctx.caps.features &= ~(1 << SKUA_F_UC | 1 << SKUA_F_UD);
 	answer = 0;
 	assert_int_equal(dontfork, 0);
-	assert_int_equal(pd.users, 0);
+	assert_int_equal(pd.users, 1);
 	return 0;
 }
 
@@ -828,14 +828,63 @@ static void test_a_thread_domain_drops_locks(void **state)
 	skua_destroy_cq(cq);
 }
 
-static void test_a_cq_takes_a_parent_domain_only(void **state)
+static struct ibv_cq_ex *make_cq_of(struct ibv_pd *domain)
 {
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = &pd.ibv_pd,
+		.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = domain,
 	};
 
-	assert_null(skua_create_cq_ex(&ctx.vctx.context, &attr));
+	return skua_create_cq_ex(&ctx.vctx.context, &attr);
+}
+
+static void test_a_cq_takes_a_parent_domain_only(void **state)
+{
+	struct ibv_context other = {};
+	struct skua_pd strange = { .ibv_pd.context = &other, .contained = &pd, .users = 1 };
+
+	assert_null(make_cq_of(NULL));
 	assert_int_equal(errno, EINVAL);
+	assert_null(make_cq_of(&pd.ibv_pd));
+	assert_int_equal(errno, EINVAL);
+	assert_null(make_cq_of(&strange.ibv_pd));
+	assert_int_equal(errno, EINVAL);
+}
+
+/* So nobody frees what it needs: the thread domain, and the allocator. */
+static void test_a_cq_holds_its_parent_domain(void **state)
+{
+	struct ibv_td_init_attr td_attr = {};
+	struct ibv_td *td = skua_alloc_td(&ctx.vctx.context, &td_attr);
+	struct ibv_pd *domain = make_domain(&pd.ibv_pd, td);
+	struct ibv_cq_ex *cq_ex = make_cq_of(domain);
+
+	assert_int_equal(skua_dealloc_pd(domain), EBUSY);
+	assert_int_equal(skua_dealloc_td(td), EBUSY);
+	assert_int_equal(skua_destroy_cq(ibv_cq_ex_to_cq(cq_ex)), 0);
+	answer = ENOMEM;
+	assert_null(make_cq_of(domain));
+	answer = 0;
+	assert_int_equal(skua_dealloc_pd(domain), 0);
+	assert_int_equal(skua_dealloc_td(td), 0);
+}
+
+/* ibv_unimport_pd() cannot fail, so what is made with the PD keeps it. */
+static void test_unimported_pds_live_as_long_as_their_qps(void **state)
+{
+	struct ibv_pd *imported = skua_import_pd(&ctx.vctx.context, 33);
+	struct ibv_pd *domain = make_domain(imported, NULL);
+	struct ibv_cq *cq = make_cq(16);
+	struct ibv_qp_init_attr attr = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC };
+	struct ibv_qp *qp = skua_create_qp(imported, &attr), *qp_of_domain;
+
+	attr.cap.max_recv_wr = 4;
+	qp_of_domain = skua_create_qp(domain, &attr);
+	assert_int_equal(skua_dealloc_pd(imported), EBUSY);
+	skua_unimport_pd(imported);
+	skua_unimport_pd(domain);
+	assert_int_equal(skua_destroy_qp(qp), 0);
+	assert_int_equal(skua_destroy_qp(qp_of_domain), 0);
+	skua_destroy_cq(cq);
 }
 
 static unsigned int allocated, freed;
@@ -874,6 +923,7 @@ static void test_allocators_of_a_parent_domain(void **state)
 	struct ibv_qp_init_attr init = {
 		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { .max_send_wr = 8 },
 	};
+	struct ibv_cq_ex *cq_ex;
 	struct ibv_qp *qp;
 
 	allocation = &allocated;		/* its own */
@@ -885,15 +935,24 @@ static void test_allocators_of_a_parent_domain(void **state)
 	assert_int_equal(allocated, 1);
 	assert_int_equal(freed, 1);
 
+	allocation = &allocated;
+	cq_ex = make_cq_of(domain);
+	assert_int_equal(cq_req.buf_addr, (uintptr_t)allocation);
+	assert_int_equal(skua_destroy_cq(ibv_cq_ex_to_cq(cq_ex)), 0);
+	assert_int_equal(allocated, 2);
+	assert_int_equal(freed, 2);
+
 	allocation = NULL;
 	assert_null(skua_create_qp(domain, &init));
+	assert_int_equal(errno, ENOMEM);
+	assert_null(make_cq_of(domain));
 	assert_int_equal(errno, ENOMEM);
 
 	allocation = IBV_ALLOCATOR_USE_DEFAULT;
 	qp = skua_create_qp(domain, &init);
 	assert_non_null(qp);
 	assert_int_equal(skua_destroy_qp(qp), 0);
-	assert_int_equal(freed, 1);
+	assert_int_equal(freed, 2);
 	assert_int_equal(skua_dealloc_pd(domain), 0);
 	skua_destroy_cq(cq);
 }
@@ -962,6 +1021,8 @@ int main(void)
 		T(test_parent_domains_that_cannot_be),
 		T(test_a_thread_domain_drops_locks),
 		T(test_a_cq_takes_a_parent_domain_only),
+		T(test_a_cq_holds_its_parent_domain),
+		T(test_unimported_pds_live_as_long_as_their_qps),
 		T(test_allocators_of_a_parent_domain),
 		T(test_rings_begin_empty),
 		T(test_notify_rings_over_a_cqe),
