@@ -83,8 +83,10 @@ int skua_dealloc_pd(struct ibv_pd *ibv_pd)
 	struct skua_pd *pd = to_skua_pd(ibv_pd);
 	int err;
 
-	if (__atomic_load_n(&pd->users, __ATOMIC_RELAXED) > 1)
+	if (__atomic_load_n(&pd->users, __ATOMIC_RELAXED) > 1) {
+		errno = EBUSY;
 		return EBUSY;
+	}
 	if (!pd->contained) {
 		err = ibv_cmd_dealloc_pd(ibv_pd);
 		if (err)
@@ -114,8 +116,10 @@ int skua_dealloc_td(struct ibv_td *ibv_td)
 	struct skua_td *td = to_skua_td(ibv_td);
 
 	/* Acquire: whoever left is done with it. */
-	if (__atomic_load_n(&td->users, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&td->users, __ATOMIC_ACQUIRE)) {
+		errno = EBUSY;
 		return EBUSY;
+	}
 	free(td);
 	return 0;
 }
