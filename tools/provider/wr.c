@@ -255,23 +255,34 @@ static const struct {
 bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
 {
 	struct ibv_qp_ex *qp_ex = &qp->vqp.qp_ex;
+	uint64_t not_served = ops;
 	unsigned int i;
 
 	for (i = 0; i < sizeof(skua_wr_ops) / sizeof(skua_wr_ops[0]); i++)
 		if (qp->opcodes >> skua_wr_ops[i].opcode & 1)
-			ops &= ~skua_wr_ops[i].flag;
-	if (ops)
+			not_served &= ~skua_wr_ops[i].flag;
+	if (not_served)
 		return false;
 
-	qp_ex->wr_send = skua_wr_send;
-	qp_ex->wr_send_imm = skua_wr_send_imm;
-	qp_ex->wr_send_inv = skua_wr_send_inv;
-	qp_ex->wr_local_inv = skua_wr_local_inv;
-	qp_ex->wr_rdma_write = skua_wr_rdma_write;
-	qp_ex->wr_rdma_write_imm = skua_wr_rdma_write_imm;
-	qp_ex->wr_rdma_read = skua_wr_rdma_read;
-	qp_ex->wr_atomic_cmp_swp = skua_wr_atomic_cmp_swp;
-	qp_ex->wr_atomic_fetch_add = skua_wr_atomic_fetch_add;
+	/* What was not declared stays unset: a UD QP's blocks have no room for an RDMA segment, too. */
+	if (ops & IBV_QP_EX_WITH_SEND)
+		qp_ex->wr_send = skua_wr_send;
+	if (ops & IBV_QP_EX_WITH_SEND_WITH_IMM)
+		qp_ex->wr_send_imm = skua_wr_send_imm;
+	if (ops & IBV_QP_EX_WITH_SEND_WITH_INV)
+		qp_ex->wr_send_inv = skua_wr_send_inv;
+	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
+		qp_ex->wr_local_inv = skua_wr_local_inv;
+	if (ops & IBV_QP_EX_WITH_RDMA_WRITE)
+		qp_ex->wr_rdma_write = skua_wr_rdma_write;
+	if (ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+		qp_ex->wr_rdma_write_imm = skua_wr_rdma_write_imm;
+	if (ops & IBV_QP_EX_WITH_RDMA_READ)
+		qp_ex->wr_rdma_read = skua_wr_rdma_read;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
+		qp_ex->wr_atomic_cmp_swp = skua_wr_atomic_cmp_swp;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+		qp_ex->wr_atomic_fetch_add = skua_wr_atomic_fetch_add;
 	if (qp->datagram)
 		qp_ex->wr_set_ud_addr = skua_wr_set_ud_addr;
 	qp_ex->wr_set_sge = skua_wr_set_sge;

@@ -727,6 +727,8 @@ static void test_wr_errors_take_all_back(void **state)
 	ibv_wr_set_inline_data(qp_ex, big, 1);
 	assert_int_equal(ibv_wr_complete(qp_ex), EINVAL);
 
+	qp.opcodes = skua_op_mask(FEATURES, IBV_QPT_RC);
+	assert_true(skua_qp_fill_wr_ops(&qp, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD));
 	ibv_wr_start(qp_ex);
 	ibv_wr_atomic_fetch_add(qp_ex, 1, 2, 3);
 	ibv_wr_set_inline_data(qp_ex, big, 8);
@@ -768,6 +770,8 @@ static void test_wr_data_set_twice_is_no_larger(void **state)
 	assert_int_equal(ctrl->num_sge, 2);
 	assert_memory_equal(&((struct skua_sge *)(ctrl + 2))->addr, &sges[0].addr, 8);
 
+	qp.opcodes = skua_op_mask(FEATURES, IBV_QPT_RC);
+	assert_true(skua_qp_fill_wr_ops(&qp, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD));
 	ibv_wr_start(qp_ex);
 	ibv_wr_atomic_fetch_add(qp_ex, 1, 2, 3);
 	ibv_wr_set_sge_list(qp_ex, 2, sges);
@@ -782,6 +786,10 @@ static struct skua_ah ah = {
 
 static void become_ud(void)
 {
+	struct ibv_qp base = qp.vqp.qp;
+
+	memset(&qp.vqp, 0, sizeof(qp.vqp));
+	qp.vqp.qp = base;
 	qp.datagram = true;
 	qp.opcodes = skua_op_mask(FEATURES, IBV_QPT_UD);
 	assert_true(skua_qp_fill_wr_ops(&qp, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM));
@@ -914,6 +922,30 @@ static void test_each_type_has_its_opcodes(void **state)
 	assert_false(skua_qp_fill_wr_ops(&qp, IBV_QP_EX_WITH_RDMA_WRITE));
 }
 
+/* A call that was not declared is none: of a UD QP it would write beyond its WQE. */
+static void test_only_declared_calls_are_set(void **state)
+{
+	const struct ibv_qp_ex *qp_ex = &qp.vqp.qp_ex;
+
+	assert_null(qp_ex->wr_atomic_cmp_swp);
+	assert_null(qp_ex->wr_atomic_fetch_add);
+	assert_null(qp_ex->wr_set_ud_addr);
+	assert_non_null(qp_ex->wr_rdma_read);
+	assert_non_null(qp_ex->wr_local_inv);
+
+	become_ud();
+	assert_non_null(qp_ex->wr_send);
+	assert_non_null(qp_ex->wr_send_imm);
+	assert_non_null(qp_ex->wr_set_ud_addr);
+	assert_null(qp_ex->wr_send_inv);
+	assert_null(qp_ex->wr_local_inv);
+	assert_null(qp_ex->wr_rdma_write);
+	assert_null(qp_ex->wr_rdma_write_imm);
+	assert_null(qp_ex->wr_rdma_read);
+	assert_null(qp_ex->wr_atomic_cmp_swp);
+	assert_null(qp_ex->wr_atomic_fetch_add);
+}
+
 static void test_poll_datagram(void **state)
 {
 	struct ibv_recv_wr wr = { .sg_list = sges, .num_sge = 1 }, *bad;
@@ -980,6 +1012,7 @@ int main(void)
 		T(test_datagrams_by_calls),
 		T(test_datagram_without_an_address),
 		T(test_each_type_has_its_opcodes),
+		T(test_only_declared_calls_are_set),
 		T(test_poll_datagram),
 	};
 
