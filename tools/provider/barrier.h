@@ -4,7 +4,8 @@
  *
  * rdma-core has no name for skua_full_barrier(): publishing an index and then looking whether
  * the device wants to be told needs StoreLoad order, and all of udma_*_barrier() order less
- * (on x86 they do not even order the processor's own stores and loads).
+ * (on x86 they do not even order the processor's own stores and loads). Nor has it one for
+ * skua_load_barrier(): udma_to_device_barrier() orders stores alone, on arm64 for one.
  */
 #ifndef SKUA_BARRIER_H
 #define SKUA_BARRIER_H
@@ -16,10 +17,12 @@
 #include <util/compiler.h>
 #include <util/udma_barrier.h>
 
+#include "host.h"
+
 /* All stores before it are visible to the device before any load behind it is done. */
 static inline void skua_full_barrier(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
 	/*
 	 * Not a locked instruction, which is cheaper: QEMU makes a plain one of it in a guest with one
 	 * emulated processor, though the device is another process.
@@ -30,6 +33,20 @@ static inline void skua_full_barrier(void)
 	asm volatile("dmb osh" ::: "memory");
 #else
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/* All loads before it are done before any load behind it, and before the device sees any store behind it. */
+static inline void skua_load_barrier(void)
+{
+#if defined(__x86_64__)
+	/* The processor keeps that order. The lfence of udma_from_device_barrier() is for other memory. */
+	asm volatile("" ::: "memory");
+#elif defined(__aarch64__)
+	asm volatile("dmb oshld" ::: "memory");
+#else
+	udma_from_device_barrier();
+	__atomic_thread_fence(__ATOMIC_ACQ_REL);
 #endif
 }
 

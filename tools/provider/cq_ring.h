@@ -50,7 +50,7 @@ static inline struct skua_cqe *skua_cq_peek(const struct skua_cq_ring *ring)
 
 	/* The rest of the CQE, and the payload, are read after the phase. */
 	if (cqe)
-		udma_from_device_barrier();
+		skua_load_barrier();
 	return cqe;
 }
 
@@ -60,7 +60,7 @@ static inline void skua_cq_publish(struct skua_cq_ring *ring, uint32_t ci)
 	/* Who arms reads it without the lock. */
 	__atomic_store_n(&ring->ci, ci, __ATOMIC_RELAXED);
 	/* They are read before they may be overwritten. */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
+	skua_load_barrier();
 	skua_store_le32(&ring->dbr->ci, ci);
 }
 
@@ -81,7 +81,7 @@ static inline void skua_cq_remove(struct skua_cq_ring *ring, uint64_t handle)
 
 	while (end - ring->ci < ring->size && skua_cq_at(ring, end))
 		end++;
-	udma_from_device_barrier();
+	skua_load_barrier();
 
 	for (from = to = end; from != ring->ci; ) {
 		struct skua_cqe *cqe = &ring->cqes[--from & (ring->size - 1)];
@@ -97,6 +97,8 @@ static inline void skua_cq_remove(struct skua_cq_ring *ring, uint64_t handle)
 		*slot = *cqe;
 		slot->flags = (slot->flags & ~SKUA_CQE_PHASE) | phase;
 	}
+	/* What moved is in its place before the device may write there, in its next pass. */
+	udma_to_device_barrier();
 	skua_cq_publish(ring, to);
 }
 

@@ -30,6 +30,8 @@ static int skua_query_device_ex(struct ibv_context *ibv_ctx,
 	if (err)
 		return err;
 
+	if (!(SKUA_HOST_FEATURES >> SKUA_F_ATOMIC & 1))
+		attr->orig_attr.atomic_cap = IBV_ATOMIC_NONE;
 	fw_ver = resp.base.fw_ver;
 	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u",
 		 (unsigned int)(fw_ver >> 16) & 0xffff, (unsigned int)fw_ver & 0xffff);
@@ -93,6 +95,7 @@ static int skua_map_context(struct skua_context *ctx, int cmd_fd)
 {
 	void *info;
 
+	ctx->caps.features &= SKUA_HOST_FEATURES;
 	ctx->event_idx = ctx->caps.features >> SKUA_F_EVENT_IDX & 1;
 	if (ctx->caps.db_page_size < SKUA_PAGE_SIZE ||
 	    ctx->caps.info_page_size < sizeof(*ctx->info)) {
