@@ -11,7 +11,12 @@
 #define SKUA_BARRIER_H
 
 #include <endian.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include <linux/types.h>
 #include <util/compiler.h>
@@ -19,15 +24,40 @@
 
 #include "host.h"
 
-/* All stores before it are visible to the device before any load behind it is done. */
-static inline void skua_full_barrier(void)
+/* Is this the signature of KVM, as CPUID has it? */
+static inline bool skua_is_kvm(uint32_t ebx, uint32_t ecx, uint32_t edx)
+{
+	return ebx == 0x4b4d564b && ecx == 0x564b4d56 && edx == 0x4d;	/* "KVMKVMKVM" */
+}
+
+/*
+ * Is a locked instruction, which costs a tenth of an mfence, a full barrier to the device as well? QEMU
+ * makes a plain one of it where it emulates a guest of one processor, though the device is another
+ * process. So it is only where KVM says that it runs the machine: then its processors are real.
+ */
+static inline bool skua_locked_is_full(void)
 {
 #if defined(__x86_64__)
-	/*
-	 * Not a locked instruction, which is cheaper: QEMU makes a plain one of it in a guest with one
-	 * emulated processor, though the device is another process.
-	 */
-	asm volatile("mfence" ::: "memory");
+	uint32_t eax, ebx, ecx, edx;
+
+	__cpuid(1, eax, ebx, ecx, edx);
+	if (!(ecx >> 31))
+		return false;		/* no hypervisor that says who it is */
+	__cpuid(0x40000000, eax, ebx, ecx, edx);
+	return skua_is_kvm(ebx, ecx, edx);
+#else
+	return false;
+#endif
+}
+
+/* All stores before it are visible to the device before any load behind it is done. */
+static inline void skua_full_barrier(bool locked_is_full)
+{
+#if defined(__x86_64__)
+	if (likely(locked_is_full))
+		asm volatile("lock; orl $0, -64(%%rsp)" ::: "memory", "cc");
+	else
+		asm volatile("mfence" ::: "memory");
 #elif defined(__aarch64__)
 	/* Outer shareable: the observer is a device. */
 	asm volatile("dmb osh" ::: "memory");

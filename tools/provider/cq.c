@@ -14,7 +14,7 @@ static int skua_cq_alloc_ring(struct skua_context *ctx, struct skua_cq *cq, uint
 	size_t cqes_size;
 	int err;
 
-	ring->size = roundup_pow_of_two(cqe);
+	skua_cq_set_size(ring, roundup_pow_of_two(cqe));
 	cqes_size = (size_t)ring->size * sizeof(*ring->cqes);
 	err = skua_buf_alloc(ctx, cq->domain, &cq->buf, cqes_size + sizeof(*ring->dbr));
 	if (err)
@@ -62,19 +62,14 @@ static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
 		return NULL;
 	cq->info = ctx->info;
 	cq->domain = domain;
+	cq->ring.locked_is_full = ctx->locked_is_full;
 
-	err = skua_lock_init(&cq->lock, needs_lock);
-	if (err)
-		goto err_free;
-	err = skua_lock_init(&cq->arm_lock, true);
-	if (err)
-		goto err_lock;
-	err = skua_lock_init(&cq->poll_lock, needs_lock);
-	if (err)
-		goto err_arm_lock;
+	skua_lock_init(&cq->lock, needs_lock);
+	skua_lock_init(&cq->poll_lock, needs_lock);
+	skua_lock_init(&cq->arm_lock, true);
 	err = skua_cq_alloc_ring(ctx, cq, cqe);
 	if (err)
-		goto err_poll_lock;
+		goto err_free;
 	err = skua_cq_cmd_create(ibv_ctx, cq, channel, comp_vector);
 	if (err)
 		goto err_buf;
@@ -85,12 +80,6 @@ static struct skua_cq *skua_cq_create(struct ibv_context *ibv_ctx, uint32_t cqe,
 
 err_buf:
 	skua_buf_free(&cq->buf);
-err_poll_lock:
-	skua_lock_destroy(&cq->poll_lock);
-err_arm_lock:
-	skua_lock_destroy(&cq->arm_lock);
-err_lock:
-	skua_lock_destroy(&cq->lock);
 err_free:
 	free(cq);
 	errno = err;
@@ -158,9 +147,6 @@ int skua_destroy_cq(struct ibv_cq *ibv_cq)
 		return err;
 
 	skua_buf_free(&cq->buf);
-	skua_lock_destroy(&cq->poll_lock);
-	skua_lock_destroy(&cq->arm_lock);
-	skua_lock_destroy(&cq->lock);
 	if (cq->domain)
 		skua_pd_put(cq->domain);
 	free(cq);

@@ -22,36 +22,49 @@
 
 #include "barrier.h"
 
+static_assert(SKUA_CQE_PHASE == 1, "a phase is a truth value");
+
 struct skua_cq_ring {
 	struct skua_cqe *cqes;
 	struct skua_cq_dbr *dbr;
 	uint32_t size;			/* CQEs, a power of two */
+	uint32_t mask;			/* size - 1 */
+	bool locked_is_full;		/* of skua_full_barrier() */
 	uint32_t ci;			/* as published */
 
 	uint32_t arm_seq;
 	enum skua_cq_arm_type armed;	/* since the last event that the program took */
 };
 
-/* The CQE at index @index, NULL if the device has not written it yet. */
-static inline struct skua_cqe *skua_cq_at(const struct skua_cq_ring *ring, uint32_t index)
+static inline void skua_cq_set_size(struct skua_cq_ring *ring, uint32_t size)
 {
-	struct skua_cqe *cqe = &ring->cqes[index & (ring->size - 1)];
-	uint8_t phase = index & ring->size ? 0 : SKUA_CQE_PHASE;
-
-	if ((__atomic_load_n(&cqe->flags, __ATOMIC_RELAXED) & SKUA_CQE_PHASE) != phase)
-		return NULL;
-	return cqe;
+	ring->size = size;
+	ring->mask = size - 1;
 }
 
-/* The next CQE, NULL if there is none. It stays the caller's until it is consumed. */
-static inline struct skua_cqe *skua_cq_peek(const struct skua_cq_ring *ring)
+static inline struct skua_cqe *skua_cq_slot(const struct skua_cq_ring *ring, uint32_t index)
 {
-	struct skua_cqe *cqe = skua_cq_at(ring, ring->ci);
+	return &ring->cqes[index & ring->mask];
+}
 
+/* Has the device written @cqe, which is at index @index? */
+static inline bool skua_cq_has(const struct skua_cq_ring *ring, uint32_t index,
+			       const struct skua_cqe *cqe)
+{
+	uint8_t flags = __atomic_load_n(&cqe->flags, __ATOMIC_RELAXED);
+
+	return (flags & SKUA_CQE_PHASE) == !(index & ring->size);
+}
+
+/* Is there a next CQE? *@cqe stays the caller's until it is consumed. */
+static inline bool skua_cq_peek(const struct skua_cq_ring *ring, const struct skua_cqe **cqe)
+{
+	*cqe = skua_cq_slot(ring, ring->ci);
+	if (!skua_cq_has(ring, ring->ci, *cqe))
+		return false;
 	/* The rest of the CQE, and the payload, are read after the phase. */
-	if (cqe)
-		skua_load_barrier();
-	return cqe;
+	skua_load_barrier();
+	return true;
 }
 
 /* All CQEs before @ci were read, and are the device's again. */
@@ -79,18 +92,18 @@ static inline void skua_cq_remove(struct skua_cq_ring *ring, uint64_t handle)
 	uint32_t end = ring->ci;
 	uint32_t from, to;
 
-	while (end - ring->ci < ring->size && skua_cq_at(ring, end))
+	while (end - ring->ci < ring->size && skua_cq_has(ring, end, skua_cq_slot(ring, end)))
 		end++;
 	skua_load_barrier();
 
 	for (from = to = end; from != ring->ci; ) {
-		struct skua_cqe *cqe = &ring->cqes[--from & (ring->size - 1)];
+		struct skua_cqe *cqe = skua_cq_slot(ring, --from);
 		struct skua_cqe *slot;
 		uint8_t phase;
 
 		if (le64toh(cqe->qp_handle) == handle)
 			continue;
-		slot = &ring->cqes[--to & (ring->size - 1)];
+		slot = skua_cq_slot(ring, --to);
 		if (slot == cqe)
 			continue;
 		phase = slot->flags & SKUA_CQE_PHASE;
@@ -120,8 +133,8 @@ static inline bool skua_cq_arm(struct skua_cq_ring *ring, bool solicited, bool e
 	if (!event_idx)
 		return true;
 	/* Pairs with the device's, between writing a CQE and reading arm. */
-	skua_full_barrier();
-	return skua_cq_at(ring, *ci) != NULL;
+	skua_full_barrier(ring->locked_is_full);
+	return skua_cq_has(ring, *ci, skua_cq_slot(ring, *ci));
 }
 
 /* The program took an event: the arming is used up. */

@@ -3,6 +3,7 @@
 #ifndef SKUA_OP_H
 #define SKUA_OP_H
 
+#include <assert.h>
 #include <stdbool.h>
 
 #include <infiniband/verbs.h>
@@ -71,11 +72,14 @@ static inline uint32_t skua_op_mask(uint64_t features, enum ibv_qp_type type)
 	return mask;
 }
 
+/* A WQE's flags of those of verbs, but for IBV_SEND_INLINE, which says where the data is to go. */
 static inline uint8_t skua_op_send_flags(unsigned int send_flags)
 {
-	return (send_flags & IBV_SEND_SIGNALED ? SKUA_WQE_SIGNALED : 0) |
-	       (send_flags & IBV_SEND_SOLICITED ? SKUA_WQE_SOLICITED : 0) |
-	       (send_flags & IBV_SEND_FENCE ? SKUA_WQE_FENCE : 0);
+	static_assert(IBV_SEND_SIGNALED == SKUA_WQE_SIGNALED << 1 && IBV_SEND_SOLICITED == SKUA_WQE_SOLICITED << 1 &&
+		      IBV_SEND_FENCE == SKUA_WQE_FENCE >> 2, "flags are in the order of verbs");
+
+	return (send_flags >> 1 & (SKUA_WQE_SIGNALED | SKUA_WQE_SOLICITED)) |
+	       (send_flags << 2 & SKUA_WQE_FENCE);
 }
 
 #endif /* SKUA_OP_H */

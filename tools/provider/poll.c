@@ -22,33 +22,36 @@ static_assert(SKUA_CQE_LOC_PROT_ERR == (int)IBV_WC_LOC_PROT_ERR &&
 	      SKUA_CQE_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR,
 	      "a CQE's status is verbs' status");
 
+/* Of those that a verb posts. */
+static const uint8_t skua_wc_opcodes[UINT8_MAX + 1] = {
+	[SKUA_CQE_SEND] = IBV_WC_SEND,
+	[SKUA_CQE_WRITE] = IBV_WC_RDMA_WRITE,
+	[SKUA_CQE_READ] = IBV_WC_RDMA_READ,
+	[SKUA_CQE_LOCAL_INV] = IBV_WC_LOCAL_INV,
+	[SKUA_CQE_CMP_SWAP] = IBV_WC_COMP_SWAP,
+	[SKUA_CQE_FETCH_ADD] = IBV_WC_FETCH_ADD,
+	[SKUA_CQE_RECV] = IBV_WC_RECV,
+	[SKUA_CQE_RECV_WRITE_IMM] = IBV_WC_RECV_RDMA_WITH_IMM,
+};
+
 static inline enum ibv_wc_opcode skua_cqe_opcode(const struct skua_cqe *cqe)
 {
-	switch (cqe->opcode) {
-	case SKUA_CQE_WRITE:
-		return IBV_WC_RDMA_WRITE;
-	case SKUA_CQE_READ:
-		return IBV_WC_RDMA_READ;
-	case SKUA_CQE_CMP_SWAP:
-		return IBV_WC_COMP_SWAP;
-	case SKUA_CQE_FETCH_ADD:
-		return IBV_WC_FETCH_ADD;
-	case SKUA_CQE_LOCAL_INV:
-		return IBV_WC_LOCAL_INV;
-	case SKUA_CQE_RECV:
-		return IBV_WC_RECV;
-	case SKUA_CQE_RECV_WRITE_IMM:
-		return IBV_WC_RECV_RDMA_WITH_IMM;
-	default:
-		return IBV_WC_SEND;
-	}
+	return skua_wc_opcodes[cqe->opcode];
 }
 
-static inline unsigned int skua_cqe_wc_flags(const struct skua_cqe *cqe)
+/* Datagrams have a header, of which a CQE tells more. */
+static inline bool skua_cqe_is_datagram(const struct skua_cqe *cqe)
 {
-	return (cqe->ip_version ? IBV_WC_GRH : 0) |
-	       (cqe->flags & SKUA_CQE_WITH_IMM ? IBV_WC_WITH_IMM : 0) |
-	       (cqe->flags & SKUA_CQE_WITH_INV ? IBV_WC_WITH_INV : 0);
+	return cqe->ip_version;
+}
+
+/* Has it immediate data, or a key? */
+static inline unsigned int skua_cqe_data_flags(const struct skua_cqe *cqe)
+{
+	static_assert(IBV_WC_WITH_INV == SKUA_CQE_WITH_INV && IBV_WC_WITH_IMM << 1 == SKUA_CQE_WITH_IMM,
+		      "flags are near those of verbs");
+
+	return (cqe->flags & SKUA_CQE_WITH_INV) | (cqe->flags & SKUA_CQE_WITH_IMM) >> 1;
 }
 
 /* Immediate data as it was on the wire; or the key, in the host's order. */
@@ -83,7 +86,7 @@ static inline uint64_t skua_cqe_take(struct skua_cq *cq, const struct skua_cqe *
 		skua_cq_consume(&cq->ring);
 		skua_rq_retire(&qp->rq);
 	} else {
-		slot = &qp->sq.slots[cookie & (qp->sq.blocks - 1)];
+		slot = &qp->sq.slots[cookie & qp->sq.mask];
 		wr_id = slot->wr_id;
 		skua_cq_consume(&cq->ring);
 		skua_sq_retire(&qp->sq, slot);
@@ -100,11 +103,15 @@ static inline void skua_cqe_to_wc(const struct skua_cqe *cqe, struct ibv_wc *wc)
 	wc->imm_data = skua_cqe_imm_data(cqe);
 	wc->qp_num = le32toh(cqe->qpn);
 	wc->src_qp = le32toh(cqe->src_qpn);
-	wc->wc_flags = skua_cqe_wc_flags(cqe);
+	wc->wc_flags = skua_cqe_data_flags(cqe);
 	wc->pkey_index = 0;
 	wc->slid = 0;
-	wc->sl = skua_cqe_sl(cqe);
+	wc->sl = 0;
 	wc->dlid_path_bits = 0;
+	if (unlikely(skua_cqe_is_datagram(cqe))) {
+		wc->wc_flags |= IBV_WC_GRH;
+		wc->sl = skua_cqe_sl(cqe);
+	}
 }
 
 /* Acquire: what the device wrote before it died is seen by who sees that it did. */
@@ -113,33 +120,28 @@ static inline bool skua_cq_is_dead(const struct skua_cq *cq)
 	return __atomic_load_n(&cq->info->state, __ATOMIC_ACQUIRE) == SKUA_INFO_DEAD;
 }
 
-/* The next CQE, NULL if there is none; *@err: ENOENT, or EIO if there never will be. */
-static inline struct skua_cqe *skua_cq_next(const struct skua_cq *cq, int *err)
+/* 0 if there is a next CQE; ENOENT: there is none; EIO: nor will there be. */
+static inline int skua_cq_next(const struct skua_cq *cq, const struct skua_cqe **cqe)
 {
-	struct skua_cqe *cqe = skua_cq_peek(&cq->ring);
-
-	if (likely(cqe))
-		return cqe;
-	*err = ENOENT;
-	if (unlikely(skua_cq_is_dead(cq))) {
-		/* The last ones may have come after the first look. */
-		*err = EIO;
-		cqe = skua_cq_peek(&cq->ring);
-	}
-	return cqe;
+	if (likely(skua_cq_peek(&cq->ring, cqe)))
+		return 0;
+	if (likely(!skua_cq_is_dead(cq)))
+		return ENOENT;
+	/* The last ones may have come after the first look. */
+	return skua_cq_peek(&cq->ring, cqe) ? 0 : EIO;
 }
 
 int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
 {
 	struct skua_cq *cq = to_skua_cq(ibv_cq);
-	struct skua_cqe *cqe;
+	const struct skua_cqe *cqe;
 	int err = 0;
 	int n;
 
 	skua_lock(&cq->lock);
 	for (n = 0; n < num_entries; n++, wc++) {
-		cqe = skua_cq_next(cq, &err);
-		if (!cqe)
+		err = skua_cq_next(cq, &cqe);
+		if (err)
 			break;
 		skua_cqe_to_wc(cqe, wc);
 		wc->wr_id = skua_cqe_take(cq, cqe);
@@ -149,16 +151,15 @@ int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
 	return unlikely(!n && err == EIO) ? -1 : n;
 }
 
-/* Make the next CQE the current one. ENOENT: there is none; EIO: nor will there be. */
+/* Make the next CQE the current one. Errors as of skua_cq_next(). */
 static inline int skua_cq_advance(struct skua_cq *cq)
 {
-	struct skua_cqe *cqe;
+	const struct skua_cqe *cqe;
 	int err;
 
 	skua_lock(&cq->lock);
-	cqe = skua_cq_next(cq, &err);
-	if (likely(cqe)) {
-		err = 0;
+	err = skua_cq_next(cq, &cqe);
+	if (!err) {
 		cq->current = *cqe;
 		cq->vcq.cq_ex.wr_id = skua_cqe_take(cq, &cq->current);
 		cq->vcq.cq_ex.status = cq->current.status;
@@ -205,7 +206,9 @@ static uint32_t skua_read_vendor_err(struct ibv_cq_ex *cq_ex)
 
 static unsigned int skua_read_wc_flags(struct ibv_cq_ex *cq_ex)
 {
-	return skua_cqe_wc_flags(&to_skua_cq_ex(cq_ex)->current);
+	const struct skua_cqe *cqe = &to_skua_cq_ex(cq_ex)->current;
+
+	return skua_cqe_data_flags(cqe) | (skua_cqe_is_datagram(cqe) ? IBV_WC_GRH : 0);
 }
 
 static uint32_t skua_read_byte_len(struct ibv_cq_ex *cq_ex)

@@ -19,17 +19,21 @@ static inline uint32_t skua_wr_inline_length(const struct ibv_send_wr *wr, uint3
 	return length <= max ? length : UINT32_MAX;
 }
 
-static inline void skua_wqe_add_list(struct skua_sq *sq, struct skua_wqe *wqe,
-				     const struct ibv_sge *sge, uint32_t num_sge, bool is_inline)
+/* Apart from the rest, which needs no call without it. */
+static __attribute__((noinline)) void skua_send_copy(const struct skua_qp *qp, char *place,
+						     const struct ibv_sge *sge, int num_sge)
 {
-	uint32_t i;
+	for (; num_sge > 0; num_sge--, sge++)
+		place = skua_sq_copy(&qp->sq, place, (void *)(uintptr_t)sge->addr, sge->length);
+}
 
-	for (i = 0; i < num_sge; i++, sge++) {
-		if (is_inline)
-			skua_wqe_add_inline(sq, wqe, (void *)(uintptr_t)sge->addr, sge->length);
-		else
-			skua_wqe_add_sge(sq, wqe, sge->addr, sge->length, sge->lkey);
-	}
+static inline void skua_send_add_sges(struct skua_sq *sq, struct skua_wqe *wqe,
+				      const struct ibv_sge *sge, uint32_t num_sge)
+{
+	const struct ibv_sge *end = sge + num_sge;
+
+	for (; sge != end; sge++)
+		skua_wqe_add_sge(sq, wqe, sge->addr, sge->length, sge->lkey);
 }
 
 static inline void skua_send_add_atomic(struct skua_qp *qp, struct skua_wqe *wqe,
@@ -37,7 +41,7 @@ static inline void skua_send_add_atomic(struct skua_qp *qp, struct skua_wqe *wqe
 {
 	bool add = wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 
-	skua_wqe_add_atomic(&qp->sq, wqe, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey,
+	skua_wqe_add_atomic(wqe, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey,
 			    add ? wr->wr.atomic.compare_add : wr->wr.atomic.swap,
 			    add ? 0 : wr->wr.atomic.compare_add);
 }
@@ -72,19 +76,27 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 		return ENOMEM;
 
 	skua_wqe_begin(&qp->sq, &wqe, wr->wr_id, op->wqe, flags);
-	if (op->flags & SKUA_OP_IMM)
-		wqe.ctrl->imm_data = wr->imm_data;
-	else if (op->flags & SKUA_OP_INV)
-		wqe.ctrl->inv_key = htole32(wr->invalidate_rkey);
+	if (op->flags & (SKUA_OP_IMM | SKUA_OP_INV)) {
+		if (op->flags & SKUA_OP_IMM)
+			wqe.ctrl->imm_data = wr->imm_data;
+		else
+			wqe.ctrl->inv_key = htole32(wr->invalidate_rkey);
+	}
 	if (qp->datagram)
-		skua_ud_set(skua_wqe_add_ud(&qp->sq, &wqe), &to_skua_ah(wr->wr.ud.ah)->av,
+		skua_ud_set(skua_wqe_add_ud(&wqe), &to_skua_ah(wr->wr.ud.ah)->av,
 			    wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
 	else if (op->flags & SKUA_OP_RDMA)
-		skua_wqe_add_rdma(&qp->sq, &wqe, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		skua_wqe_add_rdma(&wqe, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
 	else if (op->flags & SKUA_OP_ATOMIC)
 		skua_send_add_atomic(qp, &wqe, wr);
-	skua_wqe_add_list(&qp->sq, &wqe, wr->sg_list, num_sge, flags & SKUA_WQE_INLINE);
-	skua_wqe_end(&qp->sq, &wqe, flags & SKUA_WQE_INLINE ? 0 : num_sge, length);
+	if (flags & SKUA_WQE_INLINE) {
+		skua_send_copy(qp, wqe.next, wr->sg_list, num_sge);
+		wqe.size += length;
+		num_sge = 0;
+	} else {
+		skua_send_add_sges(&qp->sq, &wqe, wr->sg_list, num_sge);
+	}
+	skua_wqe_end(&qp->sq, &wqe, num_sge, length);
 	return 0;
 }
 

@@ -110,7 +110,7 @@ static int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp, str
 	if (err)
 		goto err_rq_wr_id;
 
-	qp->sq.buf = qp->buf.addr;
+	skua_sq_set_ring(&qp->sq, qp->buf.addr, qp->sq.blocks);
 	qp->rq.buf = (char *)qp->buf.addr + sq_size;
 	dbrs = (void *)((char *)qp->buf.addr + sq_size + rq_size);
 	qp->sq.dbr = &dbrs[0];
@@ -129,25 +129,6 @@ static void skua_qp_free_rings(struct skua_qp *qp)
 	skua_buf_free(&qp->buf);
 	free(qp->rq.wr_id);
 	free(qp->sq.slots);
-}
-
-static int skua_qp_init_locks(struct skua_qp *qp, bool needed)
-{
-	int err;
-
-	err = skua_lock_init(&qp->sq_lock, needed);
-	if (err)
-		return err;
-	err = skua_lock_init(&qp->rq_lock, needed);
-	if (err)
-		skua_lock_destroy(&qp->sq_lock);
-	return err;
-}
-
-static void skua_qp_destroy_locks(struct skua_qp *qp)
-{
-	skua_lock_destroy(&qp->rq_lock);
-	skua_lock_destroy(&qp->sq_lock);
 }
 
 static int skua_qp_cmd_create(struct ibv_pd *ibv_pd, struct skua_qp *qp,
@@ -190,6 +171,15 @@ static bool skua_qp_has_type(uint64_t features, enum ibv_qp_type type)
 	}
 }
 
+/* On cache lines of its own: some of them are the poster's, others the poller's. */
+static struct skua_qp *skua_qp_new(void)
+{
+	void *qp;
+
+	errno = posix_memalign(&qp, __alignof__(struct skua_qp), sizeof(struct skua_qp));
+	return errno ? NULL : memset(qp, 0, sizeof(struct skua_qp));
+}
+
 static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr,
 				      uint64_t send_ops)
 {
@@ -202,12 +192,13 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	qp = calloc(1, sizeof(*qp));
+	qp = skua_qp_new();
 	if (!qp)
 		return NULL;
 
 	qp->db = ctx->db;
 	qp->event_idx = ctx->event_idx;
+	qp->sq.locked_is_full = ctx->locked_is_full;
 	qp->datagram = attr->qp_type == IBV_QPT_UD;
 	qp->opcodes = skua_op_mask(ctx->caps.features, attr->qp_type);
 	qp->sq_sig = attr->sq_sig_all ? SKUA_WQE_SIGNALED : 0;
@@ -221,12 +212,11 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 	if (err)
 		goto err_free;
 
-	err = skua_qp_init_locks(qp, !pd->td);
-	if (err)
-		goto err_free;
+	skua_lock_init(&qp->sq_lock, !pd->td);
+	skua_lock_init(&qp->rq_lock, !pd->td);
 	err = skua_qp_alloc_rings(ctx, qp, pd);
 	if (err)
-		goto err_locks;
+		goto err_free;
 	err = skua_qp_cmd_create(ibv_pd, qp, attr);
 	if (err)
 		goto err_rings;
@@ -238,8 +228,6 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 
 err_rings:
 	skua_qp_free_rings(qp);
-err_locks:
-	skua_qp_destroy_locks(qp);
 err_free:
 	free(qp);
 	errno = err;
@@ -351,7 +339,6 @@ int skua_destroy_qp(struct ibv_qp *ibv_qp)
 
 	skua_qp_purge(qp);
 	skua_qp_free_rings(qp);
-	skua_qp_destroy_locks(qp);
 	skua_pd_put(qp->pd);
 	free(qp);
 	return 0;

@@ -17,14 +17,22 @@ struct skua_rq {
 	uint32_t size;			/* entries, a power of two; 0: there is none */
 	uint32_t max_wr;		/* outstanding at a time, at most size */
 	uint32_t log_stride;
-	uint32_t pi;
-	uint32_t ci;
+
+	/* The poster's */
+	SKUA_CACHE_ALIGNED uint32_t pi;
+	uint32_t limit;			/* there is room before it, as of the last look at ci */
+
+	/* The poller's */
+	SKUA_CACHE_ALIGNED uint32_t ci;
 };
 
-static inline bool skua_rq_full(const struct skua_rq *rq)
+static inline bool skua_rq_full(struct skua_rq *rq)
 {
+	if (likely((int32_t)(rq->limit - rq->pi) > 0))
+		return false;
 	/* Acquire: the wr_id of an entry is read before the entry is free. */
-	return rq->pi - __atomic_load_n(&rq->ci, __ATOMIC_ACQUIRE) >= rq->max_wr;
+	rq->limit = __atomic_load_n(&rq->ci, __ATOMIC_ACQUIRE) + rq->max_wr;
+	return rq->limit == rq->pi;
 }
 
 static inline void skua_rq_retire(struct skua_rq *rq)
@@ -58,6 +66,7 @@ static inline void skua_rq_publish(struct skua_rq *rq)
 static inline void skua_rq_reset(struct skua_rq *rq)
 {
 	rq->pi = 0;
+	rq->limit = 0;
 	rq->ci = 0;
 	if (rq->size)
 		skua_store_le32(&rq->dbr->pi, 0);

@@ -97,6 +97,7 @@ static int skua_map_context(struct skua_context *ctx, int cmd_fd)
 
 	ctx->caps.features &= SKUA_HOST_FEATURES;
 	ctx->event_idx = ctx->caps.features >> SKUA_F_EVENT_IDX & 1;
+	ctx->locked_is_full = skua_locked_is_full();
 	if (ctx->caps.db_page_size < SKUA_PAGE_SIZE ||
 	    ctx->caps.info_page_size < sizeof(*ctx->info)) {
 		verbs_err(&ctx->vctx, "the kernel's pages are too small: %u and %u bytes\n",

@@ -48,6 +48,7 @@ struct skua_context {
 	const struct skua_info_page *info;
 	void *db;				/* doorbell page */
 	bool event_idx;
+	bool locked_is_full;			/* of skua_full_barrier() */
 };
 
 struct skua_td {
@@ -103,6 +104,7 @@ struct skua_qp {
 
 	/* ibv_wr_start() to ibv_wr_complete(), under sq_lock */
 	int wr_err;			/* the first one; nothing is built after it */
+	uint32_t wr_first;		/* number of the first WR */
 	struct skua_wqe wr;		/* its header */
 	const struct skua_op *wr_op;
 	struct skua_wqe_ud *wr_ud;

@@ -11,7 +11,9 @@
  * takes no more, however small they are. A WR within the QP's limits takes at most
  * blocks / max_wr blocks, so where there is room for a WR there is room for its WQE.
  *
- * Writers of pi and of the ring hold the SQ's lock. wr_ci is written by who polls the CQ.
+ * Writers of pi and of the ring hold the SQ's lock. wr_ci is written by who polls the CQ, often another
+ * thread. So each has a cache line of its own, and posting looks at wr_ci only when what it saw there last
+ * is used up.
  */
 #ifndef SKUA_SQ_H
 #define SKUA_SQ_H
@@ -26,6 +28,8 @@
 
 #include "barrier.h"
 
+#define SKUA_CACHE_ALIGNED	__attribute__((aligned(64)))
+
 /* Of the WQE that begins at a block. */
 struct skua_sq_slot {
 	uint64_t wr_id;
@@ -33,21 +37,37 @@ struct skua_sq_slot {
 };
 
 struct skua_sq {
-	void *buf;
+	char *buf;
+	char *end;			/* behind the last block */
 	struct skua_dbr *dbr;
 	struct skua_sq_slot *slots;	/* cookies index them */
 	uint32_t blocks;		/* of the ring, a power of two; 0: there is none */
+	uint32_t mask;			/* blocks - 1 */
 	uint32_t max_wr;		/* outstanding at a time */
-	uint32_t pi;			/* behind the last WQE built */
+	bool locked_is_full;		/* of skua_full_barrier() */
+
+	/* The poster's */
+	SKUA_CACHE_ALIGNED uint32_t pi;	/* behind the last WQE built */
 	uint32_t published;		/* what the record says */
 	uint32_t wr_pi;			/* WRs built */
-	uint32_t wr_published;
-	uint32_t wr_ci;			/* WRs done */
+	uint32_t wr_limit;		/* there is room before it, as of the last look at wr_ci */
+
+	/* The poller's */
+	SKUA_CACHE_ALIGNED uint32_t wr_ci;	/* WRs done */
 };
+
+static inline void skua_sq_set_ring(struct skua_sq *sq, void *buf, uint32_t blocks)
+{
+	sq->buf = buf;
+	sq->end = sq->buf + (size_t)blocks * SKUA_WQE_BLOCK;
+	sq->blocks = blocks;
+	sq->mask = blocks - 1;
+}
 
 /* A WQE that is being built. */
 struct skua_wqe {
 	struct skua_wqe_ctrl *ctrl;
+	char *next;			/* behind its last byte so far */
 	uint32_t start;			/* index of its first block */
 	uint32_t size;			/* bytes so far */
 };
@@ -58,10 +78,13 @@ static inline uint32_t skua_wqe_blocks(uint32_t bytes)
 }
 
 /* Is there no room for a WR? */
-static inline bool skua_sq_full(const struct skua_sq *sq)
+static inline bool skua_sq_full(struct skua_sq *sq)
 {
+	if (likely((int32_t)(sq->wr_limit - sq->wr_pi) > 0))
+		return false;
 	/* Acquire: the slot of a WQE is read before the block is free. */
-	return sq->wr_pi - __atomic_load_n(&sq->wr_ci, __ATOMIC_ACQUIRE) >= sq->max_wr;
+	sq->wr_limit = __atomic_load_n(&sq->wr_ci, __ATOMIC_ACQUIRE) + sq->max_wr;
+	return sq->wr_limit == sq->wr_pi;
 }
 
 /*
@@ -73,20 +96,19 @@ static inline void skua_sq_retire(struct skua_sq *sq, const struct skua_sq_slot 
 	__atomic_store_n(&sq->wr_ci, slot->wr_next, __ATOMIC_RELEASE);
 }
 
-/* Bytes from the beginning of the ring to byte @offset of the WQE. */
-static inline size_t skua_wqe_place(const struct skua_sq *sq, const struct skua_wqe *wqe,
-				    uint32_t offset)
+/* Where data goes on. A block holds all segments before it, so that none of those wraps. */
+static inline void *skua_sq_wrapped(const struct skua_sq *sq, char *place)
 {
-	size_t ring = (size_t)sq->blocks * SKUA_WQE_BLOCK;
-
-	return ((size_t)wqe->start * SKUA_WQE_BLOCK + offset) & (ring - 1);
+	return unlikely(place == sq->end) ? sq->buf : place;
 }
 
-static inline void *skua_wqe_next_seg(const struct skua_sq *sq, struct skua_wqe *wqe)
+/* A segment before the data. */
+static inline void *skua_wqe_add_header(struct skua_wqe *wqe, uint32_t size)
 {
-	void *seg = (char *)sq->buf + skua_wqe_place(sq, wqe, wqe->size);
+	void *seg = wqe->next;
 
-	wqe->size += SKUA_WQE_SEG;
+	wqe->next += size;
+	wqe->size += size;
 	return seg;
 }
 
@@ -94,37 +116,33 @@ static inline void *skua_wqe_next_seg(const struct skua_sq *sq, struct skua_wqe 
 static inline void skua_wqe_begin(struct skua_sq *sq, struct skua_wqe *wqe, uint64_t wr_id,
 				  uint8_t opcode, uint8_t flags)
 {
-	uint32_t cookie = sq->pi & (sq->blocks - 1);
-	struct skua_wqe_ctrl *ctrl;
+	uint32_t cookie = sq->pi & sq->mask;
+	struct skua_wqe_ctrl *ctrl = (void *)(sq->buf + (size_t)cookie * SKUA_WQE_BLOCK);
 
-	wqe->start = sq->pi;
-	wqe->size = 0;
-	ctrl = skua_wqe_next_seg(sq, wqe);
 	ctrl->opcode = opcode;
 	ctrl->flags = flags;
 	ctrl->cookie = htole32(cookie);
 	ctrl->inv_key = 0;
-	wqe->ctrl = ctrl;
+	*wqe = (struct skua_wqe) {
+		.ctrl = ctrl, .next = (char *)(ctrl + 1), .start = sq->pi, .size = sizeof(*ctrl),
+	};
 	sq->slots[cookie] = (struct skua_sq_slot) { .wr_id = wr_id, .wr_next = ++sq->wr_pi };
 }
 
-static inline void skua_wqe_add_rdma(struct skua_sq *sq, struct skua_wqe *wqe, uint64_t raddr,
-				     uint32_t rkey)
+static inline void skua_wqe_add_rdma(struct skua_wqe *wqe, uint64_t raddr, uint32_t rkey)
 {
-	struct skua_wqe_rdma *rdma = skua_wqe_next_seg(sq, wqe);
+	struct skua_wqe_rdma *rdma = skua_wqe_add_header(wqe, sizeof(*rdma));
 
 	rdma->raddr = htole64(raddr);
 	rdma->rkey = htole32(rkey);
 	rdma->rsvd = 0;
 }
 
-static inline void skua_wqe_add_atomic(struct skua_sq *sq, struct skua_wqe *wqe, uint64_t raddr,
-				       uint32_t rkey, uint64_t swap_add, uint64_t compare)
+static inline void skua_wqe_add_atomic(struct skua_wqe *wqe, uint64_t raddr, uint32_t rkey,
+				       uint64_t swap_add, uint64_t compare)
 {
-	struct skua_wqe_atomic *atomic = skua_wqe_next_seg(sq, wqe);
+	struct skua_wqe_atomic *atomic = skua_wqe_add_header(wqe, sizeof(*atomic));
 
-	/* Two segments, always in one block. */
-	skua_wqe_next_seg(sq, wqe);
 	atomic->raddr = htole64(raddr);
 	atomic->rkey = htole32(rkey);
 	atomic->rsvd = 0;
@@ -132,13 +150,9 @@ static inline void skua_wqe_add_atomic(struct skua_sq *sq, struct skua_wqe *wqe,
 	atomic->compare = htole64(compare);
 }
 
-/* Three segments, always in one block with the control segment. */
-static inline struct skua_wqe_ud *skua_wqe_add_ud(struct skua_sq *sq, struct skua_wqe *wqe)
+static inline struct skua_wqe_ud *skua_wqe_add_ud(struct skua_wqe *wqe)
 {
-	struct skua_wqe_ud *ud = skua_wqe_next_seg(sq, wqe);
-
-	wqe->size += sizeof(*ud) - SKUA_WQE_SEG;
-	return ud;
+	return skua_wqe_add_header(wqe, sizeof(struct skua_wqe_ud));
 }
 
 static inline void skua_ud_set(struct skua_wqe_ud *ud, const struct skua_av *av, uint32_t dest_qpn,
@@ -162,22 +176,27 @@ static inline void skua_sge_set(struct skua_sge *sge, uint64_t addr, uint32_t le
 static inline void skua_wqe_add_sge(struct skua_sq *sq, struct skua_wqe *wqe, uint64_t addr,
 				    uint32_t length, uint32_t lkey)
 {
-	skua_sge_set(skua_wqe_next_seg(sq, wqe), addr, length, lkey);
+	struct skua_sge *sge = skua_sq_wrapped(sq, wqe->next);
+
+	skua_sge_set(sge, addr, length, lkey);
+	wqe->next = (char *)(sge + 1);
+	wqe->size += sizeof(*sge);
 }
 
-static inline void skua_wqe_add_inline(struct skua_sq *sq, struct skua_wqe *wqe,
-				       const void *data, uint32_t length)
+/* Copy inline data to @place. Returns the place behind it. */
+static inline char *skua_sq_copy(const struct skua_sq *sq, char *place, const void *data, uint32_t length)
 {
-	size_t place = skua_wqe_place(sq, wqe, wqe->size);
-	size_t to_end = (size_t)sq->blocks * SKUA_WQE_BLOCK - place;
-	size_t first = length < to_end ? length : to_end;
+	uint32_t to_end = sq->end - place;
 
 	if (!length)
-		return;
-	memcpy((char *)sq->buf + place, data, first);
-	if (first < length)
-		memcpy(sq->buf, (const char *)data + first, length - first);
-	wqe->size += length;
+		return place;		/* there may be no data */
+	if (likely(length <= to_end)) {
+		memcpy(place, data, length);
+		return place + length;
+	}
+	memcpy(place, data, to_end);
+	memcpy(sq->buf, (const char *)data + to_end, length - to_end);
+	return sq->buf + (length - to_end);
 }
 
 /* The WQE is as long as it is now: @num_sge SGEs or @length bytes of inline data. */
@@ -204,26 +223,24 @@ static inline void skua_dbr_publish(struct skua_dbr *dbr, uint32_t pi)
 static inline bool skua_sq_publish(struct skua_sq *sq, bool event_idx)
 {
 	uint32_t old = sq->published;
-	uint32_t event;
+	uint32_t pi = sq->pi;
 
-	if (sq->pi == old)
+	if (pi == old)
 		return false;
-	skua_dbr_publish(sq->dbr, sq->pi);
-	sq->published = sq->pi;
-	sq->wr_published = sq->wr_pi;
+	skua_dbr_publish(sq->dbr, pi);
+	sq->published = pi;
 	if (!event_idx)
 		return true;
 	/* Pairs with the device's, between storing event and its last look at pi. */
-	skua_full_barrier();
-	event = skua_load_le32(&sq->dbr->event);
-	return SKUA_EVENT_DUE(sq->pi, event, old);
+	skua_full_barrier(sq->locked_is_full);
+	return SKUA_EVENT_DUE(pi, skua_load_le32(&sq->dbr->event), old);
 }
 
-/* Forget the WQEs that were built and not published. */
-static inline void skua_sq_take_back(struct skua_sq *sq)
+/* Forget the WQEs that were built and not published, which are those of WR @wr_pi and behind it. */
+static inline void skua_sq_take_back(struct skua_sq *sq, uint32_t wr_pi)
 {
 	sq->pi = sq->published;
-	sq->wr_pi = sq->wr_published;
+	sq->wr_pi = wr_pi;
 }
 
 /* After the device reset its side, and before it looks again: the event word is its own. */
@@ -232,7 +249,7 @@ static inline void skua_sq_reset(struct skua_sq *sq)
 	sq->pi = 0;
 	sq->published = 0;
 	sq->wr_pi = 0;
-	sq->wr_published = 0;
+	sq->wr_limit = 0;
 	sq->wr_ci = 0;
 	if (sq->blocks)
 		skua_store_le32(&sq->dbr->pi, 0);

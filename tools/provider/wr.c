@@ -29,7 +29,7 @@ static inline bool skua_wr_begin(struct skua_qp *qp, enum ibv_wr_opcode opcode)
 		       skua_op_send_flags(qp_ex->wr_flags) | qp->sq_sig);
 	if (qp->datagram) {
 		/* It stands before the data, in whichever order they are set; zero is refused. */
-		qp->wr_ud = skua_wqe_add_ud(&qp->sq, &qp->wr);
+		qp->wr_ud = skua_wqe_add_ud(&qp->wr);
 		memset(qp->wr_ud, 0, sizeof(*qp->wr_ud));
 	}
 	return true;
@@ -42,7 +42,7 @@ static inline void skua_wr_end(struct skua_qp *qp)
 
 static inline void skua_wr_rdma(struct skua_qp *qp, uint32_t rkey, uint64_t raddr)
 {
-	skua_wqe_add_rdma(&qp->sq, &qp->wr, raddr, rkey);
+	skua_wqe_add_rdma(&qp->wr, raddr, rkey);
 	skua_wr_end(qp);
 }
 
@@ -118,7 +118,7 @@ static void skua_wr_atomic_cmp_swp(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint6
 
 	if (!skua_wr_begin(qp, IBV_WR_ATOMIC_CMP_AND_SWP))
 		return;
-	skua_wqe_add_atomic(&qp->sq, &qp->wr, raddr, rkey, swap, compare);
+	skua_wqe_add_atomic(&qp->wr, raddr, rkey, swap, compare);
 	skua_wr_end(qp);
 }
 
@@ -129,7 +129,7 @@ static void skua_wr_atomic_fetch_add(struct ibv_qp_ex *qp_ex, uint32_t rkey, uin
 
 	if (!skua_wr_begin(qp, IBV_WR_ATOMIC_FETCH_AND_ADD))
 		return;
-	skua_wqe_add_atomic(&qp->sq, &qp->wr, raddr, rkey, add, 0);
+	skua_wqe_add_atomic(&qp->wr, raddr, rkey, add, 0);
 	skua_wr_end(qp);
 }
 
@@ -176,7 +176,8 @@ static void skua_wr_set_inline_data_list(struct ibv_qp_ex *qp_ex, size_t num_buf
 {
 	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
 	struct skua_wqe wqe;
-	size_t length = 0;
+	uint32_t length = 0;
+	char *place;
 	size_t i;
 
 	if (unlikely(qp->wr_err))
@@ -193,8 +194,10 @@ static void skua_wr_set_inline_data_list(struct ibv_qp_ex *qp_ex, size_t num_buf
 		length += buf_list[i].length;
 	}
 	wqe = qp->wr;
+	place = wqe.next;
 	for (i = 0; i < num_buf; i++)
-		skua_wqe_add_inline(&qp->sq, &wqe, buf_list[i].addr, buf_list[i].length);
+		place = skua_sq_copy(&qp->sq, place, buf_list[i].addr, buf_list[i].length);
+	wqe.size += length;
 	wqe.ctrl->flags |= SKUA_WQE_INLINE;
 	skua_wqe_end(&qp->sq, &wqe, 0, length);
 }
@@ -213,6 +216,7 @@ static void skua_wr_start(struct ibv_qp_ex *qp_ex)
 
 	skua_lock(&qp->sq_lock);
 	qp->wr_err = qp_ex->qp_base.state < IBV_QPS_RTS ? EINVAL : 0;
+	qp->wr_first = qp->sq.wr_pi;
 }
 
 static int skua_wr_complete(struct ibv_qp_ex *qp_ex)
@@ -223,7 +227,7 @@ static int skua_wr_complete(struct ibv_qp_ex *qp_ex)
 	if (likely(!err))
 		skua_sq_commit(qp);
 	else
-		skua_sq_take_back(&qp->sq);
+		skua_sq_take_back(&qp->sq, qp->wr_first);
 	skua_unlock(&qp->sq_lock);
 	return err;
 }
@@ -232,7 +236,7 @@ static void skua_wr_abort(struct ibv_qp_ex *qp_ex)
 {
 	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
 
-	skua_sq_take_back(&qp->sq);
+	skua_sq_take_back(&qp->sq, qp->wr_first);
 	skua_unlock(&qp->sq_lock);
 }
 

@@ -37,12 +37,11 @@ static inline void *fake_zalloc(size_t align, size_t size)
 static inline void fake_sq_init(struct skua_sq *sq, uint32_t blocks)
 {
 	*sq = (struct skua_sq) {
-		.buf = fake_zalloc(64, (size_t)blocks * SKUA_WQE_BLOCK),
 		.dbr = fake_zalloc(64, sizeof(struct skua_dbr)),
 		.slots = calloc(blocks, sizeof(struct skua_sq_slot)),
-		.blocks = blocks,
 		.max_wr = blocks,
 	};
+	skua_sq_set_ring(sq, fake_zalloc(64, (size_t)blocks * SKUA_WQE_BLOCK), blocks);
 }
 
 static inline void fake_sq_free(struct skua_sq *sq)
@@ -55,7 +54,7 @@ static inline void fake_sq_free(struct skua_sq *sq)
 /* Copy the WQE at block @index, as the device does. Returns its blocks. */
 static inline uint32_t fake_sq_fetch(const struct skua_sq *sq, uint32_t index, uint8_t *wqe)
 {
-	const uint8_t *buf = sq->buf;
+	const uint8_t *buf = (void *)sq->buf;
 	uint32_t i, blocks;
 
 	blocks = buf[(size_t)(index & (sq->blocks - 1)) * SKUA_WQE_BLOCK +
@@ -92,8 +91,8 @@ static inline void fake_cq_init(struct fake_cq *dev, struct skua_cq_ring *ring, 
 	*ring = (struct skua_cq_ring) {
 		.cqes = fake_zalloc(64, size * sizeof(struct skua_cqe)),
 		.dbr = fake_zalloc(64, sizeof(struct skua_cq_dbr)),
-		.size = size,
 	};
+	skua_cq_set_size(ring, size);
 	*dev = (struct fake_cq) { .cqes = ring->cqes, .dbr = ring->dbr, .size = size };
 }
 

@@ -26,7 +26,7 @@ static void sq_at(uint32_t index)
 {
 	sq.pi = index;
 	sq.published = index;
-	sq.wr_pi = sq.wr_published = sq.wr_ci = index;
+	sq.wr_pi = sq.wr_limit = sq.wr_ci = index;
 	sq.dbr->pi = htole32(index);
 	sq.dbr->event = htole32(index);
 }
@@ -37,7 +37,7 @@ static void build_write(uint64_t wr_id, uint32_t num_sge)
 	uint32_t i;
 
 	skua_wqe_begin(&sq, &wqe, wr_id, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED);
-	skua_wqe_add_rdma(&sq, &wqe, 0x1122334455667788, 0xaabbccdd);
+	skua_wqe_add_rdma(&wqe, 0x1122334455667788, 0xaabbccdd);
 	for (i = 0; i < num_sge; i++)
 		skua_wqe_add_sge(&sq, &wqe, 0x1000 * (i + 1), 100 + i, 7 + i);
 	skua_wqe_end(&sq, &wqe, num_sge, 0);
@@ -84,7 +84,7 @@ static void test_write_of_each_sge_count_at_each_slot(void **state)
 
 static void test_wqe_touches_no_block_but_its_own(void **state)
 {
-	const uint8_t *buf = sq.buf;
+	const uint8_t *buf = (void *)sq.buf;
 	uint32_t i;
 
 	sq_at(14);
@@ -105,14 +105,16 @@ static void test_inline_data_wraps_at_any_byte(void **state)
 	for (at = 0; at < BLOCKS; at++)
 		for (length = 0; length <= sizeof(data); length++) {
 			struct skua_wqe wqe;
+			char *place;
 
 			sq_at(at + 3 * BLOCKS);
 			memset(sq.buf, 0, BLOCKS * SKUA_WQE_BLOCK);
 			cut = length / 3;
 			skua_wqe_begin(&sq, &wqe, 0, SKUA_WQE_SEND, SKUA_WQE_INLINE);
-			skua_wqe_add_inline(&sq, &wqe, data, cut);
-			skua_wqe_add_inline(&sq, &wqe, NULL, 0);
-			skua_wqe_add_inline(&sq, &wqe, data + cut, length - cut);
+			place = skua_sq_copy(&sq, wqe.next, data, cut);
+			place = skua_sq_copy(&sq, place, data, 0);
+			skua_sq_copy(&sq, place, data + cut, length - cut);
+			wqe.size += length;
 			skua_wqe_end(&sq, &wqe, 0, length);
 
 			assert_int_equal(fake_sq_fetch(&sq, at, wqe_copy),
@@ -197,10 +199,22 @@ static void test_nothing_built_is_nothing_published(void **state)
 {
 	assert_false(skua_sq_publish(&sq, false));
 	build_write(1, 1);
-	skua_sq_take_back(&sq);
+	skua_sq_take_back(&sq, 0);
 	assert_int_equal(sq.pi, 0);
 	assert_int_equal(room(), BLOCKS);
 	assert_false(skua_sq_publish(&sq, false));
+}
+
+/* DBR-3: a locked instruction is a barrier to the device only where KVM runs the machine. */
+static void test_only_kvm_has_locked_barriers(void **state)
+{
+	uint32_t regs[3];
+
+	memcpy(regs, "KVMKVMKVM\0\0", sizeof(regs));
+	assert_true(skua_is_kvm(regs[0], regs[1], regs[2]));
+	memcpy(regs, "TCGTCGTCGTCG", sizeof(regs));
+	assert_false(skua_is_kvm(regs[0], regs[1], regs[2]));
+	assert_false(skua_is_kvm(0, 0, 0));
 }
 
 /* DBR-5: ring if and only if event lies in [old, new). */
@@ -288,6 +302,7 @@ int main(void)
 		T(test_publish_writes_the_record),
 		T(test_without_event_index_every_publish_rings),
 		T(test_nothing_built_is_nothing_published),
+		T(test_only_kvm_has_locked_barriers),
 		T(test_event_index_rings_only_when_passed),
 		T(test_reset_clears_pi_and_leaves_event),
 		T(test_rq_fills_comes_back_and_wraps),

@@ -72,11 +72,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	skua_lock_destroy(&cq.poll_lock);
-	skua_lock_destroy(&cq.arm_lock);
-	skua_lock_destroy(&cq.lock);
-	skua_lock_destroy(&qp.rq_lock);
-	skua_lock_destroy(&qp.sq_lock);
 	fake_cq_free(&cq.ring);
 	fake_rq_free(&qp.rq);
 	fake_sq_free(&qp.sq);
@@ -594,7 +589,8 @@ static void posting_never_overruns_the_cq(uint32_t (*poll)(void))
 	pthread_t thread;
 	uint32_t n = 0;
 
-	dev.size = cq.ring.size = MAX_WR;
+	dev.size = MAX_WR;
+	skua_cq_set_size(&cq.ring, MAX_WR);
 	assert_int_equal(pthread_create(&thread, NULL, post_and_complete, &overflow), 0);
 	while (n < POSTED && !__atomic_load_n(&overflow, __ATOMIC_ACQUIRE))
 		n += poll();
@@ -620,7 +616,8 @@ static void test_posting_while_polling(void **state)
 	struct ibv_poll_cq_attr attr = {};
 	unsigned int i;
 
-	dev.size = cq.ring.size = MAX_WR;
+	dev.size = MAX_WR;
+	skua_cq_set_size(&cq.ring, MAX_WR);
 	for (i = 0; i < MAX_WR; i++) {
 		assert_int_equal(post(&wr), 0);
 		complete(cqe);

@@ -4,5 +4,7 @@
 #define SKUA_TEST_COMPILER_H
 
 #define __force
+#define likely(x)	__builtin_expect(!!(x), 1)
+#define unlikely(x)	__builtin_expect(!!(x), 0)
 
 #endif /* SKUA_TEST_COMPILER_H */
