@@ -129,6 +129,35 @@ int ibv_cmd_dealloc_pd(struct ibv_pd *ibv_pd)
 	return answer;
 }
 
+/* The last region that was asked for. */
+static struct {
+	void *addr;
+	size_t length;
+	uint64_t hca_va;
+	int access;
+} mr_req;
+
+int ibv_cmd_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t hca_va, int access,
+		   struct verbs_mr *vmr, struct ibv_reg_mr *cmd, size_t cmd_size,
+		   struct ib_uverbs_reg_mr_resp *resp, size_t resp_size)
+{
+	mr_req.addr = addr;
+	mr_req.length = length;
+	mr_req.hca_va = hca_va;
+	mr_req.access = access;
+	return answer;
+}
+
+int ibv_cmd_dereg_mr(struct verbs_mr *vmr)
+{
+	return answer;
+}
+
+int ibv_cmd_query_mr(struct ibv_pd *ibv_pd, struct verbs_mr *vmr, uint32_t mr_handle)
+{
+	return answer;
+}
+
 static int setup(void **state)
 {
 	ctx.vctx.context.device = &device.vdev.device;
@@ -978,6 +1007,28 @@ static void test_rings_begin_empty(void **state)
 	}
 }
 
+/* What a region may be is the kernel's to say: windows may be asked for, and no bytes at all. */
+static void test_every_region_is_the_kernels_to_judge(void **state)
+{
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+			   IBV_ACCESS_RELAXED_ORDERING;
+	struct ibv_mr *mr = skua_reg_mr(&pd.ibv_pd, &info, 0, 0x1234, access);
+
+	assert_non_null(mr);
+	assert_ptr_equal(mr_req.addr, &info);
+	assert_int_equal(mr_req.length, 0);
+	assert_int_equal(mr_req.hca_va, 0x1234);
+	assert_int_equal(mr_req.access, access);
+	answer = EBUSY;
+	assert_int_equal(skua_dereg_mr(verbs_get_mr(mr)), EBUSY);
+	answer = 0;
+	assert_int_equal(skua_dereg_mr(verbs_get_mr(mr)), 0);
+
+	answer = EINVAL;
+	assert_null(skua_reg_mr(&pd.ibv_pd, NULL, 1, 0, 0));
+	assert_int_equal(errno, EINVAL);
+}
+
 static void test_notify_rings_over_a_cqe(void **state)
 {
 	struct ibv_qp_cap cap = { .max_send_wr = 8 };
@@ -1029,6 +1080,7 @@ int main(void)
 		T(test_unimported_pds_live_as_long_as_their_qps),
 		T(test_allocators_of_a_parent_domain),
 		T(test_rings_begin_empty),
+		T(test_every_region_is_the_kernels_to_judge),
 		T(test_notify_rings_over_a_cqe),
 	};
 
