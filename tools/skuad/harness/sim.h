@@ -13,6 +13,8 @@
  * sim_host.c	the hosts: objects, receives and work requests
  * sim_done.c	the hosts: completions, compared with what was posted
  * sim_check.c	invariants of the devices: timers, bounds of time, what is left at the end
+ * sim_rules.c	rules of loss recovery that show in the state of a requester
+ * sim_cost.c	what losses cost, in a world and in the mean of all
  * sim_run.c	events and the clock
  * sim_shrink.c	the smallest world that still fails
  */
@@ -23,6 +25,7 @@
 
 #include "core/device.h"
 #include "harness/harness.h"
+#include "roce/sent.h"
 
 #define SIM_QPS		64
 #define SIM_MSGS	64			/* of one side of a QP */
@@ -46,7 +49,8 @@
 	X(WRAP, "wrap") \
 	X(CHECK_ARMED, "check-armed") X(CHECK_BOUND, "check-bound") X(CHECK_FAIR, "check-fair") \
 	X(CHECK_AMPLIFY, "check-amplify") X(CHECK_RETRY, "check-retry") \
-	X(CHECK_GOODPUT, "check-goodput")
+	X(CHECK_GOODPUT, "check-goodput") X(CHECK_RULES, "check-rules") \
+	X(CHECK_COST, "check-cost")
 
 enum sim_part {
 #define SIM_PART(name, text) SIM_##name,
@@ -104,6 +108,41 @@ struct sim_msg {
 	uint64_t posted_at;
 };
 
+#define SIM_RUNS	16		/* in flight, of those that are looked at */
+struct sim_run {
+	uint32_t psn;
+	uint64_t order, sent_at;
+	bool was_lost;
+};
+
+/* A requester at the last look (sim_rules.c). Times are those of the engine's clock. */
+struct sim_seen {
+	uint64_t at;			/* 0: there was no look yet */
+	uint64_t quiet_since;		/* since then nothing was sent, and there was no progress */
+	uint32_t una_psn, sent_psn;
+	uint64_t next_order, arrived;	/* send orders: of the next packet, behind the last that arrived */
+	uint8_t reordered, persist;	/* n of the reordering window, and recoveries until it is forgotten */
+	uint64_t grew_order;		/* n grew when this was the next send order, or later */
+	uint64_t rtt, rttvar, min_rtt;
+	uint64_t naks;			/* NAKs and retries of the device */
+	unsigned int nruns;
+	struct sim_run run[SIM_RUNS];
+	uint8_t probes, pto_count, retries;
+	uint64_t retry_order;		/* the next send order, before the last retry */
+	bool rnr;
+	uint64_t rnr_until;		/* of the last RNR NAK, and what was then: */
+	uint32_t rnr_una_psn;
+	uint8_t rnr_retries;
+	uint32_t window, window_before, ssthresh, flight, gaps;	/* packets */
+	uint64_t recovery_order;
+	uint64_t lost_at;
+	uint64_t probe_order;
+	enum sent_state first;		/* of the oldest packet; SENT_STATES: there was none */
+	uint32_t first_psn;
+	bool first_again;		/* it was retransmitted */
+	uint64_t first_order;
+};
+
 /* One end of a QP: side s is on node s. */
 struct sim_side {
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
@@ -131,6 +170,7 @@ struct sim_side {
 	unsigned int recvs_posted, recvs_done;
 	uint64_t next_post, next_recv;
 	uint64_t last_progress;
+	struct sim_seen seen;
 	unsigned int sends_done;	/* receives that the peer has completed for our completions */
 	bool stopped;			/* put to ERR by the host: nothing more is posted */
 	bool failed;			/* a completion had an error: flushed from here on */
@@ -192,6 +232,8 @@ struct sim {
 	struct sim_node node[2];
 	uint64_t epoch;			/* of the clock, when the world began */
 	uint64_t needed;		/* packets that the work posted so far needs */
+	uint64_t probes;
+	unsigned int suspects;		/* sim_rules.c */
 	unsigned int impaired;		/* times that impairments were set */
 	unsigned int base_timers;
 	uint64_t done_at;		/* when all work was done */
@@ -261,6 +303,14 @@ void sim_check_amplified(struct sim *s);
 bool sim_only_hangers(const struct sim *s);	/* what is left may hang */
 void sim_check_totals(struct sim *s);		/* all done: packets, bytes held */
 void sim_check_left(struct sim *s);		/* after the teardown */
+
+/* sim_rules.c */
+void sim_check_rules(struct sim *s, unsigned int qp, unsigned int side);
+
+/* sim_cost.c */
+void sim_check_cost(struct sim *s);		/* all done */
+/* False: the worlds so far, enough of them, cost too much. Says how much. */
+bool sim_costs_little(FILE *out, uint64_t worlds);
 
 /* sim_run.c: one world to its end. @pcap: a file to write, or NULL. */
 void sim_run(struct sim *s, const char *pcap);

@@ -201,8 +201,10 @@ static void check_side(struct sim *s, unsigned int q, unsigned int side)
 void sim_check_devices(struct sim *s)
 {
 	for (unsigned int q = 0; q < s->nqps; q++)
-		for (unsigned int side = 0; side < 2 && s->qp[q].on; side++)
+		for (unsigned int side = 0; side < 2 && s->qp[q].on; side++) {
 			check_side(s, q, side);
+			sim_check_rules(s, q, side);
+		}
 }
 
 /*
@@ -357,6 +359,7 @@ static void check_goodput(struct sim *s)
 void sim_check_totals(struct sim *s)
 {
 	sim_check_amplified(s);
+	sim_check_cost(s);
 	check_goodput(s);
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct skua_dev *dev = s->w->n[i].dev;
@@ -375,6 +378,14 @@ void sim_check_left(struct sim *s)
 		if (dev->held_bytes)
 			sim_fail(s, "left-held", "node %c: %llu bytes of packets without QPs", 'a' + i,
 				 (unsigned long long)dev->held_bytes);
+		const struct sent_run *run;
+		uint32_t runs = 0;
+
+		SLIST_FOREACH(run, &dev->free_runs, free)
+			runs++;
+		if (runs != dev->num_runs)
+			sim_fail(s, "left-runs", "node %c: %u runs of sent packets are free, of %u", 'a' + i, runs,
+				 dev->num_runs);
 		if (dev->pages_used != s->node[i].pages_before &&
 		    !s->deregistered)
 			sim_fail(s, "left-pages", "node %c: %llu pages in use, %llu at the start", 'a' + i,

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Rules of loss recovery that show in the state of a requester. A fault in recovery often costs only time, and
+ * another mechanism makes up for it, so the work still completes. Here it shows where it happens: whenever the
+ * clock is about to move on, each requester is compared with the manual, and with what it was the last time.
+ */
+#include "core/qp.h"
+#include "harness/sim.h"
+#include "roce/repeat.h"
+
+#define GRANULARITY	SIM_MS
+#define FIRST_PTO	(16 * SIM_MS)
+#define LONGEST_PTO	SIM_S		/* without a timeout */
+#define PACKETS		3		/* kPacketThreshold */
+#define LOSSY		SIM_S		/* REC-12 */
+#define SLACK		32		/* packets: between two looks the window may have grown and shrunk */
+
+/* The requester of one end of a QP, and the end as it was at the last look. */
+struct view {
+	struct sim *s;
+	unsigned int q, side;
+	const struct skua_qp *qp;
+	const struct roce_req *req;
+	const struct loss *loss;
+	uint64_t now;			/* of the engine's clock */
+	struct sim_seen *seen;
+};
+
+/*
+ * Between two looks more than one packet may have come, of which only the last shows. So something may seem to come
+ * too soon in one world of thousands, but not again and again.
+ */
+#define OFTEN		10
+#define SUSPECT(v, ...) \
+	do { \
+		if (++(v)->s->suspects >= OFTEN) \
+			BROKEN(v, __VA_ARGS__); \
+	} while (0)
+
+#define BROKEN(v, kind, fmt, ...) \
+	sim_fail((v)->s, kind, "QP %u %c: " fmt, (v)->q, 'a' + (v)->side, ##__VA_ARGS__)
+
+static uint64_t ack_timeout(const struct view *v)
+{
+	uint8_t timeout = v->qp->attr.timeout;
+
+	return 4096ull << (timeout < 13 ? 13 : timeout);
+}
+
+/* REC-13, after @count PTOs in a row. */
+static uint64_t pto(const struct view *v, uint64_t rtt, uint64_t rttvar, unsigned int count)
+{
+	uint64_t least = !rtt ? FIRST_PTO : rtt + (4 * rttvar > GRANULARITY ? 4 * rttvar : GRANULARITY);
+	uint64_t most = v->qp->attr.timeout ? ack_timeout(v) / (rtt ? 8 : 2) : LONGEST_PTO;
+
+	if (most < least)
+		return least;
+	return count < 30 && least << count < most ? least << count : most;
+}
+
+/* REC-1: each transmission has a number and a time, and both grow together. */
+static bool in_order(const struct sent_run *a, const struct sent_run *b)
+{
+	if (a->order < b->order)
+		return a->order + a->npkts <= b->order && a->sent_at <= b->sent_at;
+	return b->order + b->npkts <= a->order && b->sent_at <= a->sent_at;
+}
+
+static void check_table(const struct view *v)
+{
+	const struct sent *sent = &v->req->sent;
+	const struct sent_run *run, *before = NULL;
+	uint32_t npkts[SENT_STATES] = { 0 }, again = 0, reads = 0, psn = v->req->una_psn;
+
+	TAILQ_FOREACH(run, &sent->runs, entry) {
+		/* Packets that are sent later do not join a run. */
+		if (v->seen->at && run->order < v->seen->next_order && run->sent_at != v->seen->at &&
+		    run->order + run->npkts > v->seen->next_order)
+			BROKEN(v, "table", "PSN 0x%x and others of its run were sent at another time", run->psn);
+		if (run->psn != psn || !run->npkts || run->order + run->npkts > sent->next_order ||
+		    run->sent_at > v->now || (before && !in_order(before, run)))
+			BROKEN(v, "table", "PSN 0x%x, %u packets, send order %llu", run->psn, run->npkts,
+			       (unsigned long long)run->order);
+		psn = psn_add(psn, run->npkts);
+		npkts[run->state] += run->npkts;
+		again += run->retransmitted;
+		reads += run->last;
+		before = run;
+	}
+	if (before && psn != v->req->sent_psn)
+		BROKEN(v, "table", "ends at PSN 0x%x, sent were those before 0x%x", psn, v->req->sent_psn);
+	if (memcmp(npkts, sent->npkts, sizeof(npkts)) || again != sent->num_retransmitted ||
+	    reads != v->req->reads)
+		BROKEN(v, "table", "its counts are wrong: %u in flight, %u READs, not %u and %u",
+		       sent->npkts[SENT_IN_FLIGHT], v->req->reads, npkts[SENT_IN_FLIGHT], reads);
+}
+
+/* REC-1: no memory for what has come in order, nor where nothing is outstanding. */
+static void check_held(const struct view *v)
+{
+	const struct reorder *requests = v->qp->resp.early, *responses = v->req->early;
+
+	if (requests && psn_diff(v->qp->resp.epsn, reorder_end(requests)) >= 0)
+		BROKEN(v, "early", "requests are held that came in order");
+	if (responses && (sent_is_empty(&v->req->sent) || psn_diff(v->req->una_psn, reorder_end(responses)) >= 0))
+		BROKEN(v, "early", "responses are held that came in order");
+}
+
+/* REP-8: at the second PTO in a row the requester forgets what the peer said to hold. */
+static void check_forgotten(const struct view *v)
+{
+	const struct sent_run *run;
+
+	if (v->loss->pto_count < 2 || v->loss->pto_count <= v->seen->pto_count)
+		return;
+	TAILQ_FOREACH(run, &v->req->sent.runs, entry)
+		if (run->state == SENT_WAITING || (run->state == SENT_HELD && !run->response &&
+						   psn_diff(run->psn, v->req->acked_psn) >= 0))
+			BROKEN(v, "kept", "PSN 0x%x still counts as held", run->psn);
+}
+
+/* The timer fires at the earliest of PTO, loss time and Local ACK Timeout (REC-6, REC-13, ROC-17). */
+static void check_timer(const struct view *v)
+{
+	const struct loss *l = v->loss;
+	uint64_t due = l->pto_from + pto(v, l->smoothed_rtt, l->rttvar, l->pto_count);
+
+	if (v->qp->active || v->req->rnr_wait || sent_is_empty(&v->req->sent) || dcqcn_paused(v->qp))
+		return;
+	if (l->loss_time < due)
+		due = l->loss_time;
+	if (v->qp->attr.timeout && l->ack_from + ack_timeout(v) < due)
+		due = l->ack_from + ack_timeout(v);
+	if (!v->qp->timer.pos || v->qp->timer.deadline > (due > v->now ? due : v->now))
+		BROKEN(v, "timer", "set to %.3f ms from now, not %.3f", v->qp->timer.pos ?
+		       ((double)v->qp->timer.deadline - (double)v->now) / 1e6 : 1e9,
+		       ((double)due - (double)v->now) / 1e6);
+}
+
+/* REC-13, REC-14: a probe comes no sooner than the PTO after the last transmission or progress. */
+static void check_probe(const struct view *v)
+{
+	const struct sim_seen *seen = v->seen;
+	uint64_t waited = v->now - seen->quiet_since;
+
+	if (v->loss->probes <= seen->probes || seen->rnr || !seen->rtt)
+		return;
+	/* Half, as a sample that came together with the probe may have made the PTO shorter. */
+	if (2 * waited < pto(v, seen->rtt, seen->rttvar, seen->pto_count))
+		SUSPECT(v, "early-probe", "after %.3f ms, not %.3f: PTO %u, now %u", (double)waited / 1e6,
+			(double)pto(v, seen->rtt, seen->rttvar, seen->pto_count) / 1e6, seen->pto_count + 1u,
+			v->loss->pto_count);
+}
+
+/* REC-5: when a packet has arrived that was sent three packets later. */
+static void check_lost(const struct view *v)
+{
+	uint64_t arrived = v->loss->rack[NEWS_ANSWERED].order;
+	const struct sent_run *run;
+
+	if (v->loss->reo_wnd_mult || v->seen->reordered || arrived == v->seen->arrived)
+		return;
+	TAILQ_FOREACH(run, &v->req->sent.runs, entry)
+		if (run->state == SENT_IN_FLIGHT && arrived > run->order + PACKETS + (run->response ? run->npkts : 0))
+			BROKEN(v, "late-loss", "PSN 0x%x was sent %llu packets before one that has arrived", run->psn,
+			       (unsigned long long)(arrived - 1 - run->order));
+}
+
+static bool is_accepted(const struct view *v, const struct sent_run *run)
+{
+	return run->accepted || psn_diff(v->req->acked_psn, run->psn) > 0;
+}
+
+/* REC-2: a response tells that its request was accepted, and all before it. */
+static void check_accepted(const struct view *v)
+{
+	const struct sent_run *run;
+	bool accepted = false;
+
+	TAILQ_FOREACH_REVERSE(run, &v->req->sent.runs, sent_runs, entry) {
+		accepted |= run->response && (run->state == SENT_HELD || !run->first);
+		if (accepted && run->response && !is_accepted(v, run))
+			BROKEN(v, "accepted", "PSN 0x%x was, and does not count so", run->psn);
+	}
+}
+
+/* REC-7; the shorter of now and the last look. */
+static uint64_t reordering_window(const struct view *v)
+{
+	unsigned int n = v->seen->reordered < v->loss->reo_wnd_mult ? v->seen->reordered : v->loss->reo_wnd_mult;
+	uint64_t ns = (v->seen->min_rtt < v->loss->min_rtt ? v->seen->min_rtt : v->loss->min_rtt) / 4;
+
+	if (!n)
+		return ns;
+	return n * ns < v->loss->smoothed_rtt ? n * ns : v->loss->smoothed_rtt;
+}
+
+/* Does what has arrived tell that packets of @r are lost? REC-8: after reordering only the time does. */
+static bool is_lost(const struct view *v, const struct sim_run *r)
+{
+	const bool by_packets = !v->seen->reordered || !v->loss->reo_wnd_mult;
+
+	for (unsigned int k = 0; k < NEWS_KINDS; k++) {
+		const struct rack *rack = &v->loss->rack[k];
+
+		if (rack->order > r->order && ((by_packets && rack->order - r->order > PACKETS) ||
+					       v->now >= r->sent_at + rack->rtt + reordering_window(v)))
+			return true;
+	}
+	return false;
+}
+
+/* REC-5, REC-6: no packet is lost before a threshold is met. NAKs and retries tell of losses, too. */
+static void check_early_loss(const struct view *v)
+{
+	const struct device_stats *stats = &v->s->w->n[v->side].dev->stats;
+	const struct sent_run *run = TAILQ_FIRST(&v->req->sent.runs);
+
+	if (stats->seq_nak_received + stats->rnr_nak_received + stats->ack_timeouts != v->seen->naks)
+		return;
+	for (unsigned int i = 0; i < v->seen->nruns; i++) {
+		const struct sim_run *r = &v->seen->run[i];
+
+		for (; run && psn_diff(r->psn, run->psn) > 0; run = TAILQ_NEXT(run, entry))
+			;
+		if (!run || run->psn != r->psn)
+			continue;
+		if ((run->state == SENT_LOST || (run->order != r->order && run->was_lost && !r->was_lost)) &&
+		    !is_lost(v, r))
+			SUSPECT(v, "early-loss", "PSN 0x%x, %.3f ms after it was sent", r->psn,
+				(double)(v->now - r->sent_at) / 1e6);
+	}
+}
+
+/* REC-8: what shows reordering, how often n grows, and when it is forgotten. */
+static void check_reordering(const struct view *v)
+{
+	const struct sim_seen *seen = v->seen;
+	unsigned int n = v->loss->reo_wnd_mult;
+	bool passed = false;
+
+	for (unsigned int k = 0; k < NEWS_KINDS; k++)
+		passed |= v->loss->rack[k].order >= seen->grew_order;
+	if (seen->reordered && n > seen->reordered && !passed)
+		BROKEN(v, "reordering", "n grows from %u to %u too soon", seen->reordered, n);
+	if (seen->reordered && !n && seen->persist > 4)
+		SUSPECT(v, "reordering", "forgotten, %u recoveries too soon", seen->persist);
+	if (seen->first == SENT_LOST && !seen->first_again && !n && v->req->sent.next_order == seen->next_order &&
+	    psn_diff(v->req->una_psn, seen->first_psn) > 0)
+		BROKEN(v, "reordering", "PSN 0x%x was late, and n is 0", seen->first_psn);
+}
+
+/* CNG-11. A request that is repeated may ask for more than there is room for. */
+static void check_window(const struct view *v)
+{
+	const struct congestion *c = &v->req->congestion;
+	uint32_t flight = v->req->sent.npkts[SENT_IN_FLIGHT], most = c->window, longest = 0;
+	const struct sent_run *run;
+
+	if (c->window < 2)
+		BROKEN(v, "window", "%u packets", c->window);
+	if (v->seen->window > most)
+		most = v->seen->window;
+	if (c->window_before > most)
+		most = c->window_before;
+	TAILQ_FOREACH(run, &v->req->sent.runs, entry)
+		if (run->response && run->npkts > longest)
+			longest = run->npkts;
+	/* Packets that are held no longer are in flight again, without a transmission. */
+	if (sent_gaps(&v->req->sent) >= v->seen->gaps && flight > v->seen->flight &&
+	    flight > 2 * most + longest + SLACK)
+		BROKEN(v, "window", "%u packets in flight, %u allowed", flight, most);
+}
+
+/* Has any packet arrived that was sent after the recovery period began? */
+static bool is_recovered(const struct view *v)
+{
+	for (unsigned int k = 0; k < NEWS_KINDS; k++)
+		if (v->loss->rack[k].order > v->req->congestion.recovery_order)
+			return true;
+	return false;
+}
+
+/* CNG-12, CNG-15, CNG-16: how the window grows and shrinks. CNG-17 may set it back, and then it goes on. */
+static void check_growth(const struct view *v)
+{
+	const struct congestion *c = &v->req->congestion;
+	const struct sim_seen *seen = v->seen;
+	uint64_t arrived = seen->flight + seen->gaps + v->req->sent.next_order - seen->next_order;
+
+	/* What was sent after it may have arrived in the same instant. */
+	if (v->loss->retries > seen->retries && c->window > 4 + v->req->sent.next_order - seen->next_order)
+		BROKEN(v, "growth", "the window is %u after a retry", c->window);
+	if (v->loss->retries != seen->retries || c->window == seen->window_before)
+		return;
+	if (c->window > seen->window && c->recovery_order == seen->recovery_order && !is_recovered(v))
+		SUSPECT(v, "growth", "the window grows from %u to %u in the recovery period", seen->window, c->window);
+	if (c->window > seen->window && seen->window >= seen->ssthresh && c->ssthresh == seen->ssthresh &&
+	    c->window - seen->window > 2 + arrived / seen->window)
+		SUSPECT(v, "growth", "the window grows from %u to %u without slow start", seen->window, c->window);
+	if (c->window > seen->window && arrived < seen->window / 2)
+		SUSPECT(v, "growth", "the window grows from %u to %u, with %llu packets in flight", seen->window,
+		       c->window, (unsigned long long)arrived);
+	if (c->window < seen->window && c->window_before && seen->next_order <= seen->recovery_order)
+		SUSPECT(v, "growth", "the window shrinks from %u to %u in the recovery period", seen->window,
+		       c->window);
+}
+
+/* REC-11, REC-12: lost packets go first, and new ones not too far ahead of them. */
+static void check_new(const struct view *v)
+{
+	const struct roce_req *req = v->req;
+	const struct sent_run *run = TAILQ_FIRST(&req->sent.runs);
+
+	if (req->sent_psn == v->seen->sent_psn || !run)
+		return;
+	if (v->seen->first == SENT_LOST && run->state == SENT_LOST && !run->response && run->psn == v->seen->first_psn &&
+	    run->order == v->seen->first_order)
+		BROKEN(v, "new-first", "PSN 0x%x is lost, and new packets were sent", run->psn);
+	if (v->seen->lost_at && v->now - v->seen->lost_at < LOSSY &&
+	    psn_diff(req->sent_psn, req->una_psn) > REPEAT_WINDOW)
+		BROKEN(v, "ahead", "%d PSNs ahead soon after a loss", psn_diff(req->sent_psn, req->una_psn));
+}
+
+/* ROC-13: a retry counts if anything was sent since the last, and retry_cnt of them are allowed. */
+static void check_retries(const struct view *v)
+{
+	const struct loss *l = v->loss;
+
+	if (l->retries > v->qp->attr.retry_cnt)
+		BROKEN(v, "retries", "%u of %u", l->retries, v->qp->attr.retry_cnt);
+	if (l->retries > v->seen->retries && v->seen->retries && v->seen->next_order == v->seen->retry_order)
+		BROKEN(v, "retries", "one counts although nothing was sent since the last");
+}
+
+/* ROC-12: the requester waits after an RNR NAK, then the oldest packet goes alone. */
+static void check_rnr(const struct view *v)
+{
+	const struct sim_seen *seen = v->seen;
+	const struct sent_run *run = TAILQ_FIRST(&v->req->sent.runs);
+	uint64_t sent = v->req->sent.next_order - seen->next_order;
+
+	/* Progress or a retry ends it. */
+	if (!run || v->req->rnr_until != seen->rnr_until || seen->at >= seen->rnr_until ||
+	    v->req->una_psn != seen->rnr_una_psn || v->loss->retries != seen->rnr_retries)
+		return;
+	if (sent && v->now < v->req->rnr_until)
+		BROKEN(v, "rnr", "%llu packets were sent while it waits", (unsigned long long)sent);
+	if (sent > 2 * (run->response ? run->npkts : 1))
+		BROKEN(v, "rnr", "%llu packets were sent to try", (unsigned long long)sent);
+}
+
+static void look(const struct view *v)
+{
+	const struct roce_req *req = v->req;
+	const struct sent_run *run = TAILQ_FIRST(&req->sent.runs);
+	const struct device_stats *stats = &v->s->w->n[v->side].dev->stats;
+	struct sim_seen *seen = v->seen;
+
+	/* Packets that were held arrived before they were acknowledged. */
+	if ((req->una_psn != seen->una_psn && seen->first != SENT_HELD) ||
+	    req->sent.next_order != seen->next_order || !seen->at)
+		seen->quiet_since = v->now;
+	seen->nruns = 0;
+	TAILQ_FOREACH(run, &req->sent.runs, entry)
+		if (run->state == SENT_IN_FLIGHT && seen->nruns < SIM_RUNS)
+			seen->run[seen->nruns++] = (struct sim_run){ run->psn, run->order, run->sent_at,
+								     run->was_lost };
+	run = TAILQ_FIRST(&req->sent.runs);
+	seen->min_rtt = v->loss->min_rtt;
+	seen->naks = stats->seq_nak_received + stats->rnr_nak_received + stats->ack_timeouts;
+	v->s->probes += v->loss->probe_order != seen->probe_order;
+	seen->probe_order = v->loss->probe_order;
+	if (v->loss->retries != seen->retries)
+		seen->retry_order = seen->next_order;
+	if (v->loss->reo_wnd_mult > seen->reordered)
+		seen->grew_order = seen->next_order;
+	seen->persist = v->loss->reo_wnd_persist;
+	seen->first_again = run && run->retransmitted;
+	seen->at = v->now;
+	seen->una_psn = req->una_psn;
+	seen->sent_psn = req->sent_psn;
+	seen->next_order = req->sent.next_order;
+	seen->arrived = v->loss->rack[NEWS_ANSWERED].order;
+	seen->reordered = v->loss->reo_wnd_mult;
+	seen->rtt = v->loss->smoothed_rtt;
+	seen->rttvar = v->loss->rttvar;
+	seen->probes = v->loss->probes;
+	seen->pto_count = v->loss->pto_count;
+	seen->retries = v->loss->retries;
+	seen->rnr = req->rnr_wait || req->rnr_trying;
+	if (req->rnr_until != seen->rnr_until) {
+		seen->rnr_until = req->rnr_until;
+		seen->rnr_una_psn = req->una_psn;
+		seen->rnr_retries = v->loss->retries;
+	}
+	seen->window = req->congestion.window;
+	seen->window_before = req->congestion.window_before;
+	seen->ssthresh = req->congestion.ssthresh;
+	seen->recovery_order = req->congestion.recovery_order;
+	seen->gaps = sent_gaps(&req->sent);
+	seen->flight = req->sent.npkts[SENT_IN_FLIGHT];
+	seen->lost_at = v->loss->lost_at;
+	seen->first = run ? run->state : SENT_STATES;
+	seen->first_psn = run ? run->psn : 0;
+	seen->first_order = run ? run->order : 0;
+}
+
+void sim_check_rules(struct sim *s, unsigned int q, unsigned int side)
+{
+	struct sim_side *sd = &s->qp[q].side[side];
+	const struct skua_qp *qp = sd->qp;
+	struct view v = {
+		.s = s, .q = q, .side = side, .qp = qp, .now = engine_now(s->w->engines[0]),
+		.seen = &sd->seen,
+	};
+
+	if (!qp || sd->gone || qp->type != SKUA_QPT_RC || qp->state != SKUA_QPS_RTS ||
+	    sim_is_off(s, SIM_CHECK_RULES))
+		return;
+	v.req = &qp->req;
+	v.loss = &qp->req.loss;
+	check_table(&v);
+	check_held(&v);
+	check_timer(&v);
+	check_accepted(&v);
+	check_window(&v);
+	check_retries(&v);
+	if (v.seen->at) {
+		check_probe(&v);
+		check_forgotten(&v);
+		check_lost(&v);
+		check_early_loss(&v);
+		check_reordering(&v);
+		check_growth(&v);
+		check_new(&v);
+		check_rnr(&v);
+	}
+	look(&v);
+}
