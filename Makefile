@@ -19,6 +19,10 @@ check-full:
 check-debug:
 	tools/lab/lab check --debug
 
+# Do the tests find small faults that are put into the sources?
+mutants:
+	tools/lab/lab check mutants
+
 # Each fuzzer for so long, one after the other.
 SECONDS	?= 60
 fuzz:
@@ -34,7 +38,7 @@ bench:
 
 # All that was built, but not what was fetched and not the root.
 clean:
-	rm -rf build/bench build/check build/images build/modules build/provider* build/rdma-core* \
+	rm -rf build/bench build/check build/images build/modules build/mutants build/provider* build/rdma-core* \
 		build/selftests build/skuad* build/traffic
 
-.PHONY: all run shell check check-full check-debug fuzz man bench clean
+.PHONY: all run shell check check-full check-debug mutants fuzz man bench clean

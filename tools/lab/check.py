@@ -274,6 +274,8 @@ CHECKS = [
     _debug('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
     _guest('guest-hostile-share', '6.12', 400, './run_selftests.sh', 'test_hostile.sh', full=True),
     _worlds('worlds-million', 5400, 1000000, int(time.strftime('%Y%m%d')) * 1000000, full=True),
+    Check('mutants', 3600, [*SKUAD, paths.repo('tools/mutants')],
+          in_root('tools/mutants/mutants', '--out', os.path.join(paths.BUILD, 'mutants')), ROOT, full=True),
     _long('neighbour', 1800, 'check-plain', 'harness/test_neighbour', 'SKUA_STORMS=100'),
     _long('goodput-seeds', 1800, 'check-plain', 'harness/test_goodput', 'SKUA_SEEDS=10', 'SKUA_GOODPUT_MIB=128'),
     _long('forged', 600, 'check', 'harness/test_forged', 'SKUA_FORGED=10000000'),
