@@ -389,6 +389,7 @@ void engine_run(struct engine *engine)
 			serve_fds(engine, BLOCKED_NS);
 	}
 	set_running(engine, false);
+	__atomic_store_n(&engine->stopped, true, __ATOMIC_RELEASE);
 }
 
 void engine_kick(struct engine *engine)

@@ -28,6 +28,7 @@ struct engine {
 	struct engine_fd *looking;	/* whose look() is being called */
 	bool running;			/* by lock */
 	bool stop;			/* atomic */
+	bool stopped;			/* atomic: it has run, and touches nothing any more */
 	bool sleeping;			/* atomic: wake me by wake_fd */
 	pthread_mutex_t lock;
 	STAILQ_HEAD(, engine_request) requests;	/* by lock */

@@ -603,12 +603,19 @@ void revive(struct world *w, struct node *n)
 	create_queues(w, n);
 }
 
+void end_engine(struct world *w, int i)
+{
+	if (!w->threads[i])
+		return;
+	engine_stop(w->engines[i]);
+	pthread_join(w->threads[i], NULL);
+	w->threads[i] = 0;
+}
+
 void world_destroy(struct world *w)
 {
-	for (int i = 0; i < 2 && w->threaded; i++) {
-		engine_stop(w->engines[i]);
-		pthread_join(w->threads[i], NULL);
-	}
+	for (int i = 0; i < 2 && w->threaded; i++)
+		end_engine(w, i);
 	for (int i = 0; i < 2; i++)
 		if (w->n[i].dev)
 			skua_dev_destroy(w->n[i].dev);

@@ -92,6 +92,9 @@ struct world *world_create_with(bool threaded, uint64_t features);
 struct world *world_create_on(bool threaded, const char *link_a, const char *link_b);
 void world_destroy(struct world *w);
 
+/* The thread of one of its engines ends, before the world does. */
+void end_engine(struct world *w, int i);
+
 /* All of the node once more, after a reset or whatever else; its QP is in RESET. */
 void revive(struct world *w, struct node *n);
 

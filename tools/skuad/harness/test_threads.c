@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Two devices, each with an engine thread of its own: traffic, and taking memory away under it. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "harness/harness.h"
 
@@ -95,6 +96,39 @@ static void regions_are_taken_away_under_traffic(void **state)
 	}
 }
 
+static void unmap_all(void *arg)
+{
+	struct node *n = arg;
+
+	skua_dev_mem_unmap_all(n->dev);
+}
+
+/* An engine ends while others send to it; who waits for it to let go of memory then waits no more. */
+static void engines_end_under_traffic(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 40; round++) {
+		struct world *w = world_create(true);
+		struct node *first = &w->n[round & 1], *last = &w->n[!(round & 1)];
+
+		for (int i = 0; i < 100; i++) {
+			post(first, SKUA_WQE_WRITE, 0, first->buf, 1 << 20, last->buf + (2 << 20), last->key, 0);
+			post(last, SKUA_WQE_WRITE, 0, last->buf, 1 << 20, first->buf + (2 << 20), first->key, 0);
+		}
+		usleep(1000);
+		alarm(20);
+		end_engine(w, round & 1);
+		/* In a running engine, and in one that has ended. */
+		if (round & 2)
+			on_engine(last, unmap_all, last);
+		end_engine(w, !(round & 1));
+		unmap_all(first);
+		unmap_all(last);
+		alarm(0);
+		world_destroy(w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +136,7 @@ int main(void)
 		THREADED(both_ways_at_once, "CQE-2 ORD-1"),
 		{ "MEM-12 MR-6: regions_are_taken_away_under_traffic",
 		  regions_are_taken_away_under_traffic, NULL, NULL, NULL },
+		{ "MEM-12: engines_end_under_traffic", engines_end_under_traffic, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -469,10 +469,17 @@ enum port_result port_send_train(struct link_port *port, const struct train *tra
 	return r;
 }
 
+/* Nobody takes anything out of this ring any more, or reads what is in it. */
+static bool is_abandoned(const struct port_ring *ring)
+{
+	return __atomic_load_n(&ring->to->engine->stopped, __ATOMIC_ACQUIRE);
+}
+
 bool port_passed(const struct port_mark *mark)
 {
 	return !mark->ring ||
-	       (int32_t)(__atomic_load_n(&mark->ring->tail, __ATOMIC_ACQUIRE) - mark->head) > 0;
+	       (int32_t)(__atomic_load_n(&mark->ring->tail, __ATOMIC_ACQUIRE) - mark->head) > 0 ||
+	       is_abandoned(mark->ring);
 }
 
 uint64_t port_ticket(const struct link_port *port)
@@ -485,7 +492,7 @@ bool port_drained(const struct link_port *port, uint64_t ticket)
 	for (const struct port_ring *r = port->out; r; r = r->next_out) {
 		uint32_t tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
 
-		if (tail != r->head && r->slot[tail % RING_SIZE].seq <= ticket)
+		if (tail != r->head && r->slot[tail % RING_SIZE].seq <= ticket && !is_abandoned(r))
 			return false;
 	}
 	return true;
@@ -676,12 +683,14 @@ bool port_is_blocked(const struct link_port *port)
 	return port->wire->uplink && port->wire->uplink->blocked;
 }
 
+/* What is there now: a producer that goes on would hold us up for ever. */
 static bool receive_from(struct port_ring *ring)
 {
+	uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	struct link_port *to = ring->to;
 	bool any = false;
 
-	while (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) != ring->tail) {
+	while (ring->tail != head) {
 		struct ring_slot *slot = &ring->slot[ring->tail % RING_SIZE];
 
 		if (slot->frame)
