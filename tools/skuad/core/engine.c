@@ -32,6 +32,8 @@
 #define HOT_MISSES	8		/* looks that find nothing, then it is not */
 #define HOT_MAX		16
 #define BLOCKED_NS	1000000		/* idle queues are looked at so often while a wire is full */
+#define STALL_NS	1000000		/* a round that takes longer is a stall */
+#define STALL_LOOKS	64		/* at the sockets after it: their buffers hold no more */
 
 struct engine_request {
 	STAILQ_ENTRY(engine_request) entry;
@@ -279,17 +281,7 @@ bool engine_step(struct engine *engine)
 	return any;
 }
 
-/* Is there a device whose wire is full? */
-static bool blocked(const struct engine *engine)
-{
-	const struct skua_dev *dev;
-
-	TAILQ_FOREACH(dev, &engine->devices, engine_entry)
-		if (port_is_blocked(dev->port))
-			return true;
-	return false;
-}
-
+/* Has any device work, or idle queues to look at? */
 static bool active(const struct engine *engine)
 {
 	const struct skua_dev *dev;
@@ -298,6 +290,17 @@ static bool active(const struct engine *engine)
 		if (skua_dev_active(dev))
 			return true;
 	return false;
+}
+
+/* Do all of these wait for a wire that is full? */
+static bool blocked(const struct engine *engine)
+{
+	const struct skua_dev *dev;
+
+	TAILQ_FOREACH(dev, &engine->devices, engine_entry)
+		if (skua_dev_active(dev) && !port_is_blocked(dev->port))
+			return false;
+	return true;
 }
 
 /* Do more threads of this machine want to run than we may use cores? Unknown is no. */
@@ -343,10 +346,26 @@ static void go_to_sleep(struct engine *engine)
 {
 	__atomic_store_n(&engine->sleeping, true, __ATOMIC_SEQ_CST);
 	/* Whoever handed over work before it saw us asleep did not wake us: look again. */
-	if (!serve_requests(engine) && !run_devices(engine) && !active(engine) &&
-	    !__atomic_load_n(&engine->stop, __ATOMIC_ACQUIRE))
-		serve_fds(engine, sleep_ns(engine));
+	if (!serve_requests(engine) && !run_devices(engine) && blocked(engine) &&
+	    !__atomic_load_n(&engine->stop, __ATOMIC_ACQUIRE)) {
+		uint64_t ns = sleep_ns(engine);
+
+		serve_fds(engine, active(engine) && ns > BLOCKED_NS ? BLOCKED_NS : ns);
+	}
 	__atomic_store_n(&engine->sleeping, false, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * When the engine has stood still, what its timers wait for may have come meanwhile, and lie behind much else: it is
+ * taken before they fire. Else a packet would count as lost that lies in a socket.
+ */
+static bool look_at_sockets(struct engine *engine, bool stalled)
+{
+	bool any = false;
+
+	for (int i = 0; i < (stalled ? STALL_LOOKS : 1) && serve_fds(engine, 0); i++)
+		any = true;
+	return any;
 }
 
 /* From here on, and until then, requests are this thread's. */
@@ -366,27 +385,30 @@ static void set_running(struct engine *engine, bool on)
 
 void engine_run(struct engine *engine)
 {
+	uint64_t begun = clock_ns(), before;
+
 	set_running(engine, true);
 	while (!__atomic_load_n(&engine->stop, __ATOMIC_ACQUIRE)) {
 		bool any;
 
-		engine->now = clock_ns();
+		before = begun;
+		begun = clock_ns();
+		engine->now = begun;
 		any = run_devices(engine);
 		if (engine->now >= engine->next_poll) {
-			any |= serve_fds(engine, 0);
+			any |= look_at_sockets(engine, begun - before > STALL_NS);
 			any |= serve_requests(engine);
-			timers_run(&engine->timers, engine->now);
+			/* As of then all that had come has been taken. */
+			timers_run(&engine->timers, begun);
 			engine->next_poll = engine->now + POLL_NS;
 			tune_spin(engine);
 		}
 		if (any)
 			continue;
-		if (timers_run(&engine->timers, engine->now))
+		if (timers_run(&engine->timers, begun))
 			continue;
-		if (!active(engine))
+		if (blocked(engine))
 			go_to_sleep(engine);
-		else if (blocked(engine))
-			serve_fds(engine, BLOCKED_NS);
 	}
 	set_running(engine, false);
 	__atomic_store_n(&engine->stopped, true, __ATOMIC_RELEASE);

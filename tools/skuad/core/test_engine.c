@@ -119,13 +119,13 @@ static bool take_one(struct engine_fd *efd)
 	return true;
 }
 
-static struct taker *new_taker(struct engine *engine)
+static struct taker *new_taker(struct engine *engine, int type)
 {
 	struct taker *t = calloc(1, sizeof(*t));
 	int pair[2];
 
 	assert_non_null(t);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+	assert_int_equal(socketpair(AF_UNIX, type, 0, pair), 0);
 	t->efd = (struct engine_fd){ .fd = pair[0], .look = take_one };
 	t->peer = pair[1];
 	t->engine = engine;
@@ -158,7 +158,7 @@ static bool in_epoll(struct engine *engine)
 static void what_is_often_ready_is_not_in_epoll_for_a_while(void **state)
 {
 	struct engine *engine = engine_create(true);
-	struct taker *t = new_taker(engine);
+	struct taker *t = new_taker(engine, SOCK_DGRAM);
 
 	(void)state;
 	give(t, 1);
@@ -194,7 +194,7 @@ static void who_is_looked_at_may_be_freed(void **state)
 		struct taker *t[3], *freed;
 
 		for (int i = 0; i < 3; i++)
-			t[i] = new_taker(engine);
+			t[i] = new_taker(engine, SOCK_DGRAM);
 		for (int i = 0; i < 3; i++)
 			give(t[i], 3);
 		while (engine_step(engine))
@@ -221,7 +221,7 @@ static void who_is_looked_at_may_be_freed(void **state)
 static void a_sleeping_engine_wakes_for_what_is_often_ready(void **state)
 {
 	struct engine *engine = engine_create(false);
-	struct taker *t = new_taker(engine);
+	struct taker *t = new_taker(engine, SOCK_DGRAM);
 	unsigned int given = 0;
 	pthread_t thread;
 
@@ -245,6 +245,48 @@ static void a_sleeping_engine_wakes_for_what_is_often_ready(void **state)
 	engine_destroy(engine);
 }
 
+/* An engine that stands still, while work comes that a timer waits for. */
+struct stall {
+	struct timer begins, ends;
+	struct taker *t;
+	unsigned int taken;		/* when the second fired */
+};
+
+#define STALL_BYTES	40
+
+static void stand_still(struct timer *timer)
+{
+	struct stall *s = (void *)((char *)timer - offsetof(struct stall, begins));
+	struct engine *engine = s->t->engine;
+
+	give(s->t, STALL_BYTES);
+	timer_set(&engine->timers, &s->ends, engine_now(engine) + ALARM_NS);
+	usleep(20000);
+}
+
+static void look_back(struct timer *timer)
+{
+	struct stall *s = (void *)((char *)timer - offsetof(struct stall, ends));
+
+	s->taken = s->t->taken;
+	engine_stop(s->t->engine);
+}
+
+static void what_came_in_a_stall_is_taken_before_timers_fire(void **state)
+{
+	struct engine *engine = engine_create(false);
+	struct stall s = { .begins.fire = stand_still, .ends.fire = look_back };
+
+	(void)state;
+	assert_non_null(engine);
+	s.t = new_taker(engine, SOCK_STREAM);
+	timer_set(&engine->timers, &s.begins, engine_now(engine) + ALARM_NS);
+	engine_run(engine);
+	assert_int_equal(s.taken, STALL_BYTES);
+	free_taker(s.t);
+	engine_destroy(engine);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +295,7 @@ int main(void)
 		cmocka_unit_test(what_is_often_ready_is_not_in_epoll_for_a_while),
 		cmocka_unit_test(who_is_looked_at_may_be_freed),
 		cmocka_unit_test(a_sleeping_engine_wakes_for_what_is_often_ready),
+		cmocka_unit_test(what_came_in_a_stall_is_taken_before_timers_fire),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
