@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* RC between two devices: data, order, and each way to fail. */
+#include "core/device.h"
 #include "ctl/control.h"
 #include "harness/harness.h"
+
+/* A counter as it is, without a command that the engine would have to turn for. */
+#define STAT_NOW(n, name)	((n)->dev->stats.name)
 
 static const uint32_t sizes[] = { 1, 8, 63, 64, 1023, 1024, 1025, 65536, 65537, 1048577 };
 
@@ -104,6 +108,31 @@ static void send_without_receive_waits_and_gives_up(void **state)
 	settle(w);
 	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_RNR_RETRY_EXC_ERR);
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_WR_FLUSH_ERR);
+}
+
+/* Before it has said so: the peer hears of the message, not of the wait. */
+static void a_receiver_that_is_ready_by_now_does_not_say_not_ready(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cmd rts = rts_cmd(b->qpn);
+
+	must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
+	must(w, b, init_cmd(b->qpn));
+	must(w, b, rtr_cmd(b->qpn, a, a->qpn));
+	rts.modify_qp.attr.rnr_retry = 0;
+	must(w, b, rts);
+	post(b, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, b->buf, 8, 0, 0, 0);
+	/* Its SEND has come when it has had its turn, and is answered in a's. */
+	while (!STAT_NOW(b, rdma_tx_packets))
+		engine_step(w->engines[0]);
+	assert_int_equal(STAT_NOW(a, rnr_nak_sent), 1);
+	assert_int_equal(STAT_NOW(a, rdma_tx_packets), 0);
+	post_recv(a, a->buf, 8);
+	arrive(w, a, b, train_from(a, TRAIN_SEND, FIRST_PSN));
+	expect(w, b, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+	expect(w, a, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+	assert_int_equal(STAT(w, b, rnr_nak_received), 0);
 }
 
 static void bad_rkey_is_refused(void **state)
@@ -249,6 +278,7 @@ int main(void)
 		STEPPED(send_meets_receive, "RQE-3 CQE-1"),
 		STEPPED(many_messages_keep_their_order, "CQE-2 ORD-1 ROC-8"),
 		STEPPED(send_without_receive_waits_and_gives_up, "ROC-11 ROC-12 ERR-1"),
+		STEPPED(a_receiver_that_is_ready_by_now_does_not_say_not_ready, "ROC-26"),
 		STEPPED(bad_rkey_is_refused, "MEM-1 MEM-2 ERR-2 ORD-7"),
 		STEPPED(read_out_of_bounds_is_refused, "MEM-1 ERR-4"),
 		STEPPED(own_bad_lkey_is_a_protection_error, "MEM-1 ERR-1"),

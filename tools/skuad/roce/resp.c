@@ -957,9 +957,11 @@ static bool send_owed(struct skua_qp *qp)
 	t.syndrome = resp->syndrome;
 	t.msn = resp->msn;
 
-	/* Held packets may have been taken since it became due. */
-	if (!is_nak(resp->syndrome))
+	/* Since it became due held packets may have been taken, or the request of a NAK may have come again. */
+	if (!is_nak(resp->syndrome) || resp->nak_psn != resp->epsn) {
+		t.syndrome = AETH_ACK;
 		t.psn = psn_add(resp->epsn, PSN_MASK);
+	}
 	if (!transmit(qp, &t))
 		return false;
 	resp->ack_due = false;
