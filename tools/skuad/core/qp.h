@@ -38,7 +38,7 @@ struct send_wqe {
 	uint32_t psn, npsn;		/* of its packets, once it has been started */
 	uint32_t read_off;		/* READ: bytes that have come */
 	const uint8_t *data;		/* inline data, or struct sge */
-	struct port_mark mark;		/* of its last train */
+	struct port_mark mark;		/* of its trains */
 };
 
 /* All zero, to be copied: see train_blank. */
@@ -276,7 +276,7 @@ bool eth_run(struct skua_qp *qp, int32_t *budget);
 #define PSN_WINDOW	(1u << 22)	/* packets ahead of the oldest that is outstanding, at most */
 #define MESSAGE_COST	256	/* of a turn, at least */
 
-/* roce/send.c: all that the path of the QP needs is filled in; what is lost counts as sent. */
+/* roce/send.c: all that the path of the QP needs is filled in; what is lost counts as sent; @mark as in link/port.h. */
 enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark *mark);
 /* The same with a path of its own. */
 enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,

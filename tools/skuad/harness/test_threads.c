@@ -136,7 +136,7 @@ int main(void)
 		THREADED(both_ways_at_once, "CQE-2 ORD-1"),
 		{ "MEM-12 MR-6: regions_are_taken_away_under_traffic",
 		  regions_are_taken_away_under_traffic, NULL, NULL, NULL },
-		{ "MEM-12: engines_end_under_traffic", engines_end_under_traffic, NULL, NULL, NULL },
+		{ "MEM-13: engines_end_under_traffic", engines_end_under_traffic, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

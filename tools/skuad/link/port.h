@@ -45,16 +45,18 @@ bool port_set_impair(struct link_port *port, const struct impair_config *config)
 /* What they suffer, with counts; NULL: nothing. */
 const struct impair_config *port_impair(const struct link_port *port);
 
-/* How far the ring is that a train went into; for a train that is over, ring is NULL. */
+/* How far the ring is that the last train of some payload went into; zero: none did. */
 struct port_mark {
 	const struct port_ring *ring;
 	uint32_t head;
 };
 
+/* @mark is of the trains with this payload before, and tells of this one, too. While one of them is on its way to
+ * another engine, none goes to a port elsewhere: PORT_BUSY. */
 enum port_result port_send_train(struct link_port *port, const struct train *t,
 				 struct port_mark *mark);
 
-/* The train is over: nothing refers to its payload any more. */
+/* The trains are over: nothing refers to their payload any more. */
 bool port_passed(const struct port_mark *mark);
 
 /* An Ethernet frame without FCS; to one port, or to all others. The payload is copied. */

@@ -381,7 +381,8 @@ static enum port_result send_by_ring(struct link_port *port, struct link_port *t
 	struct port_ring *ring = ring_to(port, to);
 	struct ring_slot *slot = ring_slot(ring);
 
-	if (!slot)
+	/* A mark tells of one ring: the address may have moved since the train before. */
+	if (!slot || (mark->ring != ring && !port_passed(mark)))
 		return PORT_BUSY;
 	slot->train = *t;
 	slot->path = *t->path;
@@ -451,7 +452,6 @@ enum port_result port_send_train(struct link_port *port, const struct train *tra
 	struct train t;
 	uint64_t ns;
 
-	mark->ring = NULL;
 	if (!port_is_up(port))
 		return PORT_LOST;
 	learn(port, train->path->smac);

@@ -78,7 +78,7 @@ bool dcqcn_notify(struct skua_qp *qp)
 		.op = TRAIN_CNP, .transport = TRANSPORT_CNP, .first = true, .last = true,
 		.npkts = 1,
 	};
-	struct port_mark mark;
+	struct port_mark mark = { 0 };
 
 	if (roce_send(qp, &t, &mark) == PORT_BUSY)
 		return false;

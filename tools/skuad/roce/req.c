@@ -205,14 +205,11 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 {
 	struct roce_req *req = &qp->req;
 	int32_t again = psn_diff(req->sent_psn, t->psn);
-	struct port_mark mark;
 
-	if (roce_send(qp, t, &mark) == PORT_BUSY) {
+	if (roce_send(qp, t, &wqe->mark) == PORT_BUSY) {
 		req->busy = true;
 		return false;
 	}
-	if (mark.ring)
-		wqe->mark = mark;
 	if (again > 0)
 		STAT_ADD(qp->dev, retransmits, t->npkts);
 	req->unasked += t->npkts;

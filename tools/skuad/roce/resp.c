@@ -856,7 +856,7 @@ void roce_resp_rx(struct skua_qp *qp, const struct train *t)
 
 static bool transmit(struct skua_qp *qp, struct train *t)
 {
-	struct port_mark mark;
+	struct port_mark mark = { 0 };
 
 	return roce_send(qp, t, &mark) != PORT_BUSY;
 }

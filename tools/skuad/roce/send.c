@@ -14,7 +14,6 @@ enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
 	uint32_t longest;
 	uint64_t bytes;
 
-	*mark = (struct port_mark){ 0 };
 	bytes = roce_train_bytes(t, &longest);
 	if (!(dev->port_flags & SKUA_PORT_F_ENABLE) || !port_is_up(dev->port) ||
 	    longest > dev->mtu + FRAME_HEADERS)

@@ -51,7 +51,6 @@ bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = req->nxt_pkt * qp->pmtu, len = wqe->length - offset;
 	uint32_t most = qp_burst(qp) & -qp->pmtu;
-	struct port_mark mark;
 	struct train t = {
 		.op = op_of(wqe), .transport = TRANSPORT_UC, .first = !req->nxt_pkt,
 		.last = len <= most, .solicited = wqe->flags & SKUA_WQE_SOLICITED, .psn = req->psn,
@@ -73,12 +72,10 @@ bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 		wqe->vendor_err = (uint8_t)err;
 		return true;
 	}
-	if (roce_send(qp, &t, &mark) == PORT_BUSY) {
+	if (roce_send(qp, &t, &wqe->mark) == PORT_BUSY) {
 		req->busy = true;
 		return false;
 	}
-	if (mark.ring)
-		wqe->mark = mark;
 	*budget -= (int32_t)len;
 	sent(qp, &t);
 	return true;
