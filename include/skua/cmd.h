@@ -48,6 +48,7 @@ enum skua_cmd_status {
 	SKUA_CMD_BAD_STATE	= 6,	/* not in this state */
 	SKUA_CMD_BAD_ADDRESS	= 7,	/* host memory that cannot be reached */
 	SKUA_CMD_INTERNAL	= 8,	/* the device's own fault */
+	SKUA_CMD_NOT_PERMITTED	= 9,	/* whoever runs the device does not allow it */
 };
 
 #define SKUA_CMD_EVENT		0x0001	/* raise vector 0 when completed */
@@ -414,13 +415,13 @@ SKUA_ASSERT_OFFSET(struct skua_port_attr, mac, 24);
 	X(rdma_tx_atomic) X(rdma_rx_atomic) \
 	X(rdma_rx_bad_icrc) X(rdma_rx_bad_opcode) X(rdma_rx_bad_pkey) X(rdma_rx_bad_addr) \
 	X(rdma_rx_bad_qkey) X(rdma_rx_no_receive) X(rdma_rx_incomplete) X(rdma_rx_mcast) \
-	X(rdma_rx_ecn_marked) X(cnp_sent) X(cnp_received)
+	X(rdma_rx_ecn_marked) X(cnp_sent) X(cnp_received) X(tx_spoofed)
 
 struct skua_stats {
 #define SKUA_STATS_FIELD(name) __le64 name;
 	SKUA_STATS(SKUA_STATS_FIELD)
 #undef SKUA_STATS_FIELD
-	__le64 rsvd[15];
+	__le64 rsvd[14];
 };
 
 SKUA_ASSERT_SIZE(struct skua_stats, 512);

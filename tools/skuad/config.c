@@ -82,6 +82,12 @@ static bool set_mac(struct config_device *d, const char *value, struct config_er
 	return true;
 }
 
+static bool set_spoof(struct config_device *d, const char *value, struct config_error *err)
+{
+	d->spoof = !strcmp(value, "on");
+	return d->spoof || !strcmp(value, "off") || fail(err, "bad spoof '%.40s': want on or off", value);
+}
+
 static const struct key {
 	const char *name;
 	bool (*set)(struct config_device *d, const char *value, struct config_error *err);
@@ -90,6 +96,7 @@ static const struct key {
 	{ "socket", set_socket },
 	{ "link", set_link },
 	{ "mac", set_mac },
+	{ "spoof", set_spoof },
 };
 
 #define NUM_KEYS	(sizeof(keys) / sizeof(keys[0]))
@@ -104,7 +111,7 @@ static bool set_key(struct config_device *d, unsigned int *seen, const char *key
 	while (k < NUM_KEYS && strcmp(key, keys[k].name))
 		k++;
 	if (k == NUM_KEYS)
-		return fail(err, "unknown key '%.40s': want name, socket, link or mac", key);
+		return fail(err, "unknown key '%.40s': want name, socket, link, mac or spoof", key);
 	if (*seen & 1u << k)
 		return fail(err, "%s is given twice", key);
 	if (!*value)

@@ -21,6 +21,7 @@ struct config_device {
 	char link[LINK_TEXT_MAX];
 	uint8_t mac[6];
 	bool has_mac;
+	bool spoof;			/* its host may send from other MACs */
 };
 
 struct config {

@@ -60,6 +60,17 @@ static void an_option_gives_a_device(void **state)
 	assert_string_equal(config.device[0].socket, "/tmp/s0");
 	assert_string_equal(config.device[0].link, "wire:a");
 	assert_memory_equal(config.device[0].mac, mac, 6);
+	assert_false(config.device[0].spoof);
+}
+
+static void only_spoof_on_is_on(void **state)
+{
+	(void)state;
+	assert_true(config_add_option(&config, "name=a,socket=/tmp/a,link=wire:a,spoof=on", &err));
+	assert_true(config_add_option(&config, "name=b,socket=/tmp/b,link=wire:a,spoof=off", &err));
+	assert_true(config_finish(&config, &err));
+	assert_true(config.device[0].spoof);
+	assert_false(config.device[1].spoof);
 }
 
 static void a_file_gives_devices(void **state)
@@ -136,6 +147,7 @@ static void bad_options_are_refused(void **state)
 		{ "name=a,mac=+2:54:00:00:00:01", "bad mac" },
 		{ "name=a,mac=01:00:5e:00:00:01", "not a unicast" },
 		{ "name=a,mac=00:00:00:00:00:00", "not a unicast" },
+		{ "name=a,spoof=yes", "bad spoof 'yes': want on or off" },
 	};
 
 	(void)state;
@@ -258,6 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(an_option_gives_a_device, clear),
+		cmocka_unit_test_setup(only_spoof_on_is_on, clear),
 		cmocka_unit_test_setup(a_file_gives_devices, clear),
 		cmocka_unit_test_setup(a_missing_mac_is_made_from_the_name_alone, clear),
 		cmocka_unit_test_setup(bad_options_are_refused, clear),

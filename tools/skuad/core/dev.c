@@ -84,6 +84,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 		err = errno;
 		goto fail;
 	}
+	port_allow_spoof(dev->port, config->spoof);
 	TAILQ_INSERT_TAIL(&engine->devices, dev, engine_entry);
 	skua_dev_reset(dev);
 	return dev;

@@ -28,6 +28,7 @@ struct skua_dev_config {
 	const char *name;		/* "skua0": in logs, counters and captures */
 	uint8_t mac[6];
 	const char *link;		/* "wire:NAME", or another (link/spec.h) */
+	bool spoof;			/* the host may change the MAC, and send from others */
 };
 
 /*

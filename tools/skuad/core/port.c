@@ -102,6 +102,8 @@ int cmd_set_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		return SKUA_CMD_BAD_PARAM;
 	if (status)
 		return status;
+	if (mask & SKUA_PORT_SET_MAC && memcmp(in->mac, dev->perm_mac, 6) && !port_may_spoof(dev->port))
+		return SKUA_CMD_NOT_PERMITTED;
 	if (mask & SKUA_PORT_SET_FLAGS)
 		dev->port_flags = le32toh(in->flags);
 	if (mask & SKUA_PORT_SET_MTU)
@@ -311,6 +313,11 @@ void skua_dev_rx_train(struct skua_dev *dev, const struct train *t)
 	qp = qp_for(dev, t);
 	if (qp)
 		hand_over(qp, t);
+}
+
+void skua_dev_tx_refused(struct skua_dev *dev, uint32_t n)
+{
+	STAT_ADD(dev, tx_spoofed, n);
 }
 
 static void count_fault(struct skua_dev *dev, enum roce_fault fault)

@@ -22,6 +22,7 @@ struct skua_dev_info {
 	uint32_t health;	/* enum skua_health */
 	uint64_t features;	/* accepted */
 	uint8_t mac[6];
+	bool spoof;		/* its host may use others */
 	bool link_up;
 	bool outside;		/* the link leaves this process; then: */
 	bool link_peer;		/* there is somebody, as far as one can know */

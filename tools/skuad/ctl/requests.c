@@ -121,6 +121,7 @@ static struct json_object *device_object(const struct skua_dev_info *info, bool 
 		 info->mac[2], info->mac[3], info->mac[4], info->mac[5]);
 	add_string(o, "name", info->name);
 	add_string(o, "mac", mac);
+	add_bool(o, "spoof", info->spoof);
 	add_string(o, "link", info->link);
 	add_bool(o, "link_up", info->link_up);
 	if (info->outside) {

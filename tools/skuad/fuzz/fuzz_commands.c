@@ -345,7 +345,7 @@ static void look(struct host *h)
 
 		if ((cpl->flags & SKUA_CMD_CPL_PHASE) != phase)
 			return;
-		CHECK(cpl->status <= SKUA_CMD_INTERNAL || h->master == false);
+		CHECK(cpl->status <= SKUA_CMD_NOT_PERMITTED || h->master == false);
 		if (cpl->status || kind == NUM_KINDS || h->kept[kind].n == KEPT)
 			continue;
 		h->kept[kind].number[h->kept[kind].n++] = le32toh(cpl->number);

@@ -334,6 +334,7 @@ static void the_entry_of_the_gid(void **state)
 	struct skua_wqe_ud to = ud_to(b);
 	struct skua_cqe *cqe;
 
+	port_allow_spoof(a->dev->port, true);
 	to.av.sl = 3;
 	set_gid(w, b, 1, b->gid, b->mac, 12);
 	for (int i = 0; i < 3; i++)

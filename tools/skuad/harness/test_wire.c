@@ -527,6 +527,7 @@ static void the_port_after_reset(void **state)
 	struct skua_port_attr *attr;
 
 	cmd.hdr.port = 1;
+	port_allow_spoof(n->dev->port, true);
 	memcpy(mac.set_port.mac, (uint8_t[6]){ 2, 7 }, 6);
 	must(w, n, mac);
 	memset(n->mem, 0, MEM_SIZE);

@@ -38,6 +38,11 @@ void port_destroy(struct link_port *port);
 void port_set_mac(struct link_port *port, const uint8_t *mac);
 void port_set_up(struct link_port *port, bool up);
 bool port_is_up(const struct link_port *port);
+
+/* May its device send from other MACs than port_set_mac() gave? Else they are lost. Before engines run. */
+void port_allow_spoof(struct link_port *port, bool on);
+bool port_may_spoof(const struct link_port *port);
+
 struct capture *port_set_capture(struct link_port *port, struct capture *cap);
 
 /* What frames suffer from now on; NULL, or without rules: nothing. False: no memory. */
@@ -91,5 +96,7 @@ bool port_drained(const struct link_port *port, uint64_t ticket);
 /* The device's side: called on its engine's thread (core/port.c). */
 void skua_dev_rx_train(struct skua_dev *dev, const struct train *t);
 void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame);
+/* So many frames or packets were dropped: they came from a MAC that is not the device's. */
+void skua_dev_tx_refused(struct skua_dev *dev, uint32_t n);
 
 #endif /* SKUAD_LINK_PORT_H */

@@ -3,7 +3,8 @@
  * The switch: devices whose links are the same text hear each other, and, where the link leaves
  * this process, what is behind its one uplink.
  *
- * A device is known by its port's MAC; other addresses, those behind the uplink among them, are
+ * A device is known by its port's MAC, and may send from no other, unless it may spoof; then the MAC of a
+ * port that may not is still that port's. Other addresses, those behind the uplink among them, are
  * learned from what comes from there. What is for a group, or for nobody that is known, goes to
  * all.
  *
@@ -68,6 +69,7 @@ struct link_port {
 	uint16_t number;		/* in the table of addresses, from 1 */
 	uint64_t seq;			/* of the last train or frame that went into a ring */
 	uint64_t mac;			/* atomic */
+	bool spoof;			/* it may send from others */
 	bool up;			/* atomic */
 	struct capture *capture;
 	struct impair *impair;		/* NULL: nothing happens to frames */
@@ -256,6 +258,16 @@ void port_set_mac(struct link_port *port, const uint8_t *mac)
 	__atomic_store_n(&port->mac, mac_key(mac), __ATOMIC_RELEASE);
 }
 
+void port_allow_spoof(struct link_port *port, bool on)
+{
+	port->spoof = on;
+}
+
+bool port_may_spoof(const struct link_port *port)
+{
+	return port->spoof;
+}
+
 void port_set_up(struct link_port *port, bool up)
 {
 	__atomic_store_n(&port->up, up, __ATOMIC_RELEASE);
@@ -287,13 +299,19 @@ static uint32_t seconds(struct engine *engine)
 
 static struct place find(const struct wire *wire, const uint8_t *mac, uint32_t now)
 {
+	struct link_port *p, *taken = NULL;
 	uint64_t key = mac_key(mac);
-	struct link_port *p;
 	uint16_t number;
 
-	for (p = wire->ports; p; p = p->next)
-		if (__atomic_load_n(&p->mac, __ATOMIC_ACQUIRE) == key)
+	for (p = wire->ports; p; p = p->next) {
+		if (__atomic_load_n(&p->mac, __ATOMIC_ACQUIRE) != key)
+			continue;
+		if (!p->spoof)
 			return (struct place){ .port = p };
+		taken = p;
+	}
+	if (taken)
+		return (struct place){ .port = taken };
 	number = mactab_find(&wire->macs, mac, now);
 	if (number == UPLINK_NUMBER)
 		return (struct place){ .uplink = true };
@@ -302,11 +320,17 @@ static struct place find(const struct wire *wire, const uint8_t *mac, uint32_t n
 	return (struct place){ .port = number ? p : NULL };
 }
 
-/* Something has come from @mac through the port: it need not be the port's own. */
-static void learn(struct link_port *port, const uint8_t *mac)
+/* @n frames or packets come from @mac through the port. It need not be the port's own, if that is allowed: then it is
+ * learned. */
+static bool may_send(struct link_port *port, const uint8_t *mac, uint32_t n)
 {
-	if (mac_key(mac) != __atomic_load_n(&port->mac, __ATOMIC_RELAXED))
+	if (mac_key(mac) == __atomic_load_n(&port->mac, __ATOMIC_RELAXED))
+		return true;
+	if (port->spoof)
 		mactab_learn(&port->wire->macs, mac, port->number, seconds(port->engine));
+	else
+		skua_dev_tx_refused(port->dev, n);
+	return port->spoof;
 }
 
 static struct port_ring *ring_to(const struct link_port *from, const struct link_port *to)
@@ -452,9 +476,8 @@ enum port_result port_send_train(struct link_port *port, const struct train *tra
 	struct train t;
 	uint64_t ns;
 
-	if (!port_is_up(port))
+	if (!port_is_up(port) || !may_send(port, train->path->smac, train->npkts))
 		return PORT_LOST;
-	learn(port, train->path->smac);
 	if (port->impaired[IMPAIR_OUT])
 		return send_impaired(port, train);
 	if (to.port && to.port->engine != port->engine)
@@ -586,9 +609,8 @@ static enum port_result send_frame(struct link_port *port, const struct seglist 
 /* @frame lies in one piece of our own memory: its Ethernet header is read here. */
 enum port_result port_send_frame(struct link_port *port, const struct seglist *frame)
 {
-	if (!port_is_up(port))
+	if (!port_is_up(port) || !may_send(port, (const uint8_t *)frame->seg[0].p + 6, 1))
 		return PORT_LOST;
-	learn(port, (const uint8_t *)frame->seg[0].p + 6);
 	if (!port->impaired[IMPAIR_OUT])
 		return send_frame(port, frame, false);
 	/* A line that is busy has no end of those who wait for it: short frames are not kept out. */

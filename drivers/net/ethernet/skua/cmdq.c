@@ -63,6 +63,7 @@ static const int skua_cmd_errno[] = {
 	[SKUA_CMD_BAD_STATE]	= -EINVAL,
 	[SKUA_CMD_BAD_ADDRESS]	= -EFAULT,
 	[SKUA_CMD_INTERNAL]	= -EIO,
+	[SKUA_CMD_NOT_PERMITTED] = -EPERM,
 };
 
 int skua_cmdq_init(struct skua_nic *nic)
