@@ -350,7 +350,7 @@ SKUA_ASSERT_OFFSET(struct skua_cmd_cpl, flags, 63);
 struct skua_device_caps {
 	__u8 guid[8];			/* EUI-64, network order */
 	__le64 max_mr_size;		/* bytes, at pages of 4 KiB */
-	__le64 max_pages;		/* quota: page-list entries, and blocks of SQs */
+	__le64 max_pages;		/* quota: page-list entries, SQ blocks, READs of peers */
 	__le32 clock_khz;		/* CLOCK and timestamps */
 	__le32 fw_version;		/* major << 16 | minor */
 	__le32 max_eq;

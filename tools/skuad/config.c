@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LINE_MAX_BYTES	1024
@@ -88,6 +89,19 @@ static bool set_spoof(struct config_device *d, const char *value, struct config_
 	return d->spoof || !strcmp(value, "off") || fail(err, "bad spoof '%.40s': want on or off", value);
 }
 
+static bool set_max_pages(struct config_device *d, const char *value, struct config_error *err)
+{
+	unsigned long v;
+	char *end;
+
+	errno = 0;
+	v = isdigit((unsigned char)*value) ? strtoul(value, &end, 10) : 0;
+	if (!v || *end || errno || v > SKUA_DEV_MAX_PAGES)
+		return fail(err, "bad max_pages '%.40s': want 1 to %d", value, SKUA_DEV_MAX_PAGES);
+	d->max_pages = (uint32_t)v;
+	return true;
+}
+
 static const struct key {
 	const char *name;
 	bool (*set)(struct config_device *d, const char *value, struct config_error *err);
@@ -97,6 +111,7 @@ static const struct key {
 	{ "link", set_link },
 	{ "mac", set_mac },
 	{ "spoof", set_spoof },
+	{ "max_pages", set_max_pages },
 };
 
 #define NUM_KEYS	(sizeof(keys) / sizeof(keys[0]))
@@ -111,7 +126,7 @@ static bool set_key(struct config_device *d, unsigned int *seen, const char *key
 	while (k < NUM_KEYS && strcmp(key, keys[k].name))
 		k++;
 	if (k == NUM_KEYS)
-		return fail(err, "unknown key '%.40s': want name, socket, link, mac or spoof", key);
+		return fail(err, "unknown key '%.40s': want name, socket, link, mac, spoof or max_pages", key);
 	if (*seen & 1u << k)
 		return fail(err, "%s is given twice", key);
 	if (!*value)

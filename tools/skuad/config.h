@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/dev.h"
 #include "link/spec.h"
 
 #define CONFIG_NAME_MAX		32	/* bytes of a device's name, NUL included */
@@ -22,6 +23,7 @@ struct config_device {
 	uint8_t mac[6];
 	bool has_mac;
 	bool spoof;			/* its host may send from other MACs */
+	uint32_t max_pages;		/* 0: SKUA_DEV_MAX_PAGES */
 };
 
 struct config {

@@ -72,6 +72,7 @@ static const char usage[] =
 	"                                             devices with the same one reach each other\n"
 	"                            mac=MAC          else made from the name\n"
 	"                            spoof=on         its guest may use other MACs; else off\n"
+	"                            max_pages=N      quota of its memory; else " STR(SKUA_DEV_MAX_PAGES) "\n"
 	"  --config FILE           the same from a file: [device NAME], then KEY = VALUE lines\n"
 	"  --control PATH          skuactl's socket (" CTL_DEFAULT_PATH ", if it can be had)\n"
 	"  --threads N             engine threads, 1 to " STR(MAX_THREADS)
@@ -226,7 +227,8 @@ static bool create_devices(struct skuad *s, const struct config *config)
 {
 	for (; s->ndevices < config->n; s->ndevices++) {
 		const struct config_device *d = &config->device[s->ndevices];
-		struct skua_dev_config dev = { .name = d->name, .link = d->link, .spoof = d->spoof };
+		struct skua_dev_config dev = { .name = d->name, .link = d->link, .spoof = d->spoof,
+					       .max_pages = d->max_pages };
 		struct engine *engine = engine_for(s, config);
 		struct vfu *v;
 

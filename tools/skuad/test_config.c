@@ -61,6 +61,9 @@ static void an_option_gives_a_device(void **state)
 	assert_string_equal(config.device[0].link, "wire:a");
 	assert_memory_equal(config.device[0].mac, mac, 6);
 	assert_false(config.device[0].spoof);
+	assert_int_equal(config.device[0].max_pages, 0);
+	assert_true(config_add_option(&config, "name=b,socket=/tmp/b,link=wire:a,max_pages=1000", &err));
+	assert_int_equal(config.device[1].max_pages, 1000);
 }
 
 static void only_spoof_on_is_on(void **state)
@@ -148,6 +151,10 @@ static void bad_options_are_refused(void **state)
 		{ "name=a,mac=01:00:5e:00:00:01", "not a unicast" },
 		{ "name=a,mac=00:00:00:00:00:00", "not a unicast" },
 		{ "name=a,spoof=yes", "bad spoof 'yes': want on or off" },
+		{ "name=a,max_pages=0", "bad max_pages '0': want 1 to 41943040" },
+		{ "name=a,max_pages=41943041", "bad max_pages" },
+		{ "name=a,max_pages=-1", "bad max_pages" },
+		{ "name=a,max_pages=1k", "bad max_pages" },
 	};
 
 	(void)state;

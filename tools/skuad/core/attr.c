@@ -277,8 +277,8 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	}
 	if (qp->state == SKUA_QPS_SQE && !leave_sqe(qp))
 		return SKUA_CMD_BAD_STATE;
-	if (to == SKUA_QPS_RTR && qp->type == SKUA_QPT_RC) {
-		status = roce_resp_start(qp);
+	if (mask & SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC) {
+		status = roce_resp_reserve(qp, le16toh(in->attr.max_dest_rd_atomic));
 		if (status)
 			return status;
 	}

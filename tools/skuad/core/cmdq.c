@@ -153,7 +153,7 @@ int cmd_output(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const void *out, 
 
 bool pages_charge(struct skua_dev *dev, uint32_t npages)
 {
-	if (npages > LIMIT_PAGES - dev->pages_used)
+	if (npages > dev->max_pages - dev->pages_used)
 		return false;
 	dev->pages_used += npages;
 	return true;

@@ -69,6 +69,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	dev->host = host;
 	dev->name = strdup(config->name);
 	dev->link_name = strdup(config->link);
+	dev->max_pages = config->max_pages ? config->max_pages : SKUA_DEV_MAX_PAGES;
 	memcpy(dev->perm_mac, config->mac, sizeof(dev->perm_mac));
 	hostmem_init(&dev->mem);
 	TAILQ_INIT(&dev->async_pending);

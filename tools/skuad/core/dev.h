@@ -16,6 +16,7 @@ struct engine;
 struct skua_dev;
 
 #define SKUA_NUM_VECTORS	64
+#define SKUA_DEV_MAX_PAGES	41943040
 
 /* What the device needs from its host. */
 struct skua_host_ops {
@@ -29,6 +30,7 @@ struct skua_dev_config {
 	uint8_t mac[6];
 	const char *link;		/* "wire:NAME", or another (link/spec.h) */
 	bool spoof;			/* the host may change the MAC, and send from others */
+	uint32_t max_pages;		/* quota (manual: PL-10); 0: SKUA_DEV_MAX_PAGES, which it is at most */
 };
 
 /*

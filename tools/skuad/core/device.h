@@ -39,7 +39,6 @@ struct skua_qp;
 #define LIMIT_LOG_EQE		17
 #define LIMIT_LOG_CMD		10
 #define LIMIT_DB_PAGES		4096u
-#define LIMIT_PAGES		(40u << 20)
 #define LIMIT_MR_SIZE		(64ull << 30)
 #define LIMIT_MSG		(1u << 31)
 #define LIMIT_SGE		30
@@ -51,6 +50,7 @@ struct skua_qp;
 #define LIMIT_MCAST_GROUPS	1024u
 #define LIMIT_MCAST_QPS		256u	/* in a group */
 #define LIMIT_CMD_TIMEOUT	5	/* seconds */
+#define HELD_MAX		(32u << 20)	/* bytes, and one packet */
 #define RESERVED_LKEY		0xffffff00u
 
 #define FEATURES_OFFERED \
@@ -186,7 +186,7 @@ struct skua_dev {
 	struct cmdq cmdq;
 
 	struct numtab eqs, pds, cqs, qps, mrs;
-	uint64_t pages_used;		/* of the quota LIMIT_PAGES */
+	uint64_t pages_used, max_pages;	/* quota */
 	struct eq *async_eq;
 	TAILQ_HEAD(, async_event) async_pending;
 	struct async_event fatal_event, port_event;
@@ -201,7 +201,7 @@ struct skua_dev {
 	struct mcast mcast;
 	struct link_port *port;
 	struct repeat_peer peers[REPEAT_PEERS];
-	uint64_t held_bytes;		/* of packets that came too early */
+	uint64_t held_bytes;		/* of packets that came too early, and of CQEs that wait; up to HELD_MAX */
 	struct free_runs free_runs;	/* of tables of sent packets */
 	uint32_t num_runs;		/* that there are, free or not */
 

@@ -14,7 +14,7 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	struct skua_device_caps caps = {
 		.guid = { mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5] },
 		.max_mr_size = htole64(LIMIT_MR_SIZE),
-		.max_pages = htole64(LIMIT_PAGES),
+		.max_pages = htole64(dev->max_pages),
 		.clock_khz = htole32(1000000),
 		.fw_version = htole32(SKUA_VERSION(1, 0)),
 		.max_eq = htole32(LIMIT_EQ),

@@ -108,8 +108,6 @@ struct served {
 	uint64_t value;
 };
 
-#define READ_JOBS	(2 * LIMIT_RD)	/* as many new ones as that came again */
-
 /*
  * The CQE of a receive, held back until trains that may refer to the region that its message
  * invalidated are over, or behind one that is.
@@ -143,10 +141,11 @@ struct roce_resp {
 	uint32_t nak_psn;
 	bool established;		/* COMM_EST was raised */
 	STAILQ_HEAD(, held_recv) held;
-	struct read_job *reads;		/* ring of READ_JOBS */
+	uint32_t rd_size;		/* READs and atomics that there is room for: a power of two, or 0 */
+	struct read_job *reads;		/* ring of 2 * rd_size: new ones, and as many that came again */
 	uint32_t reads_head, reads_tail;
 	uint32_t reads_new, reads_again; /* of those in it */
-	struct served *served;		/* ring of LIMIT_RD, the last that were accepted */
+	struct served *served;		/* ring of rd_size, the last that were accepted */
 	uint32_t nserved;		/* runs free */
 };
 
@@ -319,7 +318,8 @@ void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f);
 void roce_timer(struct timer *timer);
 
 /* roce/resp.c */
-int roce_resp_start(struct skua_qp *qp);		/* to RTR; enum skua_cmd_status */
+/* Room for so many READs and atomics of the peer; enum skua_cmd_status. */
+int roce_resp_reserve(struct skua_qp *qp, uint32_t max_dest_rd);
 void roce_resp_reset(struct skua_qp *qp);
 void roce_resp_free(struct skua_qp *qp);
 void roce_resp_stop(struct skua_qp *qp);		/* READs are not answered any more */

@@ -550,7 +550,7 @@ static void read_again_of_more(struct forge *f)
 
 	begin_op(f, any_rc(f), TRAIN_READ_REQ);
 	resp = &f->s->qp[f->path.sgid[0] ? RC_IPV6 : RC_IPV4]->resp;
-	last = &resp->served[(resp->nserved - 1) % LIMIT_RD];
+	last = &resp->served[(resp->nserved - 1) % resp->rd_size];
 	f->t.psn = last->psn;
 	f->t.raddr = last->raddr;
 	f->t.msg_len = last->length;

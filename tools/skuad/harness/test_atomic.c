@@ -172,7 +172,7 @@ static void a_request_that_comes_again(void **state)
 		roce_resp_rx(qp, &again);
 		settle(w);
 		assert_int_equal(word(b, b->buf), 9);
-		assert_int_equal(qp->resp.reads[(qp->resp.reads_head - 1) % READ_JOBS].swap_add, 5);
+		assert_int_equal(qp->resp.reads[(qp->resp.reads_head - 1) % (2 * qp->resp.rd_size)].swap_add, 5);
 	}
 	/* One that is too old is forgotten, and not carried out either. */
 	post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf, 1, 0);

@@ -3,7 +3,9 @@
  * Every limit that QUERY_DEVICE and QUERY_PORT report: what is at the limit works, one above it is
  * refused as the manual says; and the quota, which bounds what a host can make the device keep.
  */
-#include "harness/harness.h"
+#include "core/device.h"
+#include "harness/lossy.h"
+#include "roce/repeat.h"
 
 static const struct skua_device_caps *caps(struct world *w, struct node *n)
 {
@@ -210,6 +212,99 @@ static void the_quota_bounds_what_queues_cost(void **state)
 	cmd.create_qp.log_sq_blocks = 16;
 	cmd.create_qp.sq = list(IOVA, 4 << 20);
 	assert_true(create_all(w, n, cmd, 0) <= quota / 4096);
+}
+
+static struct skua_cmd with_reads(struct skua_cmd cmd, uint16_t reads)
+{
+	cmd.modify_qp.attr.max_dest_rd_atomic = htole16(reads);
+	return cmd;
+}
+
+/* What is kept of a peer's READs is as large as their number may be, and given back. */
+static void the_quota_bounds_what_reads_cost(void **state)
+{
+	static const uint16_t reads[][2] = { { 0, 0 }, { 1, 4 }, { 3, 16 }, { 16, 64 }, { 17, 128 }, { 128, 512 } };
+	struct world *w = *state;
+	struct node *n = &w->n[0], *peer = &w->n[1];
+	uint64_t used;
+
+	must(w, n, state_cmd(n->qpn, SKUA_QPS_RESET));
+	used = n->dev->pages_used;
+	for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
+		must(w, n, init_cmd(n->qpn));
+		must(w, n, with_reads(rtr_cmd(n->qpn, peer, peer->qpn), reads[i][0]));
+		assert_int_equal(n->dev->pages_used - used, reads[i][1]);
+		must(w, n, state_cmd(n->qpn, SKUA_QPS_RESET));
+		assert_int_equal(n->dev->pages_used, used);
+	}
+	must(w, n, init_cmd(n->qpn));
+	n->dev->max_pages = used + 63;
+	assert_int_equal(STATUS(w, n, with_reads(rtr_cmd(n->qpn, peer, peer->qpn), 16)), SKUA_CMD_NO_RESOURCE);
+	assert_int_equal(qp_state(w, n, n->qpn), SKUA_QPS_INIT);
+	assert_int_equal(n->dev->pages_used, used);
+	n->dev->max_pages++;
+	must(w, n, with_reads(rtr_cmd(n->qpn, peer, peer->qpn), 16));
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, n->qpn));
+	assert_true(n->dev->pages_used < used);
+}
+
+/* In SQD, while READs of the peer are under way. */
+static void more_reads_later(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	const struct skua_qp_attr sqd = { .state = SKUA_QPS_SQD },
+		more = { .state = SKUA_QPS_SQD, .max_dest_rd_atomic = htole16(64) };
+
+	must(w, b, modify_cmd(b->qpn, SKUA_QP_ATTR_STATE, sqd));
+	fill(b, 40000, 3);
+	for (int i = 0; i < 4; i++)
+		post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf + 10000 * i, 10000, b->buf + 10000 * i, b->key, 0);
+	/* The responses wait for the line. */
+	IMPAIR(b, "rate=10M,dir=out");
+	expect_none(w, a);
+	must(w, b, modify_cmd(b->qpn, SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC, more));
+	expect_none(w, a);
+	for (int i = 0; i < 400; i++)
+		next_event(w);
+	for (int i = 0; i < 4; i++)
+		expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+	assert_memory_equal(at(a, a->buf), at(b, b->buf), 40000);
+}
+
+/* Packets that came early, and tables of them. */
+static void what_is_held_is_bounded(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0], *peer = &w->n[1];
+	struct skua_cmd cmd = create_qp_cmd(n);
+	struct repeat_frame hello = { .type = REPEAT_HELLO, .path = { .vlan = SKUA_VLAN_NONE } };
+	unsigned int qps = 0;
+	uint64_t most = 0;
+
+	memcpy(hello.path.smac, peer->mac, 6);
+	memcpy(hello.path.dmac, n->mac, 6);
+	repeat_hello(n->dev, &hello);
+	cmd.create_qp.log_sq_blocks = 0;
+	cmd.create_qp.sq = list(n->sq, 64);
+	cmd.create_qp.log_rq_size = 0;
+	cmd.create_qp.rq = list(n->rq, 64);
+	for (; qps < 10000; qps++) {
+		uint64_t held = n->dev->held_bytes;
+
+		n->qpn = must(w, n, cmd);
+		must(w, n, init_cmd(n->qpn));
+		must(w, n, with_reads(rtr_cmd(n->qpn, peer, peer->qpn), 0));
+		arrive_only(n, peer, train_from(n, TRAIN_SEND, psn_add(FIRST_PSN, 1)));
+		if (n->dev->held_bytes == held)
+			break;
+		most = n->dev->held_bytes;
+	}
+	/* Of each QP the table alone takes 4 KiB. */
+	assert_true(qps < HELD_MAX / 4096);
+	assert_in_range(most, HELD_MAX - 8192, HELD_MAX + 8192);
+	skua_dev_reset(n->dev);
+	assert_int_equal(n->dev->held_bytes, 0);
 }
 
 /* SGEs and inline data */
@@ -446,6 +541,9 @@ int main(void)
 		STEPPED(the_largest_sq_works, "LIM-1 GEN-3 WQE-1"),
 		STEPPED(sizes_of_regions_and_the_quota, "LIM-1 MR-2 PL-10 PL-2 CMD-12"),
 		STEPPED(the_quota_bounds_what_queues_cost, "PL-10 SEC-8"),
+		STEPPED(the_quota_bounds_what_reads_cost, "PL-10 CMD-12 SEC-8"),
+		STEPPED(more_reads_later, "QPS-1 ROC-8"),
+		STEPPED(what_is_held_is_bounded, "SEC-8 REP-5"),
 		STEPPED(sges, "LIM-1 LIM-4 WQE-4 WQE-6 RQE-1 RQE-3"),
 		STEPPED(inline_data, "LIM-1 LIM-3 WQE-3 WQE-6"),
 		STEPPED(inline_data_is_copied, "WQE-3 WQE-1 MEM-8"),

@@ -13,8 +13,6 @@
 #include "core/qp.h"
 #include "roce/repeat.h"
 
-#define HELD_MAX	(32u << 20)	/* bytes of a device */
-
 struct held {
 	struct train train;
 	struct seglist payload;
@@ -76,10 +74,12 @@ bool reorder_hold(struct skua_dev *dev, struct reorder **rp, uint32_t expected,
 
 	if (t->npkts != 1 || psn_diff(t->psn, expected) > REPEAT_WINDOW)
 		return false;
-	if (!r)
-		r = *rp = calloc(1, sizeof(*r));
-	if (!r)
-		return false;
+	if (!r) {
+		r = *rp = dev->held_bytes < HELD_MAX ? calloc(1, sizeof(*r)) : NULL;
+		if (!r)
+			return false;
+		dev->held_bytes += sizeof(*r);
+	}
 	slot = slot_of(r, t->psn);
 	if (*slot && (*slot)->train.psn == t->psn)
 		return true;
@@ -133,6 +133,8 @@ void reorder_free(struct skua_dev *dev, struct reorder **rp)
 	for (int i = 0; r && r->n && i < REPEAT_WINDOW; i++)
 		if (r->slot[i])
 			slot_free(dev, r, &r->slot[i]);
+	if (r)
+		dev->held_bytes -= sizeof(*r);
 	free(r);
 	*rp = NULL;
 }

@@ -12,6 +12,7 @@
  *
  * A fault is told to the peer, completes the receive it touched, and puts the QP in ERR.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/copy.h"
@@ -22,28 +23,81 @@
 #define TELL_SOON	2
 #define TELL_EVERY	8
 
-int roce_resp_start(struct skua_qp *qp)
+/* What the quota counts for each READ or atomic that there is room for, in blocks of 64 bytes (PL-10). */
+#define RD_COST	4
+static_assert(2 * sizeof(struct read_job) + sizeof(struct served) <= 64 * RD_COST, "cost of a READ");
+
+static struct read_job *job_at(const struct roce_resp *resp, uint32_t i)
+{
+	return &resp->reads[i & (2 * resp->rd_size - 1)];
+}
+
+/* What is remembered of the READ or atomic that was the @i-th. */
+static struct served *served_at(const struct roce_resp *resp, uint32_t i)
+{
+	return &resp->served[i & (resp->rd_size - 1)];
+}
+
+static void free_reads(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &qp->resp;
 
-	if (!resp->reads)
-		resp->reads = calloc(READ_JOBS, sizeof(*resp->reads));
-	if (!resp->served)
-		resp->served = calloc(LIMIT_RD, sizeof(*resp->served));
-	return resp->reads && resp->served ? SKUA_CMD_OK : SKUA_CMD_NO_RESOURCE;
+	free(resp->reads);
+	free(resp->served);
+	qp->dev->pages_used -= RD_COST * resp->rd_size;
+	resp->rd_size = 0;
+}
+
+/* What is there goes to where there is more room. */
+static void move_reads(struct roce_resp *to, const struct roce_resp *from)
+{
+	for (uint32_t i = from->reads_tail; i != from->reads_head; i++)
+		*job_at(to, i) = *job_at(from, i);
+	for (uint32_t i = 1; i <= from->rd_size && i <= from->nserved; i++)
+		*served_at(to, from->nserved - i) = *served_at(from, from->nserved - i);
+}
+
+int roce_resp_reserve(struct skua_qp *qp, uint32_t max_dest_rd)
+{
+	struct roce_resp *resp = &qp->resp, larger = *resp;
+
+	/* A power of two, as indices run free. */
+	larger.rd_size = max_dest_rd ? 1 : 0;
+	while (larger.rd_size < max_dest_rd)
+		larger.rd_size *= 2;
+	if (larger.rd_size <= resp->rd_size)
+		return SKUA_CMD_OK;
+	if (!pages_charge(qp->dev, RD_COST * larger.rd_size))
+		return SKUA_CMD_NO_RESOURCE;
+	larger.reads = calloc(2 * larger.rd_size, sizeof(*larger.reads));
+	larger.served = calloc(larger.rd_size, sizeof(*larger.served));
+	if (!larger.reads || !larger.served) {
+		free(larger.reads);
+		free(larger.served);
+		qp->dev->pages_used -= RD_COST * larger.rd_size;
+		return SKUA_CMD_NO_RESOURCE;
+	}
+	move_reads(&larger, resp);
+	free_reads(qp);
+	*resp = larger;
+	return SKUA_CMD_OK;
+}
+
+static void drop_held(struct skua_qp *qp, struct held_recv *held)
+{
+	STAILQ_REMOVE_HEAD(&qp->resp.held, entry);
+	qp->dev->held_bytes -= sizeof(*held);
+	free(held);
 }
 
 void roce_resp_free(struct skua_qp *qp)
 {
 	struct held_recv *held;
 
-	free(qp->resp.reads);
-	free(qp->resp.served);
+	free_reads(qp);
 	reorder_free(qp->dev, &qp->resp.early);
-	while ((held = STAILQ_FIRST(&qp->resp.held))) {
-		STAILQ_REMOVE_HEAD(&qp->resp.held, entry);
-		free(held);
-	}
+	while ((held = STAILQ_FIRST(&qp->resp.held)))
+		drop_held(qp, held);
 }
 
 void roce_resp_reset(struct skua_qp *qp)
@@ -93,12 +147,13 @@ bool roce_resp_holds(const struct skua_qp *qp)
 /* There are never more than the RQ has entries: none comes back to the host before its CQE. */
 static void hold(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ticket)
 {
-	struct held_recv *held = malloc(sizeof(*held));
+	struct held_recv *held = qp->dev->held_bytes < HELD_MAX ? malloc(sizeof(*held)) : NULL;
 
 	if (!held) {
 		qp_fatal(qp);
 		return;
 	}
+	qp->dev->held_bytes += sizeof(*held);
 	held->cqe = *cqe;
 	held->ticket = ticket;
 	STAILQ_INSERT_TAIL(&qp->resp.held, held, entry);
@@ -113,9 +168,8 @@ static bool release_held(struct skua_qp *qp)
 
 	while ((held = STAILQ_FIRST(&qp->resp.held)) &&
 	       port_drained(qp->dev->port, held->ticket)) {
-		STAILQ_REMOVE_HEAD(&qp->resp.held, entry);
 		rq_complete(qp, &held->cqe);
-		free(held);
+		drop_held(qp, held);
 		any = true;
 	}
 	return any;
@@ -405,11 +459,6 @@ static void rx_payload(struct skua_qp *qp, const struct train *t)
 		owe_ack(qp);
 }
 
-static struct read_job *job_at(const struct roce_resp *resp, uint32_t i)
-{
-	return &resp->reads[i % READ_JOBS];
-}
-
 static void fill_job(struct skua_qp *qp, struct read_job *job, const struct train *t)
 {
 	*job = (struct read_job){
@@ -433,7 +482,7 @@ static void queue_read(struct skua_qp *qp, const struct train *t)
 	job->served = resp->nserved++;
 	resp->reads_new++;
 	resp->epsn = psn_add(resp->epsn, job->npkts);
-	resp->served[job->served % LIMIT_RD] = (struct served){
+	*served_at(resp, job->served) = (struct served){
 		.op = t->op, .psn = t->psn, .npkts = job->npkts, .rkey = t->rkey,
 		.raddr = t->raddr, .length = t->msg_len,
 	};
@@ -561,7 +610,7 @@ static const struct served *find_served(const struct skua_qp *qp, const struct t
 	const struct roce_resp *resp = &qp->resp;
 
 	for (uint32_t i = 1; i <= qp->max_dest_rd && i <= resp->nserved; i++) {
-		const struct served *s = &resp->served[(resp->nserved - i) % LIMIT_RD];
+		const struct served *s = served_at(resp, resp->nserved - i);
 
 		if (psn_add(t->psn, -s->psn) < s->npkts)
 			return s->op == t->op && s->rkey == t->rkey ? s : NULL;
@@ -922,7 +971,7 @@ static bool send_atomic_response(struct skua_qp *qp, struct read_job *job, int32
 	int err;
 
 	if (!job->done) {
-		struct served *s = &resp->served[job->served % LIMIT_RD];
+		struct served *s = served_at(resp, job->served);
 
 		p = atomic_target(qp, job->rkey, job->raddr, &err);
 		if (!p) {
@@ -995,7 +1044,7 @@ bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 	if (resp->missing_due)
 		any |= send_missing(qp);
 	while (resp->reads_tail != resp->reads_head) {
-		struct read_job *job = &resp->reads[resp->reads_tail % READ_JOBS];
+		struct read_job *job = job_at(resp, resp->reads_tail);
 
 		if (*budget <= 0 || !(is_atomic(job->op) ? send_atomic_response(qp, job, budget) :
 				      send_response(qp, job, budget)))
