@@ -8,7 +8,6 @@
 
 #include "core/qp.h"
 
-#define TURN_BYTES	65536	/* of the engine's round, for all of a device's QPs */
 #define LOOK_COST	64	/* what a look at a QP counts, so that many are not one turn */
 
 static const uint8_t all_ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
@@ -336,19 +335,24 @@ void skua_dev_bar_read(struct skua_dev *dev, unsigned int bar, uint64_t offset, 
 
 static bool run_qps(struct skua_dev *dev)
 {
+	int32_t *budget = &dev->engine->turn;
 	struct skua_qp *qp, *first = NULL;
-	int32_t budget = TURN_BYTES;
 	bool any = false;
 
+	if (dev->debt) {
+		dev->debt -= dev->debt < TURN_BYTES ? dev->debt : TURN_BYTES;
+		return !TAILQ_EMPTY(&dev->active);
+	}
+	*budget = TURN_BYTES;
 	/* One without anything left of the turn would do nothing, and seem to have nothing to do. */
-	while (budget > LOOK_COST && (qp = TAILQ_FIRST(&dev->active)) && qp != first) {
+	while (*budget > LOOK_COST && (qp = TAILQ_FIRST(&dev->active)) && qp != first) {
 		if (!first)
 			first = qp;
 		TAILQ_REMOVE(&dev->active, qp, active_entry);
 		TAILQ_INSERT_TAIL(&dev->active, qp, active_entry);
-		budget -= LOOK_COST;
+		*budget -= LOOK_COST;
 		dev->refused = false;
-		if (qp_run(qp, &budget)) {
+		if (qp_run(qp, budget)) {
 			any = true;
 			if (dev->refused)
 				break;
@@ -356,6 +360,9 @@ static bool run_qps(struct skua_dev *dev)
 		if (first != qp && !first->active)
 			first = qp;
 	}
+	/* One datagram for many may cost many turns. */
+	if (*budget < -TURN_BYTES)
+		dev->debt = -*budget;
 	return any;
 }
 

@@ -207,6 +207,7 @@ struct skua_dev {
 
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
 	bool refused;			/* the wire had no room for one of them */
+	int32_t debt;			/* of turns to come */
 	struct timer err_timer;		/* looks at QPs in ERR */
 	TAILQ_HEAD(, skua_qp) err_qps;
 

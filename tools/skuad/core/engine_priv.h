@@ -38,10 +38,21 @@ struct engine {
 	int load_fd;			/* /proc/loadavg; -1: not to be had */
 	unsigned int cores;		/* that we may run on */
 
+	int32_t turn;			/* what is left of the turn of the device that is run: bytes, or what counts as such */
+
 	/* Scratch of the step that is being done. */
 	struct seglist src, dst;
 	uint8_t bounce[SEG_MAX_BYTES];
 };
+
+#define TURN_BYTES	65536	/* of the engine's round, for all of a device's QPs; and for what they receive of others */
+#define COPY_COST	256	/* of a turn, at least, for each receiver of a frame but the first */
+
+/* Something of @bytes goes to one more receiver. */
+static inline void engine_charge_copy(struct engine *engine, uint32_t bytes)
+{
+	engine->turn -= (int32_t)bytes + COPY_COST;
+}
 
 /* From any thread: wake up and look. Cheap while the engine is awake. */
 void engine_kick(struct engine *engine);

@@ -197,6 +197,7 @@ void mcast_rx(struct skua_dev *dev, const struct mcast_group *group, const struc
 	}
 	STAT_INC(dev, rdma_rx_mcast);
 	LIST_FOREACH(m, &group->members, of_group) {
+		engine_charge_copy(dev->engine, t->payload ? t->payload->bytes : 0);
 		if (qp_can_receive(m->qp))
 			ud_rx(m->qp, t);
 		else

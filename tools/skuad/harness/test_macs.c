@@ -163,12 +163,44 @@ static void the_mac_of_a_pinned_port_is_not_taken(void **state)
 	skua_dev_destroy(thief);
 }
 
+#define PORTS		50u
+#define FLOODS_A_STEP	(2 * TURN_BYTES / COPY_COST + 2 * PORTS)
+
+/* What goes to all ports counts for each. */
+static void floods_count_against_the_turn(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_dev *others[PORTS];
+	uint8_t *p = at(n, n->buf);
+	uint64_t before, sent = 0;
+
+	for (unsigned int i = 0; i < PORTS; i++)
+		others[i] = device(w->engines[0], (uint8_t)(i + 3));
+	eth_queues(w, n);
+	memset(p, 0xff, 6);
+	memcpy(p + 6, n->mac, 6);
+	settle(w);
+	for (int i = 0; i < 200; i++)
+		post(n, SKUA_WQE_SEND, 0, n->buf, 60, 0, 0, 0);
+	for (int steps = 0; steps < 10000 && sent < 200; steps++) {
+		before = sent;
+		engine_step(w->engines[0]);
+		sent = n->dev->stats.tx_frames;
+		assert_true((sent - before) * PORTS <= FLOODS_A_STEP);
+	}
+	assert_int_equal(sent, 200);
+	for (unsigned int i = 0; i < PORTS; i++)
+		skua_dev_destroy(others[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STEPPED(a_pinned_port_keeps_its_mac, "PRT-7 CMD-12 SEC-9"),
 		STEPPED(a_pinned_port_sends_from_its_mac_alone, "PRT-7 SEC-9"),
 		STEPPED(the_mac_of_a_pinned_port_is_not_taken, "SEC-9"),
+		STEPPED(floods_count_against_the_turn, "SEC-8"),
 		{ "CQE-5: payload_is_in_one_ring_at_a_time", payload_is_in_one_ring_at_a_time, NULL, NULL, NULL },
 	};
 

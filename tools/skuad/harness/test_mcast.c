@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Multicast: groups and their limits, what is delivered to whom, and what is dropped. */
+#include "core/device.h"
 #include "harness/datagram.h"
 #include "roce/packet.h"
 
@@ -396,6 +397,46 @@ static void between_engines(void **state)
 #define ONE(f, rules)	{ rules ": " #f, f, setup_one_engine, teardown, NULL }
 #define TWO(f, rules)	{ rules ": " #f, f, setup_two_engines, teardown, NULL }
 
+/* Copies that one step of the engine may make: a turn of each node, and one datagram more. */
+#define MEMBERS		200u
+#define COPIES_A_STEP	(2 * TURN_BYTES / COPY_COST + 2 * MEMBERS)
+
+/* Each member is served in the sender's turn, and counts. A neighbour has its own meanwhile. */
+static void copies_count_against_the_turn(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cmd cmd = create_qp_cmd(a);
+	struct queues sender = new_queues(a);
+	uint64_t before, now, total = 0;
+
+	/* They have no receive: a datagram for each is dropped, and counted. */
+	cmd.create_qp.type = SKUA_QPT_UD;
+	cmd.create_qp.log_sq_blocks = 0;
+	cmd.create_qp.sq = list(sender.sq, 64);
+	for (unsigned int i = 0; i < MEMBERS; i++) {
+		a->qpn = must(w, a, cmd);
+		ud_bring(w, a, QKEY, SKUA_QPS_RTR);
+		assert_int_equal(attach(w, a, a->qpn, group4), SKUA_CMD_OK);
+	}
+	use_queues(a, sender);
+	settle(w);
+	for (int i = 0; i < 100; i++)
+		post_ud(a, SKUA_WQE_SEND, 0, a->buf, 64, to_group(group4), 0);
+	for (int steps = 0; steps < 10000 && total < 100 * MEMBERS; steps++) {
+		before = a->dev->stats.rdma_rx_no_receive;
+		if (steps == 10)
+			post_ud(b, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, b->buf, 64, ud_to(a), 0);
+		engine_step(w->engines[0]);
+		now = a->dev->stats.rdma_rx_no_receive;
+		assert_true(now - before <= COPIES_A_STEP);
+		total += now - before;
+		if (steps == 12)
+			assert_non_null(poll_cq(b));
+	}
+	assert_true(total >= 100 * MEMBERS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +447,7 @@ int main(void)
 		ONE(each_qp_for_itself, "MCG-2 MCG-4 UD-6"),
 		ONE(what_is_rdma, "MCG-3 MCG-4 ETH-9 ROC-16"),
 		ONE(a_port_that_is_off, "MCG-5 UD-4"),
+		ONE(copies_count_against_the_turn, "SEC-8 MCG-4"),
 		TWO(between_engines, "MCG-4 MCG-5"),
 	};
 

@@ -568,8 +568,10 @@ static enum port_result send_frame_to(struct link_port *port, struct link_port *
 static void flood(struct link_port *port, const struct seglist *frame)
 {
 	for (struct link_port *to = port->wire->ports; to; to = to->next)
-		if (to != port)
+		if (to != port) {
+			engine_charge_copy(port->engine, frame->bytes);
 			send_frame_to(port, to, frame);
+		}
 	if (port->wire->uplink)
 		uplink_send_frame(port->wire->uplink, frame);
 }
@@ -705,14 +707,15 @@ bool port_is_blocked(const struct link_port *port)
 	return port->wire->uplink && port->wire->uplink->blocked;
 }
 
-/* What is there now: a producer that goes on would hold us up for ever. */
+/* What is there now: a producer that goes on would hold us up for ever. And no more than a turn of what has many
+ * receivers here. */
 static bool receive_from(struct port_ring *ring)
 {
 	uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	struct link_port *to = ring->to;
 	bool any = false;
 
-	while (ring->tail != head) {
+	while (ring->tail != head && to->engine->turn > 0) {
 		struct ring_slot *slot = &ring->slot[ring->tail % RING_SIZE];
 
 		if (slot->frame)
@@ -730,6 +733,7 @@ bool port_receive(struct link_port *port)
 {
 	bool any = false;
 
+	port->engine->turn = TURN_BYTES;
 	if (port->wire->uplink)
 		any = uplink_run(port->wire->uplink);
 	for (struct port_ring *ring = port->in; ring; ring = ring->next_in)
