@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* What a QP does for its peer, beside what it does for its host: neither keeps the other waiting. */
+#include "harness/lossy.h"
+
+#define LONG		(1u << 31)
+#define MS		1000000ull
+#define FULL_SPEED	100		/* steps */
+#define LINE_NS		(10 * MS)	/* some 120 packets on a line of 100 Mb/s */
+
+/* A region of 2 GiB: 4 MiB again and again. */
+static void create_long_region(struct world *w, struct node *n)
+{
+	struct skua_cmd cmd = create_mr_cmd(n);
+	uint64_t leaf = take(n, 4096);
+
+	for (unsigned int i = 0; i < LONG >> 22; i++)
+		((uint64_t *)at(n, leaf))[i] = htole64(n->buf | SKUA_PL_PRESENT);
+	cmd.create_mr.length = htole64(LONG);
+	cmd.create_mr.pages = (struct skua_pagelist){
+		.npages = htole32(LONG >> 22), .level = 1, .log_page = 22,
+		.addr[0] = htole64(leaf | SKUA_PL_PRESENT) };
+	n->key = must(w, n, cmd);
+}
+
+/* @b reads without end from @a, by its QP. */
+static void read_without_end(struct world *w, struct node *a, struct node *b)
+{
+	create_long_region(w, a);
+	create_long_region(w, b);
+	for (int i = 0; i < 8; i++)
+		post(b, SKUA_WQE_READ, SKUA_WQE_SIGNALED, b->buf, LONG, a->buf, a->key, 0);
+}
+
+static unsigned int steps_to_complete(struct world *w, struct node *n)
+{
+	unsigned int steps = 0;
+
+	while (!poll_cq(n) && steps < 10 * FULL_SPEED) {
+		engine_step(w->engines[0]);
+		steps++;
+	}
+	return steps;
+}
+
+static void own_requests_beside_reads_of_the_peer(void **state)
+{
+	static const uint8_t opcodes[] = { SKUA_WQE_WRITE, SKUA_WQE_READ };
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	read_without_end(w, a, b);
+	for (int i = 0; i < 100; i++)
+		engine_step(w->engines[0]);
+	for (int i = 0; i < 4; i++) {
+		post(a, opcodes[i % 2], SKUA_WQE_SIGNALED, a->buf, i < 2 ? 8 : 1 << 20, b->buf, b->key, 0);
+		assert_true(steps_to_complete(w, a) < FULL_SPEED);
+	}
+	assert_null(poll_cq(b));
+}
+
+/* The line has room for one packet at a time; half of it is the requests'. */
+static void own_requests_beside_responses_on_a_line(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	read_without_end(w, a, b);
+	IMPAIR(a, "rate=100M,dir=out");
+	IMPAIR(b, "rate=100M,dir=out");
+	for (int i = 0; i < 1000; i++)
+		next_event(w);
+	for (uint32_t packets = 1; packets <= 64; packets *= 8) {
+		uint64_t start = engine_now(w->engines[0]);
+		struct skua_cqe *cqe;
+
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, packets * 1024, b->buf, b->key, 0);
+		while (!(cqe = poll_cq(a)) && engine_now(w->engines[0]) - start < 10 * LINE_NS)
+			next_event(w);
+		assert_non_null(cqe);
+		assert_true(engine_now(w->engines[0]) - start < 2 * LINE_NS);
+	}
+	assert_null(poll_cq(b));
+}
+
+/* A READ of 2^23 packets has half of all PSNs, and what comes behind it the other half. */
+static void the_longest_read_at_the_least_path_mtu(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	create_long_region(w, a);
+	create_long_region(w, b);
+	use_path_mtu(w, 1);
+	fill(a, BUF_SIZE, 7);
+	for (int i = 0; i < 2; i++)
+		post(b, SKUA_WQE_READ, SKUA_WQE_SIGNALED, b->buf, LONG, a->buf, a->key, 0);
+	for (int i = 0; i < 2; i++)
+		expect(w, b, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+	assert_memory_equal(at(b, b->buf), at(a, a->buf), BUF_SIZE);
+}
+
+/* From a peer that does not read in parts. */
+static void the_longest_read_in_one_request(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct train t = train_from(a, TRAIN_READ_REQ, FIRST_PSN);
+	uint64_t sent;
+
+	create_long_region(w, a);
+	use_path_mtu(w, 1);
+	t.dest_qpn = a->qpn;
+	t.msg_len = LONG;
+	t.rkey = a->key;
+	t.pmtu = 256;
+	sent = STAT(w, a, rdma_tx_packets);
+	arrive(w, a, b, t);
+	assert_int_equal(STAT(w, a, rdma_tx_packets) - sent, LONG / 256);
+	/* And goes on behind it. */
+	post_recv(a, a->buf, 8);
+	t = train_from(a, TRAIN_SEND, psn_add(FIRST_PSN, LONG / 256));
+	t.pmtu = 256;
+	arrive(w, a, b, t);
+	expect(w, a, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STEPPED(own_requests_beside_reads_of_the_peer, "ROC-27"),
+		STEPPED(own_requests_beside_responses_on_a_line, "ROC-27 ROC-20"),
+		STEPPED(the_longest_read_at_the_least_path_mtu, "ROC-7 ROC-22 WQE-4"),
+		STEPPED(the_longest_read_in_one_request, "ROC-7"),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
