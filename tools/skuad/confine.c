@@ -33,7 +33,7 @@ static const char *const allowed[] = {
 	"stat", "statx", "newfstatat",
 	"recvmsg", "recvfrom", "sendmsg", "sendto", "accept4", "eventfd2",
 	"recvmmsg", "sendmmsg", "setsockopt", "getsockopt",
-	"poll", "ppoll", "epoll_wait", "epoll_pwait", "epoll_ctl",
+	"shutdown", "poll", "ppoll", "epoll_wait", "epoll_pwait", "epoll_ctl",
 	/* Is it an eventfd? /proc/self/fd says so. */
 	"readlink", "readlinkat",
 	/* The load of the machine. */

@@ -298,6 +298,7 @@ static bool start_remover(const struct skuad *s, const struct options *o)
 		log_err(NULL, "the process that removes sockets: %m");
 		return false;
 	}
+	vfu_show_connections(remover_keep);
 	return true;
 }
 

@@ -4,12 +4,17 @@
  *
  * A process that may remove its sockets may remove other files, too. So skuad, which talks to
  * guests, gives that right up, and a process that talks to nobody keeps it: it is forked with a list
- * of paths, and reads a pipe of which skuad has the other end. When that is closed, skuad has ended or
+ * of paths, and waits at a socket of which skuad has the other end. When that is closed, skuad has ended or
  * is about to. A file that is not the socket that was there at the start is somebody else's.
+ *
+ * Through that socket skuad hands over a copy of each connection to QEMU. While there is a copy, the kernel does not
+ * end the connection of a skuad that was killed, so that it can be ended in order (pci/farewell.h). One that has ended
+ * before is hung up, and its copy goes.
  */
 #include "remover.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,6 +22,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "pci/farewell.h"
 
 static struct {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1];
@@ -26,7 +33,11 @@ static struct {
 
 static unsigned int nsockets;
 static pid_t remover = -1;
-static int alive[2];
+static int alive[2] = { -1, -1 };
+
+/* In that process: the socket, and connections. */
+static struct pollfd fds[1 + REMOVER_CONNECTIONS];
+static unsigned int nfds = 1;
 
 void remover_add(const char *path)
 {
@@ -45,18 +56,59 @@ static void remove_all(void)
 	}
 }
 
+/* A byte with a descriptor. */
+union message {
+	struct cmsghdr align;
+	char control[CMSG_SPACE(sizeof(int))];
+};
+
+/* False: skuad has ended. */
+static bool take_connection(void)
+{
+	union message m;
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &m, .msg_controllen = sizeof(m) };
+	ssize_t n = recvmsg(0, &hdr, 0);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&hdr) : NULL;
+	int fd;
+
+	if (c && c->cmsg_type == SCM_RIGHTS) {
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+		if (nfds <= REMOVER_CONNECTIONS)
+			fds[nfds++] = (struct pollfd){ .fd = fd };
+		else
+			close(fd);
+	}
+	return n > 0 || (n < 0 && errno == EINTR);
+}
+
+static void drop_ended(void)
+{
+	for (unsigned int i = nfds - 1; i; i--) {
+		if (fds[i].revents) {
+			close(fds[i].fd);
+			fds[i] = fds[--nfds];
+		}
+	}
+}
+
 /* The signals that end skuad are not for this one. */
 static _Noreturn void run(void)
 {
 	sigset_t all;
-	char byte;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	dup2(alive[0], 0);
 	closefrom(1);
-	while (read(0, &byte, 1) < 0 && errno == EINTR)
-		;
+	fds[0].events = POLLIN;
+	do {
+		poll(fds, nfds, -1);
+		drop_ended();
+	} while (!fds[0].revents || take_connection());
+	while (--nfds)
+		farewell(fds[nfds].fd);
 	remove_all();
 	_exit(0);
 }
@@ -71,13 +123,25 @@ bool remover_start(void)
 		sockets[i].dev = st.st_dev;
 		sockets[i].ino = st.st_ino;
 	}
-	if (pipe(alive))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, alive))
 		return false;
 	remover = fork();
 	if (!remover)
 		run();
 	close(alive[0]);
 	return remover > 0;
+}
+
+void remover_keep(int fd)
+{
+	union message m = { .align = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec iov = { "", 1 };
+	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &m, .msg_controllen = sizeof(m) };
+
+	memcpy(CMSG_DATA(&m.align), &fd, sizeof(fd));
+	/* Without it skuad serves as well. */
+	if (sendmsg(alive[1], &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return;
 }
 
 void remover_finish(void)

@@ -130,6 +130,51 @@ static void it_says_when_its_sockets_listen_and_leaves_none(void **state)
 	}
 }
 
+static int connect_to(const char *name)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, name);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+/* One that is killed with messages unread, too: a reset connection would end QEMU. */
+static void its_connections_are_closed_and_not_reset(void **state)
+{
+	static const int signals[] = { SIGTERM, SIGSEGV, SIGKILL };
+	static const uint32_t version[] = { 0x00010007, 20, 0, 0, 0 };
+	struct run r;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		char reply[4096];
+		int fd, gone;
+
+		start(&r, TWO "--control ctl");
+		assert_true(becomes_ready(&r));
+		gone = connect_to("s0");
+		assert_int_equal(send(gone, version, sizeof(version), 0), sizeof(version));
+		assert_true(recv(gone, reply, sizeof(reply), 0) > 0);
+		close(gone);
+		fd = connect_to("s1");
+		assert_int_equal(send(fd, version, sizeof(version), 0), sizeof(version));
+		assert_true(recv(fd, reply, sizeof(reply), 0) > 0);
+		kill(r.pid, SIGSTOP);
+		/* Half a message. */
+		assert_int_equal(send(fd, version, 10, 0), 10);
+		kill(r.pid, signals[i]);
+		kill(r.pid, SIGCONT);
+		assert_int_equal(recv(fd, reply, sizeof(reply), 0), 0);
+		close(fd);
+		finish(&r);
+		/* The other process may end later. */
+		for (int ms = 0; ms < 5000 && (exists("s0") || exists("s1") || exists("ctl")); ms++)
+			usleep(1000);
+	}
+}
+
 /* Also of one that is killed; but not the file of somebody else. */
 static void its_sockets_go_however_it_ends(void **state)
 {
@@ -305,6 +350,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		placed(it_says_when_its_sockets_listen_and_leaves_none),
 		placed(its_sockets_go_however_it_ends),
+		placed(its_connections_are_closed_and_not_reset),
 		placed(it_may_end_at_once),
 		placed(it_answers_on_its_control_socket),
 		placed(it_takes_a_file),

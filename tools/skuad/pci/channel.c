@@ -19,6 +19,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pci/farewell.h"
+
 #define HDR_SIZE	sizeof(struct vfio_user_hdr)
 
 static_assert(CHANNEL_RX_SIZE >= 2 * VFIO_USER_MAX_MSG, "a message must fit behind another");
@@ -52,9 +54,16 @@ void channel_close(struct channel *ch)
 {
 	close_all(ch->msg_fds, &ch->msg_nfds);
 	close_all(ch->fds, &ch->nfds);
-	if (ch->fd >= 0)
+	if (ch->fd >= 0) {
+		farewell(ch->fd);
 		close(ch->fd);
+	}
 	channel_init(ch);
+}
+
+void channel_stop(struct channel *ch)
+{
+	shutdown(ch->fd, SHUT_RD);
 }
 
 /* Unfinished messages start at the front, so that the rest always finds room. */

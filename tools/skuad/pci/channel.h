@@ -40,6 +40,9 @@ void channel_init(struct channel *ch);
 void channel_open(struct channel *ch, int fd);
 void channel_close(struct channel *ch);
 
+/* The peer can send nothing more; what it has sent can be received, and answered. */
+void channel_stop(struct channel *ch);
+
 /*
  * Receives once what there is. 1: something came; 0: nothing there; negative: the connection
  * is over, *why says how, or is NULL if the peer left between two messages.

@@ -428,6 +428,13 @@ bool session_serve(struct session *s)
 	return ret >= 0;
 }
 
+void session_finish(struct session *s)
+{
+	channel_stop(&s->channel);
+	while (session_serve(s))
+		;
+}
+
 void session_end(struct session *s)
 {
 	channel_close(&s->channel);

@@ -28,6 +28,9 @@ void session_begin(struct session *s, struct function *fn, struct dma *dma, int 
  */
 bool session_serve(struct session *s);
 
+/* Serves what the client has sent, and no more: it need not wait for a reply that never comes. */
+void session_finish(struct session *s);
+
 /* Lets go of the client, and of all that it gave: memory and eventfds. The function is as
  * after power-on. */
 void session_end(struct session *s);

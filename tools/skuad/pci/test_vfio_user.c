@@ -677,6 +677,42 @@ static void destroying_a_served_device_ends_the_session(void **state)
 	close(fd);
 }
 
+/* A reset would end QEMU: what nobody has read is read, and what is asked is answered. */
+static void a_connection_is_closed_and_not_reset(void **state)
+{
+	static const uint8_t garbage[40000];
+
+	(void)state;
+	for (int fault = 0; fault < 2; fault++) {
+		struct skua_dev_config config = { .name = "skua2", .link = "wire:t" };
+		struct vfu *v = vfu_create(engine, NULL, &config);
+		struct vfio_user_device_info info = { .argsz = sizeof(info) };
+		struct message m;
+		uint8_t byte;
+		int pair[2];
+		size_t size;
+
+		assert_return_code(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), errno);
+		vfu_serve(v, pair[0]);
+		assert_int_equal(try_version(pair[1], 0), 0);
+		/* Sent without letting the server work. */
+		size = make(&m, VFIO_USER_DEVICE_GET_INFO, &info, sizeof(info));
+		assert_int_equal(send(pair[1], &m, size, 0), size);
+		if (fault) {
+			/* More than it receives at once, the first of it no message. */
+			assert_int_equal(send(pair[1], garbage, sizeof(garbage), 0), sizeof(garbage));
+			pump();
+		} else {
+			vfu_destroy(v);
+		}
+		assert_int_equal(receive_reply(pair[1], VFIO_USER_DEVICE_GET_INFO, &m, &size), 0);
+		assert_int_equal(recv(pair[1], &byte, 1, MSG_DONTWAIT), 0);
+		close(pair[1]);
+		if (fault)
+			vfu_destroy(v);
+	}
+}
+
 static void a_socket_left_behind_is_replaced_and_a_live_one_is_not(void **state)
 {
 	struct skua_dev_config config = { .name = "skua2", .link = "wire:t" };
@@ -811,6 +847,7 @@ int main(void)
 		TEST(the_next_client_finds_the_device_as_new),
 		TEST(sessions_leave_no_descriptors_behind),
 		TEST(destroying_a_served_device_ends_the_session),
+		TEST(a_connection_is_closed_and_not_reset),
 		TEST(a_socket_left_behind_is_replaced_and_a_live_one_is_not),
 		TEST(messages_may_come_byte_by_byte),
 		TEST(descriptors_go_to_the_message_they_came_with),

@@ -42,6 +42,8 @@ struct vfu {
 #define vfu_of(efd, member) \
 	((struct vfu *)(void *)((char *)(efd) - offsetof(struct vfu, member)))
 
+static void (*keep_connection)(int fd);	/* NULL: nobody wants to */
+
 static const char *name(const struct vfu *v)
 {
 	return skua_dev_name(v->dev);
@@ -142,6 +144,8 @@ void vfu_serve(struct vfu *v, int fd)
 		return;
 	}
 	session_begin(&v->session, &v->fn, &v->dma, fd);
+	if (keep_connection)
+		keep_connection(fd);
 	log_info(name(v), "a client is here");
 }
 
@@ -284,13 +288,20 @@ void vfu_destroy(struct vfu *v)
 {
 	unlisten(v);
 	refused_close(v);
-	if (v->conn.fd >= 0)
+	if (v->conn.fd >= 0) {
+		session_finish(&v->session);
 		disconnect(v, "");
+	}
 	engine_fd_del(v->engine, &v->guard);
 	dma_destroy(&v->dma);
 	skua_dev_destroy(v->dev);
 	function_destroy(&v->fn);
 	free(v);
+}
+
+void vfu_show_connections(void (*keep)(int fd))
+{
+	keep_connection = keep;
 }
 
 struct skua_dev *vfu_dev(struct vfu *v)

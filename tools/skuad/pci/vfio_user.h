@@ -30,4 +30,7 @@ void vfu_serve(struct vfu *v, int fd);
 
 struct skua_dev *vfu_dev(struct vfu *v);
 
+/* Each connection is shown to @keep from now on, which may keep a copy of it. Before engines run. */
+void vfu_show_connections(void (*keep)(int fd));
+
 #endif /* SKUAD_PCI_VFIO_USER_H */
