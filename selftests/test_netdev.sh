@@ -236,6 +236,24 @@ port_follows() {
 		left ip link set skua0 up && within 5 port_is ACTIVE &&
 		left ip address replace 2001:db8::1/64 dev skua0 nodad && within 5 ping4
 }
+# PRT-7: the port is pinned, as skuad is not told otherwise.
+spoofed() { [ "$(counter tx_spoofed)" -gt "$1" ]; }
+pinned() {
+	local own before status
+	own=$(left cat /sys/class/net/skua0/address)
+	before=$(counter tx_spoofed)
+	# Only an interface that is down may change it.
+	left sysctl -q -w net.ipv6.conf.skua0.keep_addr_on_down=1
+	left ip link set skua0 down
+	left ip link set skua0 address 02:00:00:00:00:77 2>&1 | grep 'Operation not permitted' &&
+		left ip link set skua0 address "$own" && left ip link set skua0 up && within 5 ping4 &&
+		left ip link add link skua0 name other0 type macvlan &&
+		left ip link set other0 up && within 5 spoofed "$before" && ping4
+	status=$?
+	left ip link del other0
+	left ip link set skua0 up
+	return $status
+}
 
 cd "$(dirname "$0")" || exit 1
 default_qdisc=$(sysctl -n net.core.default_qdisc)
@@ -280,6 +298,7 @@ t 'frames flow as at first' offloads on on on
 t 'GIDs follow IPv4 addresses' ipv4_gid
 t 'GIDs follow IPv6 addresses' ipv6_gid
 t 'the port follows the network device' port_follows
+t 'a MAC that is not its own' pinned
 kill $echo_server
 queueing "$default_qdisc"
 end
