@@ -304,6 +304,8 @@ bool cmdq_run(struct skua_dev *dev)
 			return true;
 		c = find(le16toh(q->cmd.hdr.opcode));
 		status = check(dev, &q->cmd, c);
+		if (!status && inject_fails_command(dev, c->opcode))
+			status = SKUA_CMD_NO_RESOURCE;
 	} else {
 		c = find(le16toh(q->cmd.hdr.opcode));
 	}

@@ -159,6 +159,7 @@ struct cmdq {
 
 struct inject {
 	uint32_t commands;		/* that will not be carried out */
+	uint32_t error_in;		/* the command that fails, counted from the next; 0: none */
 	bool gone;			/* as if pulled out */
 	uint8_t guise;			/* another device that it poses as: SKUA_FAULT_*, or 0 */
 	bool go_back_n;			/* as a NIC without selective repeat */
@@ -296,6 +297,8 @@ void eq_free_all(struct skua_dev *dev);
 
 /* inject.c */
 bool inject_takes_command(struct skua_dev *dev);	/* true: the one just fetched vanishes */
+/* True: the one just fetched, which is right otherwise, fails. */
+bool inject_fails_command(struct skua_dev *dev, uint16_t opcode);
 void inject_reset(struct skua_dev *dev);
 /* What the host is told instead, if the device poses as another. */
 uint32_t inject_register(const struct skua_dev *dev, uint64_t offset, uint32_t value);

@@ -70,6 +70,7 @@ static void vanish(struct skua_dev *dev)
 static void heal(struct skua_dev *dev)
 {
 	dev->inject.commands = 0;
+	dev->inject.error_in = 0;
 	dev->inject.guise = SKUA_FAULT_NONE;
 	dev->inject.go_back_n = false;
 	if (dev->inject.gone)
@@ -84,6 +85,9 @@ int skua_dev_inject(struct skua_dev *dev, enum skua_fault fault, uint32_t number
 		return 0;
 	case SKUA_FAULT_COMMAND_TIMEOUT:
 		dev->inject.commands = number;
+		return 0;
+	case SKUA_FAULT_COMMAND_ERROR:
+		dev->inject.error_in = number;
 		return 0;
 	case SKUA_FAULT_GONE:
 		vanish(dev);
@@ -130,6 +134,27 @@ bool inject_takes_command(struct skua_dev *dev)
 		return false;
 	dev->inject.commands--;
 	return true;
+}
+
+/* A device that refuses to destroy an object has lost track of it: that is worse than this fault. */
+static bool destroys(uint16_t opcode)
+{
+	switch (opcode) {
+	case SKUA_CMD_DESTROY_EQ:
+	case SKUA_CMD_DESTROY_PD:
+	case SKUA_CMD_DESTROY_CQ:
+	case SKUA_CMD_DESTROY_QP:
+	case SKUA_CMD_DESTROY_MR:
+	case SKUA_CMD_DETACH_MCAST:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool inject_fails_command(struct skua_dev *dev, uint16_t opcode)
+{
+	return dev->inject.error_in && !destroys(opcode) && !--dev->inject.error_in;
 }
 
 uint32_t inject_register(const struct skua_dev *dev, uint64_t offset, uint32_t value)

@@ -408,6 +408,7 @@ static const struct fault {
 } faults[] = {
 	{ "none",		SKUA_FAULT_NONE,		NUMBER_NONE },
 	{ "command-timeout",	SKUA_FAULT_COMMAND_TIMEOUT,	NUMBER_COUNT },
+	{ "command-error",	SKUA_FAULT_COMMAND_ERROR,	NUMBER_COUNT },
 	{ "fatal",		SKUA_FAULT_FATAL,		NUMBER_NONE },
 	{ "gone",		SKUA_FAULT_GONE,		NUMBER_NONE },
 	{ "cq-error",		SKUA_FAULT_CQ_ERROR,		NUMBER_CQ },

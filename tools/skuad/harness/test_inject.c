@@ -54,6 +54,23 @@ static void a_reset_does_not_end_the_loss_of_commands(void **state)
 	assert_int_equal(n->dev->inject.commands, 1);
 }
 
+/* Commands that destroy neither fail nor count. */
+static void the_command_that_was_asked_for_fails(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_cmd create = CMD(SKUA_CMD_CREATE_PD);
+
+	inject(n, SKUA_FAULT_COMMAND_ERROR, 2);
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_PD, must(w, n, create)));
+	assert_int_equal(command(w, n, &create), SKUA_CMD_NO_RESOURCE);
+	assert_int_equal(n->number, 0);
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_PD, must(w, n, create)));
+	inject(n, SKUA_FAULT_COMMAND_ERROR, 1);
+	inject(n, SKUA_FAULT_NONE, 0);
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_PD, must(w, n, create)));
+}
+
 static void fatal_is_told_and_stops_everything(void **state)
 {
 	struct world *w = *state;
@@ -232,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STEPPED(commands_vanish_as_many_as_asked, "RST-6"),
 		STEPPED(a_reset_does_not_end_the_loss_of_commands, "RST-6"),
+		STEPPED(the_command_that_was_asked_for_fails, "CMD-12"),
 		STEPPED(fatal_is_told_and_stops_everything, "RST-3"),
 		STEPPED(a_device_that_is_gone_reads_all_ones, "RST-6"),
 		STEPPED(a_cq_error_takes_its_qps_along, "ERR-9"),
