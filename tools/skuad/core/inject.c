@@ -9,6 +9,7 @@
 #include "ctl/control.h"
 
 #define STRAY_TYPE	0x7f	/* of no event */
+#define STRAY_QPN	0xffffff
 
 static int inject_cq_error(struct skua_dev *dev, uint32_t number)
 {
@@ -56,6 +57,21 @@ static int inject_stray_events(struct skua_dev *dev)
 		return -ENXIO;
 	for (unsigned int i = 0; i < sizeof(types); i++)
 		async_event(dev, &dev->inject.stray[i], types[i], UINT32_MAX, UINT64_MAX);
+	return 0;
+}
+
+/* A receive of a QP that there is not. */
+static int inject_stray_completion(struct skua_dev *dev, uint32_t number)
+{
+	struct cq *cq = numtab_get(&dev->cqs, number);
+	struct skua_cqe cqe = {
+		.qpn = htole32(STRAY_QPN),
+		.opcode = SKUA_CQE_RECV,
+	};
+
+	if (!cq)
+		return -ENOENT;
+	cq_post(dev, cq, &cqe);
 	return 0;
 }
 
@@ -123,6 +139,8 @@ int skua_dev_inject(struct skua_dev *dev, enum skua_fault fault, uint32_t number
 		return inject_eq_overflow(dev);
 	case SKUA_FAULT_STRAY_EVENTS:
 		return inject_stray_events(dev);
+	case SKUA_FAULT_STRAY_COMPLETION:
+		return inject_stray_completion(dev, number);
 	default:
 		return -EINVAL;
 	}

@@ -416,6 +416,7 @@ static const struct fault {
 	{ "qp-request-error",	SKUA_FAULT_QP_REQUEST_ERROR,	NUMBER_QP },
 	{ "qp-access-error",	SKUA_FAULT_QP_ACCESS_ERROR,	NUMBER_QP },
 	{ "eq-overflow",	SKUA_FAULT_EQ_OVERFLOW,		NUMBER_NONE },
+	{ "stray-completion",	SKUA_FAULT_STRAY_COMPLETION,	NUMBER_CQ },
 	{ "stray-events",	SKUA_FAULT_STRAY_EVENTS,	NUMBER_NONE },
 	{ "other-signature",	SKUA_FAULT_OTHER_SIGNATURE,	NUMBER_NONE },
 	{ "other-version",	SKUA_FAULT_OTHER_VERSION,	NUMBER_NONE },

@@ -531,6 +531,7 @@ static const char argp_doc[] =
 	"      cq-error            the CQ of this number is in error\n"
 	"      qp-fatal, qp-request-error, qp-access-error\n"
 	"                          the QP of this number goes to ERR with this event\n"
+	"      stray-completion    in the CQ of this number, of a QP that is not there\n"
 	"      eq-overflow         more asynchronous events than the EQ has room for\n"
 	"      stray-events        of an unknown type, and of objects that are not there\n"
 	"      other-signature, other-version, no-limits, no-mrs\n"

@@ -188,6 +188,20 @@ static void stray_events_are_of_nothing(void **state)
 	expect_event(w, n, SKUA_EVENT_CQ_ERR, 0xffffffff);
 }
 
+static void a_stray_completion_is_of_no_qp(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	const struct skua_cqe *cqe;
+
+	inject(n, SKUA_FAULT_STRAY_COMPLETION, n->cqn);
+	settle(w);
+	cqe = poll_cq(n);
+	assert_non_null(cqe);
+	assert_int_equal(le32toh(cqe->qpn), 0xffffff);
+	assert_null(poll_cq(n));
+}
+
 static void a_device_that_poses_as_another_does_so_through_resets(void **state)
 {
 	static const struct { enum skua_fault fault; uint32_t reg, value; } guises[] = {
@@ -256,6 +270,7 @@ int main(void)
 		STEPPED(qp_errors_raise_their_event_once, "ERR-11"),
 		STEPPED(an_eq_that_runs_full_ends_with_how_the_port_is, "EVT-5 EVT-7"),
 		STEPPED(stray_events_are_of_nothing, "EQE-2"),
+		STEPPED(a_stray_completion_is_of_no_qp, "CQE-4"),
 		STEPPED(a_device_that_poses_as_another_does_so_through_resets, "INI-1"),
 		STEPPED(limits_can_be_hidden, "INI-6"),
 		cmocka_unit_test_setup_teardown(what_is_not_there_cannot_fail, setup_stepped,
