@@ -265,6 +265,28 @@ TEST_F(removal, in_the_middle_of_verbs)
 	}
 }
 
+/* A RESET that the device refuses leaves driver and device where they were. */
+TEST(a_reset_is_refused)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct side sides[2];
+	int err = 0;
+
+	ASSERT_EQ(0, pair_open(sides));
+	/* The command that is refused may be somebody else's; then so is the next of ours. */
+	for (int i = 0; i < 10 && !err; i++) {
+		ASSERT_EQ(0, pair_reconnect(sides));
+		ASSERT_EQ(0, system("skuactl inject skua0 command-error"));
+		err = ibv_modify_qp(sides[0].qp, &attr, IBV_QP_STATE);
+	}
+	EXPECT_EQ(ENOMEM, err);
+	EXPECT_EQ(IBV_QPS_RTS, qp_state(sides[0].qp));
+	attr.qp_state = IBV_QPS_RTS;
+	EXPECT_EQ(0, ibv_modify_qp(sides[0].qp, &attr, IBV_QP_STATE));
+	EXPECT_TRUE(pair_transfer(sides));
+	pair_close(sides);
+}
+
 TEST_F(removal, and_all_works_again)
 {
 	check_that_it_works(_metadata, self->sides);

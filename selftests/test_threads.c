@@ -262,4 +262,65 @@ TEST_F_TIMEOUT(threads, more_commands_at_once_than_entries, 60)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
+/* Of a QP that two threads change, one to RESET and one to INIT. */
+struct changer {
+	pthread_t thread;
+	pthread_barrier_t *both;
+	struct ibv_qp *qp;
+	enum ibv_qp_state state;
+};
+
+#define CHANGES	3000
+
+static void *change_state(void *arg)
+{
+	struct changer *c = arg;
+	struct ibv_qp_attr attr = { .qp_state = c->state, .port_num = 1 };
+	int mask = IBV_QP_STATE;
+
+	if (c->state == IBV_QPS_INIT)
+		mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+	for (int i = 0; i < CHANGES; i++) {
+		pthread_barrier_wait(c->both);
+		/* The other may have been faster, which a change may not allow. */
+		ibv_modify_qp(c->qp, &attr, mask);
+		pthread_barrier_wait(c->both);
+		pthread_barrier_wait(c->both);
+	}
+	return NULL;
+}
+
+/* Changes of a QP come one after the other: driver and device do not differ in which was the last. */
+TEST_F(threads, changes_of_one_qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	struct changer c[2] = { { .state = IBV_QPS_RESET }, { .state = IBV_QPS_INIT } };
+	struct ibv_qp *qp = side_create_qp(&self->s[0]);
+	unsigned int differ = 0, inits = 0;
+	pthread_barrier_t both;
+
+	ASSERT_NE(NULL, qp);
+	ASSERT_EQ(0, pthread_barrier_init(&both, NULL, 3));
+	for (unsigned int i = 0; i < 2; i++) {
+		c[i].qp = qp;
+		c[i].both = &both;
+		ASSERT_EQ(0, pthread_create(&c[i].thread, NULL, change_state, &c[i]));
+	}
+	for (int i = 0; i < CHANGES; i++) {
+		pthread_barrier_wait(&both);
+		pthread_barrier_wait(&both);
+		/* The device tells the state. The driver takes INIT without attributes from INIT only. */
+		if (qp_state(qp) == IBV_QPS_INIT) {
+			inits++;
+			differ += ibv_modify_qp(qp, &attr, IBV_QP_STATE) != 0;
+		}
+		pthread_barrier_wait(&both);
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_join(c[i].thread, NULL));
+	EXPECT_EQ(0, differ);
+	EXPECT_LT(0, inits);
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+}
+
 TEST_HARNESS_MAIN

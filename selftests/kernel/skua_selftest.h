@@ -78,12 +78,23 @@ int st_post_recv(struct st_side *side, u32 offset, u32 size);
 int st_post_rdma(struct st_side *side, struct st_side *peer, enum ib_wr_opcode opcode, u32 from,
 		 u32 to, u32 size, int flags);
 
+#define ST_STRING(text)		#text
+#define ST_WHERE(line)		" (line " ST_STRING(line) ")"
+/* Of functions that return NULL, or what went wrong and where. */
+#define CHECK(condition) do {							\
+	if (!(condition))							\
+		return #condition ST_WHERE(__LINE__);				\
+} while (0)
+
 /* tests.c: run all, telling in TAP. */
 struct seq_buf;
 void st_run(struct ib_device *const devs[2], struct seq_buf *tap);
 
 /* ud.c: NULL, or what went wrong. */
 const char *st_ud(struct st_side *side);
+
+/* race.c: NULL, or what went wrong. */
+const char *st_post_during_reset(struct st_side *side);
 
 /* hold.c */
 int st_hold(struct ib_device *const devs[2]);

@@ -10,14 +10,6 @@
 
 #include "skua_selftest.h"
 
-#define ST_STRING(text)		#text
-#define ST_WHERE(line)		" (line " ST_STRING(line) ")"
-/* Where it went wrong is told with what. */
-#define CHECK(condition) do {							\
-	if (!(condition))							\
-		return #condition ST_WHERE(__LINE__);				\
-} while (0)
-
 static const char *st_caps_of(struct ib_device *dev)
 {
 	CHECK(dev->attrs.kernel_cap_flags & IBK_LOCAL_DMA_LKEY);
@@ -544,6 +536,7 @@ static const struct {
 	{ "a CQ that overflows", st_overflow },
 	{ "queues as large as the limits", st_largest },
 	{ "datagrams", st_ud },
+	{ "posting during RESET", st_post_during_reset },
 };
 
 static const struct {

@@ -8,11 +8,6 @@
 
 #include "skua_selftest.h"
 
-#define CHECK(condition) do {							\
-	if (!(condition))							\
-		return #condition;						\
-} while (0)
-
 #define ST_QKEY		0x11223344
 #define ST_GRH		40
 

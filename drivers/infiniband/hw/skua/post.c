@@ -170,12 +170,11 @@ int skua_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 {
 	struct skua_dev *dev = to_skua_dev(ibqp->device);
 	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
-	enum ib_qp_state state = READ_ONCE(qp->state);
 	unsigned long irq;
 	int err = 0;
 
 	spin_lock_irqsave(&qp->sq_lock, irq);
-	if (state < IB_QPS_RTS)
+	if (qp->state < IB_QPS_RTS)
 		err = -EINVAL;
 	for (; wr && !err; wr = wr->next) {
 		const struct skua_ib_op *op = skua_ib_op(dev, ibqp, wr->opcode);
@@ -209,14 +208,13 @@ int skua_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 {
 	struct skua_dev *dev = to_skua_dev(ibqp->device);
 	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
-	enum ib_qp_state state = READ_ONCE(qp->state);
 	struct skua_rqe *rqe;
 	unsigned long irq;
 	int err = 0;
 	int i;
 
 	spin_lock_irqsave(&qp->rq_lock, irq);
-	if (state == IB_QPS_RESET || !qp->rq.size)
+	if (qp->state == IB_QPS_RESET || !qp->rq.size)
 		err = -EINVAL;
 	for (; wr && !err; wr = wr->next) {
 		err = skua_ib_check_recv(qp, wr);

@@ -368,8 +368,6 @@ static int skua_ib_create_kernel_qp(struct skua_ib_dev *dev, struct skua_ib_qp *
 	struct skua_qp_params params;
 	int err;
 
-	spin_lock_init(&qp->sq_lock);
-	spin_lock_init(&qp->rq_lock);
 	err = skua_ib_sq_alloc(dev->dev, qp);
 	if (err)
 		return err;
@@ -421,6 +419,9 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	err = skua_ib_check_create(dev->dev, attr);
 	if (err)
 		return err;
+	mutex_init(&qp->modify_lock);
+	spin_lock_init(&qp->sq_lock);
+	spin_lock_init(&qp->rq_lock);
 	qp->state = IB_QPS_RESET;
 	qp->cap = attr->cap;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
@@ -558,22 +559,28 @@ static void skua_ib_qp_reset_queues(struct skua_ib_qp *qp)
 	spin_unlock_irq(&qp->rq_lock);
 }
 
-int skua_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
-		      struct ib_udata *udata)
+/* Whoever posts looks at the state under the lock of its queue. */
+static void skua_ib_qp_set_state(struct skua_ib_qp *qp, enum ib_qp_state state)
+{
+	spin_lock_irq(&qp->sq_lock);
+	spin_lock(&qp->rq_lock);
+	qp->state = state;
+	spin_unlock(&qp->rq_lock);
+	spin_unlock_irq(&qp->sq_lock);
+}
+
+static int skua_ib_modify_locked(struct ib_qp *ibqp, const struct ib_qp_attr *attr, int mask)
 {
 	struct skua_dev *dev = to_skua_dev(ibqp->device);
 	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
+	enum ib_qp_state was = qp->state;
 	enum ib_qp_state cur, next;
 	struct skua_qp_attr hw = {};
 	int hw_mask;
 	int err;
 
-	err = ib_no_udata_io(udata);
-	if (err)
-		return err;
-	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
-		return -EOPNOTSUPP;
-	cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
+	lockdep_assert_held(&qp->modify_lock);
+	cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : was;
 	next = mask & IB_QP_STATE ? attr->qp_state : cur;
 	if (!ib_modify_qp_is_ok(cur, next, ibqp->qp_type, mask))
 		return -EINVAL;
@@ -583,20 +590,39 @@ int skua_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 	/* Nothing is posted any more to a queue that is about to be emptied. */
 	if (next == IB_QPS_RESET)
-		WRITE_ONCE(qp->state, IB_QPS_RESET);
+		skua_ib_qp_set_state(qp, IB_QPS_RESET);
 	err = skua_cmd_modify_qp(dev, qp->watch.qpn, hw_mask, &hw);
 	/* A dead device does no more for a QP than these two states; draining relies on it. */
 	if (err == -EIO && !skua_dev_alive(dev) && (next == IB_QPS_ERR || next == IB_QPS_RESET))
 		err = 0;
-	if (err)
+	if (err) {
+		skua_ib_qp_set_state(qp, was);
 		return err;
+	}
 
 	if (next == IB_QPS_RESET && !ibqp->uobject)
 		skua_ib_qp_reset_queues(qp);
 	if (mask & IB_QP_DEST_QPN)
 		qp->dest_qpn = attr->dest_qp_num;
-	WRITE_ONCE(qp->state, next);
+	skua_ib_qp_set_state(qp, next);
 	return 0;
+}
+
+int skua_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		      struct ib_udata *udata)
+{
+	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
+	int err;
+
+	err = ib_no_udata_io(udata);
+	if (err)
+		return err;
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+		return -EOPNOTSUPP;
+	mutex_lock(&qp->modify_lock);
+	err = skua_ib_modify_locked(ibqp, attr, mask);
+	mutex_unlock(&qp->modify_lock);
+	return err;
 }
 
 int skua_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,

@@ -5,7 +5,8 @@
  * Queues are either a program's (user memory, which the kernel pins and describes to the device
  * and never looks at) or the kernel's own (linux/skua/queue.h), used by post.c and poll.c.
  *
- * Lock order: a CQ's lock, then a QP's queue lock. The locks of two CQs are never held at once.
+ * Lock order: a QP's mutex, a CQ's lock, a QP's SQ lock, its RQ lock. The locks of two CQs are
+ * never held at once.
  */
 #ifndef SKUA_IB_H
 #define SKUA_IB_H
@@ -166,7 +167,9 @@ struct skua_ib_wr {
  * struct skua_ib_qp - a queue pair
  * @ibqp: as the core knows it
  * @watch: its number, and its events
- * @state: as modify_qp left it; the device may have gone on to ERR by itself
+ * @modify_lock: held while its state and attributes are changed
+ * @state: as modify_qp left it; the device may have gone on to ERR by itself. Written under both
+ *	queue locks
  * @dest_qpn: of the peer
  * @cap: limits of its queues
  * @sig_all: all sends are signaled
@@ -174,12 +177,12 @@ struct skua_ib_wr {
  * @rq_umem: a program's RQ
  * @sq_user_dbr: record of a program's SQ
  * @rq_user_dbr: record of a program's RQ
- * @sq_lock: the kernel's: posting sends
+ * @sq_lock: posting sends
  * @sq: the kernel's SQ
  * @sq_mem: its memory
  * @sq_dbr: DMA address of its record
  * @sq_wrs: what was posted, by slot; written under @sq_lock, read under the CQ's lock
- * @rq_lock: the kernel's: posting receives
+ * @rq_lock: posting receives
  * @rq: the kernel's RQ
  * @rq_mem: its memory
  * @rq_dbr: DMA address of its record
@@ -190,6 +193,7 @@ struct skua_ib_wr {
 struct skua_ib_qp {
 	struct ib_qp ibqp;
 	struct skua_qp_watch watch;
+	struct mutex modify_lock;	/* see above */
 	enum ib_qp_state state;
 	u32 dest_qpn;
 	struct ib_qp_cap cap;
