@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,86 @@ TEST_F(removal, verbs_fail_and_destroying_works)
 	EXPECT_EQ(0, ibv_post_send(s->qp, &wr, &bad));
 	EXPECT_EQ(0, ibv_req_notify_cq(s->cq, 0));
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
+}
+
+static struct ibv_qp *qp_in_a_group(struct side *s, const union ibv_gid *group)
+{
+	struct ibv_qp *qp = side_create_qp_of(s, IBV_QPT_UD);
+
+	return qp && !qp_ud_to_rts(qp, 0x11111111) && !ibv_attach_mcast(qp, group, 0) ? qp : NULL;
+}
+
+static const union ibv_gid group = { .raw = { [10] = 0xff, [11] = 0xff, 239, 1, 2, 3 } };
+
+static bool is_dead(struct side *s)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; i < SECONDS * 10; i++) {
+		if (ibv_poll_cq(s->cq, 1, &wc) < 0)
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
+/* RST-9: here and below. */
+TEST_F(removal, a_group_is_left)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_qp *qp = qp_in_a_group(s, &group);
+
+	ASSERT_NE(NULL, qp);
+	ASSERT_EQ(0, take_away(variant, s));
+	ASSERT_TRUE(is_dead(s));
+	/* After a reset the device is not there to be asked. */
+	EXPECT_EQ(variant->fault ? 0 : EIO, ibv_detach_mcast(qp, &group, 0));
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+}
+
+/* QPs of all programs, as the kernel counts them. */
+static int count_qps(void)
+{
+	FILE *file = popen("rdma resource show qp link skua_0 | grep -c 'type UD'", "r");
+	int n = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &n) != 1)
+		n = -1;
+	pclose(file);
+	return n;
+}
+
+/* A program that ends without leaving its groups leaves nothing else behind. */
+TEST_F(removal, a_group_is_left_by_the_kernel)
+{
+	int said[2], before, status;
+	struct side own;
+	char ready;
+	pid_t pid;
+
+	before = count_qps();
+	ASSERT_LE(0, before);
+	ASSERT_EQ(0, pipe(said));
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		ready = !side_open(&own, "skua_0") && qp_in_a_group(&own, &group);
+		if (write(said[1], &ready, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	ASSERT_EQ(1, read(said[0], &ready, 1));
+	ASSERT_EQ(1, ready);
+	ASSERT_EQ(0, take_away(variant, &self->sides[0]));
+	ASSERT_TRUE(is_dead(&self->sides[0]));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	close(said[0]);
+	close(said[1]);
+	/* After a reset there is a new device. */
+	EXPECT_EQ(before, count_qps());
 }
 
 TEST_F(removal, the_peer_gets_a_retry_error)

@@ -3,9 +3,9 @@
  * Skua: commands, each a typed function.
  *
  * All of them sleep until the device has answered, which it does within a few seconds; if not,
- * it is declared dead. On a dead device everything fails with -EIO, except destroying: the
- * destroy functions have no result, and return only when the device will never again touch the
- * object's memory.
+ * it is declared dead. On a dead device everything fails with -EIO, except what stops something:
+ * destroying, leaving a multicast group, and the QP states RESET and ERR. These return when the
+ * device is fenced, so that it will never again touch the object's memory.
  */
 #ifndef LINUX_SKUA_COMMAND_H
 #define LINUX_SKUA_COMMAND_H

@@ -592,9 +592,6 @@ static int skua_ib_modify_locked(struct ib_qp *ibqp, const struct ib_qp_attr *at
 	if (next == IB_QPS_RESET)
 		skua_ib_qp_set_state(qp, IB_QPS_RESET);
 	err = skua_cmd_modify_qp(dev, qp->watch.qpn, hw_mask, &hw);
-	/* A dead device does no more for a QP than these two states; draining relies on it. */
-	if (err == -EIO && !skua_dev_alive(dev) && (next == IB_QPS_ERR || next == IB_QPS_RESET))
-		err = 0;
 	if (err) {
 		skua_ib_qp_set_state(qp, was);
 		return err;

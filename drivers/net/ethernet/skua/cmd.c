@@ -36,20 +36,36 @@ static int skua_cmd_create(struct skua_nic *nic, struct skua_cmd *cmd, u32 *numb
 	return err;
 }
 
-/*
- * Destroying does not fail: a device that refuses has lost track of its objects, and is taken
- * out of service, so that the object's memory is safe when this returns.
- */
+/* A device that has lost track of its objects is taken out of service, and cut off from memory. */
+static void skua_cmd_give_up(struct skua_nic *nic, const char *why)
+{
+	skua_health_dead(nic, why);
+	skua_health_wait_fenced(nic);
+}
+
+/* Destroying does not fail, and the object's memory is safe when this returns. */
 static void skua_cmd_destroy(struct skua_nic *nic, enum skua_cmd_opcode opcode, u32 number)
 {
 	struct skua_cmd cmd;
 
 	skua_cmd_begin(&cmd, opcode);
 	cmd.object.number = cpu_to_le32(number);
-	if (!skua_cmdq_exec(nic, &cmd, NULL, 0, NULL))
-		return;
-	skua_health_dead(nic, "it refused to destroy an object");
-	skua_health_wait_fenced(nic);
+	if (skua_cmdq_exec(nic, &cmd, NULL, 0, NULL))
+		skua_cmd_give_up(nic, "it refused to destroy an object");
+}
+
+/*
+ * What stops something without destroying it may be refused. But it succeeds on a dead device,
+ * once that is fenced; and a device that fails to do it is dead.
+ */
+static int skua_cmd_stop(struct skua_nic *nic, struct skua_cmd *cmd)
+{
+	int err = skua_cmdq_exec(nic, cmd, NULL, 0, NULL);
+
+	if (err != -EIO)
+		return err;
+	skua_cmd_give_up(nic, "it failed to stop what it was asked to");
+	return 0;
 }
 
 int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
@@ -239,6 +255,9 @@ int skua_cmd_modify_qp(struct skua_dev *dev, u32 qpn, u32 mask, const struct sku
 	cmd.modify_qp.qpn = cpu_to_le32(qpn);
 	cmd.modify_qp.mask = cpu_to_le32(mask);
 	cmd.modify_qp.attr = *attr;
+	if (mask & SKUA_QP_ATTR_STATE &&
+	    (attr->state == SKUA_QPS_RESET || attr->state == SKUA_QPS_ERR))
+		return skua_cmd_stop(to_skua_nic(dev), &cmd);
 	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
 }
 EXPORT_SYMBOL_GPL(skua_cmd_modify_qp);
@@ -281,25 +300,28 @@ void skua_cmd_destroy_mr(struct skua_dev *dev, u32 key)
 }
 EXPORT_SYMBOL_GPL(skua_cmd_destroy_mr);
 
-static int skua_cmd_mcast(struct skua_dev *dev, enum skua_cmd_opcode opcode, u32 qpn,
-			  const u8 mgid[16])
+static void skua_cmd_begin_mcast(struct skua_cmd *cmd, enum skua_cmd_opcode opcode, u32 qpn,
+				 const u8 mgid[16])
 {
-	struct skua_cmd cmd;
-
-	skua_cmd_begin(&cmd, opcode);
-	cmd.mcast.qpn = cpu_to_le32(qpn);
-	memcpy(cmd.mcast.mgid, mgid, sizeof(cmd.mcast.mgid));
-	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+	skua_cmd_begin(cmd, opcode);
+	cmd->mcast.qpn = cpu_to_le32(qpn);
+	memcpy(cmd->mcast.mgid, mgid, sizeof(cmd->mcast.mgid));
 }
 
 int skua_cmd_attach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16])
 {
-	return skua_cmd_mcast(dev, SKUA_CMD_ATTACH_MCAST, qpn, mgid);
+	struct skua_cmd cmd;
+
+	skua_cmd_begin_mcast(&cmd, SKUA_CMD_ATTACH_MCAST, qpn, mgid);
+	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
 }
 EXPORT_SYMBOL_GPL(skua_cmd_attach_mcast);
 
 int skua_cmd_detach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16])
 {
-	return skua_cmd_mcast(dev, SKUA_CMD_DETACH_MCAST, qpn, mgid);
+	struct skua_cmd cmd;
+
+	skua_cmd_begin_mcast(&cmd, SKUA_CMD_DETACH_MCAST, qpn, mgid);
+	return skua_cmd_stop(to_skua_nic(dev), &cmd);
 }
 EXPORT_SYMBOL_GPL(skua_cmd_detach_mcast);
