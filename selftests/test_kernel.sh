@@ -20,7 +20,7 @@ again() {
 loaded() { [ -d /sys/module/skua_selftest ]; }
 transfers() { sed -n 's/.*transfers \([0-9]*\) .*/\1/p' $dir/hold; }
 has_moved() { [ "$(transfers)" -gt 100 ]; }
-hold() { echo 1 >$dir/hold && within 10 has_moved; }
+hold() { echo "${1:-workqueue}" >$dir/hold && within 10 has_moved; }
 # It ended: nothing was wrong, and much was moved.
 released() { cat $dir/hold; grep -qE '^released transfers [0-9]{3,} flushed [0-9]+ wrong 0$' $dir/hold; }
 
@@ -39,16 +39,16 @@ run_inside() {
 	grep -q '^1\.\.[1-9]' $dir/run
 }
 
-rmmod_under_traffic() { hold && rmmod skua_selftest && ! loaded && modprobe skua_selftest; }
+rmmod_under_traffic() { hold "$1" && rmmod skua_selftest && ! loaded && modprobe skua_selftest; }
 rmmod_ib_under_traffic() { hold && rmmod skua_ib && released && again; }
 unbind_under_traffic() {
 	local device
 	device=$(pci "$1")
-	hold && echo "$device" >/sys/bus/pci/drivers/skua/unbind && released &&
+	hold "$2" && echo "$device" >/sys/bus/pci/drivers/skua/unbind && released &&
 		echo "$device" >/sys/bus/pci/drivers/skua/bind && again
 }
 reset_under_traffic() {
-	hold && echo 1 >"/sys/bus/pci/devices/$(pci "$1")/reset" && released && again
+	hold "$2" && echo 1 >"/sys/bus/pci/devices/$(pci "$1")/reset" && released && again
 }
 again_and_again() {
 	for _ in {1..20}; do
@@ -61,12 +61,14 @@ no_errors_in_log() { ! dmesg | grep -v 'module verification' | grep -E 'skua.*(e
 
 t 'load' modprobe skua_selftest
 run_inside || t 'results' false
-t 'unload under traffic' rmmod_under_traffic
 t 'unload skua_ib under traffic' rmmod_ib_under_traffic
-t 'unbind the sender under traffic' unbind_under_traffic skua_0
-t 'unbind the receiver under traffic' unbind_under_traffic skua_1
-t 'reset the sender under traffic' reset_under_traffic skua_0
-t 'reset the receiver under traffic' reset_under_traffic skua_1
+for poll in direct softirq workqueue; do
+	t "unload under traffic, $poll" rmmod_under_traffic $poll
+	t "unbind the sender under traffic, $poll" unbind_under_traffic skua_0 $poll
+	t "unbind the receiver under traffic, $poll" unbind_under_traffic skua_1 $poll
+	t "reset the sender under traffic, $poll" reset_under_traffic skua_0 $poll
+	t "reset the receiver under traffic, $poll" reset_under_traffic skua_1 $poll
+done
 t 'twenty times' again_and_again
 run_inside || t 'results' false
 t 'unload' rmmod skua_selftest

@@ -266,6 +266,27 @@ TEST_F(removal, a_group_is_left_by_the_kernel)
 	EXPECT_EQ(before, count_qps());
 }
 
+/* RST-12: whatever consumers in the kernel do, a program has one event of each CQ. */
+TEST_F(removal, a_cq_has_one_event)
+{
+	struct side *s = &self->sides[0];
+	unsigned int events = 0;
+	struct ibv_cq *cq;
+	void *context;
+
+	ASSERT_EQ(0, fcntl(s->channel->fd, F_SETFL, O_NONBLOCK));
+	ASSERT_EQ(0, take_away(variant, s));
+	ASSERT_TRUE(is_dead(s));
+	usleep(300000);
+	while (events < 10 && !ibv_get_cq_event(s->channel, &cq, &context))
+		events++;
+	if (events)
+		ibv_ack_cq_events(s->cq, events);
+	/* After a reset the CQ is gone, with its events. */
+	EXPECT_EQ(variant->fault ? 1 : events, events);
+	EXPECT_GE(1, events);
+}
+
 TEST_F(removal, the_peer_gets_a_retry_error)
 {
 	struct side *s = &self->sides[1];

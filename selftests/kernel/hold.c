@@ -53,7 +53,7 @@ static int st_hold_thread(void *data)
 	return 0;
 }
 
-int st_hold(struct ib_device *const devs[2])
+int st_hold(struct ib_device *const devs[2], enum ib_poll_context poll)
 {
 	struct st_held *held;
 	int err, i;
@@ -63,7 +63,7 @@ int st_hold(struct ib_device *const devs[2])
 	held = kzalloc(sizeof(*held), GFP_KERNEL);
 	if (!held)
 		return -ENOMEM;
-	err = st_open(held->side, devs, IB_POLL_WORKQUEUE);
+	err = st_open(held->side, devs, poll);
 	if (err)
 		goto err_free;
 	/* Receives that nobody ever uses: they are flushed. */

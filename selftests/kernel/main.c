@@ -36,6 +36,7 @@ static void st_remove(struct ib_device *dev, void *client_data)
 
 	mutex_lock(&st_lock);
 	st_release(dev);
+	st_death_end(dev);
 	for (i = 0; i < ARRAY_SIZE(st_devs); i++)
 		if (st_devs[i] == dev)
 			st_devs[i] = NULL;
@@ -84,6 +85,24 @@ static const struct file_operations st_run_fops = {
 	.release = single_release,
 };
 
+/* What a file is told: an index of st_polls, or "end", which is ST_POLLS; or an errno. */
+static int st_asked(const char __user *data, size_t size)
+{
+	char text[16] = {};
+	int poll;
+
+	if (size >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, data, size))
+		return -EFAULT;
+	if (sysfs_streq(text, "end"))
+		return ST_POLLS;
+	for (poll = 0; poll < ST_POLLS; poll++)
+		if (sysfs_streq(text, st_polls[poll].name))
+			return poll;
+	return -EINVAL;
+}
+
 static int st_hold_show(struct seq_file *file, void *data)
 {
 	struct seq_buf out;
@@ -104,11 +123,18 @@ static int st_hold_open(struct inode *inode, struct file *file)
 
 static ssize_t st_hold_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
 {
+	int poll = st_asked(data, size);
 	int err = -ENODEV;
 
+	if (poll < 0)
+		return poll;
 	mutex_lock(&st_lock);
-	if (st_devs[0] && st_devs[1])
-		err = st_hold(st_devs);
+	if (poll == ST_POLLS) {
+		st_release(NULL);
+		err = 0;
+	} else if (st_devs[0] && st_devs[1]) {
+		err = st_hold(st_devs, st_polls[poll].context);
+	}
 	mutex_unlock(&st_lock);
 	return err ?: size;
 }
@@ -118,6 +144,51 @@ static const struct file_operations st_hold_fops = {
 	.open = st_hold_open,
 	.read = seq_read,
 	.write = st_hold_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+static int st_death_show(struct seq_file *file, void *data)
+{
+	struct seq_buf out;
+	char text[256];
+
+	seq_buf_init(&out, text, sizeof(text));
+	mutex_lock(&st_lock);
+	st_death_tell(&out);
+	mutex_unlock(&st_lock);
+	seq_write(file, text, seq_buf_used(&out));
+	return 0;
+}
+
+static int st_death_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, st_death_show, NULL);
+}
+
+static ssize_t st_death_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
+{
+	int poll = st_asked(data, size);
+	int err = -ENODEV;
+
+	if (poll < 0)
+		return poll;
+	mutex_lock(&st_lock);
+	if (poll == ST_POLLS) {
+		st_death_end(NULL);
+		err = 0;
+	} else if (st_devs[0] && st_devs[1]) {
+		err = st_death(st_devs, st_polls[poll].context);
+	}
+	mutex_unlock(&st_lock);
+	return err ?: size;
+}
+
+static const struct file_operations st_death_fops = {
+	.owner = THIS_MODULE,
+	.open = st_death_open,
+	.read = seq_read,
+	.write = st_death_write,
 	.llseek = seq_lseek,
 	.release = single_release,
 };
@@ -133,6 +204,7 @@ static int __init st_init(void)
 	st_dir = debugfs_create_dir("skua_selftest", NULL);
 	debugfs_create_file("run", 0600, st_dir, NULL, &st_run_fops);
 	debugfs_create_file("hold", 0600, st_dir, NULL, &st_hold_fops);
+	debugfs_create_file("death", 0600, st_dir, NULL, &st_death_fops);
 	return 0;
 }
 

@@ -11,6 +11,12 @@
 
 #include "skua_selftest.h"
 
+const struct st_poll st_polls[ST_POLLS] = {
+	{ "direct", IB_POLL_DIRECT },
+	{ "softirq", IB_POLL_SOFTIRQ },
+	{ "workqueue", IB_POLL_WORKQUEUE },
+};
+
 static void st_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct st_wr *wr = container_of(wc->wr_cqe, struct st_wr, cqe);
@@ -165,7 +171,7 @@ static const struct ib_gid_attr *st_gid(struct ib_device *dev)
 	return ERR_PTR(-ENOENT);
 }
 
-static int st_to_init(struct ib_qp *qp)
+int st_to_init(struct ib_qp *qp)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_INIT, .port_num = 1,

@@ -4,8 +4,11 @@
  * machine. It is loaded by a test and by nobody else.
  *
  * debugfs/skua_selftest/run: written to, runs all tests; read, tells of them in TAP.
- * debugfs/skua_selftest/hold: written to, begins traffic that goes on until one of the devices is
- * removed, or the module; read, tells how that went.
+ * debugfs/skua_selftest/hold: written to ("direct", "softirq" or "workqueue": how CQs are polled),
+ * begins traffic that goes on until one of the devices is removed, or the module, or until "end" is
+ * written; read, tells how it went.
+ * debugfs/skua_selftest/death: the same, but the first device is to die; "end" is written when it
+ * has; read, tells what its consumers saw that they must not.
  */
 #ifndef SKUA_SELFTEST_H
 #define SKUA_SELFTEST_H
@@ -59,6 +62,7 @@ struct st_side {
 };
 
 /* side.c: 0 or an errno; what fails leaves nothing behind. */
+int st_to_init(struct ib_qp *qp);
 int st_open(struct st_side side[2], struct ib_device *const devs[2], enum ib_poll_context poll);
 void st_close(struct st_side side[2]);
 int st_connect(struct st_side side[2]);
@@ -78,6 +82,13 @@ int st_post_recv(struct st_side *side, u32 offset, u32 size);
 int st_post_rdma(struct st_side *side, struct st_side *peer, enum ib_wr_opcode opcode, u32 from,
 		 u32 to, u32 size, int flags);
 
+/* Ways to poll CQs, by name. */
+#define ST_POLLS	3
+extern const struct st_poll {
+	const char *name;
+	enum ib_poll_context context;
+} st_polls[ST_POLLS];
+
 #define ST_STRING(text)		#text
 #define ST_WHERE(line)		" (line " ST_STRING(line) ")"
 /* Of functions that return NULL, or what went wrong and where. */
@@ -90,16 +101,23 @@ int st_post_rdma(struct st_side *side, struct st_side *peer, enum ib_wr_opcode o
 struct seq_buf;
 void st_run(struct ib_device *const devs[2], struct seq_buf *tap);
 
-/* ud.c: NULL, or what went wrong. */
+/* ud.c: a QP in RTS; NULL, or what went wrong. */
+struct ib_qp *st_ud_qp(struct st_side *side);
 const char *st_ud(struct st_side *side);
 
 /* race.c: NULL, or what went wrong. */
 const char *st_post_during_reset(struct st_side *side);
 
 /* hold.c */
-int st_hold(struct ib_device *const devs[2]);
+int st_hold(struct ib_device *const devs[2], enum ib_poll_context poll);
 /* Ends the traffic if @dev, or NULL for any, takes part in it. */
 void st_release(struct ib_device *dev);
 void st_hold_tell(struct seq_buf *out);
+
+/* death.c */
+int st_death(struct ib_device *const devs[2], enum ib_poll_context poll);
+/* Ends it if @dev, or NULL for any, takes part in it. That the first device lives is a failure. */
+void st_death_end(struct ib_device *dev);
+void st_death_tell(struct seq_buf *out);
 
 #endif /* SKUA_SELFTEST_H */

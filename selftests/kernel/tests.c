@@ -539,15 +539,6 @@ static const struct {
 	{ "posting during RESET", st_post_during_reset },
 };
 
-static const struct {
-	const char *name;
-	enum ib_poll_context poll;
-} st_polls[] = {
-	{ "direct", IB_POLL_DIRECT },
-	{ "softirq", IB_POLL_SOFTIRQ },
-	{ "workqueue", IB_POLL_WORKQUEUE },
-};
-
 void st_run(struct ib_device *const devs[2], struct seq_buf *tap)
 {
 	struct st_side *side;
@@ -557,11 +548,11 @@ void st_run(struct ib_device *const devs[2], struct seq_buf *tap)
 	if (!side)
 		return;
 	seq_buf_puts(tap, "TAP version 13\n");
-	for (i = 0; i < ARRAY_SIZE(st_polls); i++) {
+	for (i = 0; i < ST_POLLS; i++) {
 		for (j = 0; j < ARRAY_SIZE(st_tests); j++) {
 			const char *wrong = "objects cannot be made";
 
-			if (!st_open(side, devs, st_polls[i].poll)) {
+			if (!st_open(side, devs, st_polls[i].context)) {
 				wrong = st_tests[j].run(side);
 				st_close(side);
 			}

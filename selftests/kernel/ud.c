@@ -23,7 +23,7 @@ struct st_ud {
 	u8 mac[2][ETH_ALEN];
 };
 
-static struct ib_qp *st_ud_qp(struct st_side *side)
+struct ib_qp *st_ud_qp(struct st_side *side)
 {
 	struct ib_qp_init_attr init = {
 		.send_cq = side->cq, .recv_cq = side->cq,

@@ -252,7 +252,7 @@ CHECKS = [
     _guest('guest-6.12', '6.12', 1200, './run_selftests.sh'),
     _guest('guest-limits', '6.12', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
            more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
-    _guest('guest-inject', '6.12', 600, './run_selftests.sh', 'test_inject.sh', 'test_release'),
+    _guest('guest-inject', '6.12', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release'),
     # That the traffic goes on; at which rate is a figure of a quiet machine.
     _guest('guest-hostile', '6.12', 400, './run_selftests.sh', 'test_hostile.sh',
            more=('--env', 'SKUA_HOSTILE_SHARE=0')),
@@ -270,6 +270,7 @@ CHECKS = [
            'test_bad_work', 'test_bad_commands', 'test_threads', 'test_fork', 'test_teardown'),
     _debug('guest-debug-datagrams', 'test_ud', 'test_uc', 'test_mcast'),
     _debug('guest-debug-cm', 'test_cm.sh'),
+    _debug('guest-debug-death', 'test_death.sh'),
     _debug('guest-debug-survival', 'test_survival.sh'),
     _debug('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
     _guest('guest-hostile-share', '6.12', 400, './run_selftests.sh', 'test_hostile.sh', full=True),

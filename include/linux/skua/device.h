@@ -136,8 +136,8 @@ int skua_notifier_register(struct skua_dev *dev, struct notifier_block *nb);
 /* After return @nb is not running and will not be called again. */
 void skua_notifier_unregister(struct skua_dev *dev, struct notifier_block *nb);
 
-/* False from the moment of death on, before SKUA_NOTICE_DEAD. */
-bool skua_dev_alive(struct skua_dev *dev);
+/* The device is dead, because of @why, a constant: it did what it cannot have done. Any context. */
+void skua_dev_fail(struct skua_dev *dev, const char *why);
 
 /* RoCEv2 packets to a programmed GID are RDMA's from now on, or the host's. May sleep. */
 int skua_port_set_roce(struct skua_dev *dev, bool on);

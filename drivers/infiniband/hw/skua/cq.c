@@ -47,9 +47,17 @@ static int skua_ib_cq_start(struct skua_ib_dev *dev, struct skua_ib_cq *cq,
 		return err;
 	}
 	mutex_lock(&dev->lock);
-	list_add(&cq->node, &dev->cqs);
+	/* The event of its death comes once, to those CQs that are there. */
+	if (dev->dead)
+		err = -EIO;
+	else
+		list_add(&cq->node, &dev->cqs);
 	mutex_unlock(&dev->lock);
-	return 0;
+	if (err) {
+		skua_cmd_destroy_cq(dev->dev, cq->watch.cqn);
+		skua_cq_unwatch(dev->dev, &cq->watch);
+	}
+	return err;
 }
 
 static void skua_ib_cq_stop(struct skua_ib_dev *dev, struct skua_ib_cq *cq)
@@ -191,7 +199,7 @@ int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
-	struct skua_dev *dev = to_skua_dev(ibcq->device);
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibcq->device);
 	enum skua_cq_arm_type type = SKUA_CQ_ARM_NEXT;
 	unsigned long irq;
 	bool there;
@@ -203,12 +211,10 @@ int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	/* A request for any completion is not weakened by a later one for solicited ones. */
 	type = max(type, READ_ONCE(cq->armed));
 	WRITE_ONCE(cq->armed, type);
-	there = skua_cq_arm(dev, &cq->ring, cq->watch.cqn, type);
+	there = skua_cq_arm(dev->dev, &cq->ring, cq->watch.cqn, type);
+	if (unlikely(READ_ONCE(dev->dead)))
+		there = there || skua_ib_flush_due(cq);
 	spin_unlock_irqrestore(&cq->lock, irq);
-
-	/* What software completes for a dead device raises no event of its own. */
-	if (unlikely(!skua_dev_alive(dev)))
-		skua_ib_flush_kick(to_skua_ib_dev(ibcq->device));
 	return there && flags & IB_CQ_REPORT_MISSED_EVENTS;
 }
 

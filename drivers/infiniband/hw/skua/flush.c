@@ -1,27 +1,92 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * When the device died: programs learn it from their information page, everybody by the event,
- * and the kernel's consumers get a flushed completion, made here, for every work request that
- * the device left undone or that is still posted.
+ * When the device died: programs learn it from their information page and by an event of each CQ,
+ * everybody by the event DEVICE_FATAL, and the kernel's consumers get a flushed completion, made
+ * here, for every work request that the device left undone or that is posted later.
  *
- * Consumers may sleep until their CQ has an event. None will come from the device, so all CQs
- * are given one when it dies, and again after each later post or arming.
+ * None of this happens before the device is fenced (health.c). Until then it may still use what
+ * was posted, and write CQEs; after that no CQE comes, and what a ring still holds is complete.
+ *
+ * A handler is called as the device would have called it: once for each arming, when there is a
+ * completion. An armed CQ of the kernel's is looked at when the device dies, and after each later
+ * post. Arming tells of what is there already.
  */
 #include "skua_ib.h"
+
+static bool skua_ib_flush_has_sends(struct skua_ib_qp *qp)
+{
+	bool has;
+
+	/* Under the lock: who posts after this look sees that the device is dead. */
+	spin_lock(&qp->sq_lock);
+	has = qp->sq.ci != qp->sq.pi;
+	spin_unlock(&qp->sq_lock);
+	return has;
+}
+
+static bool skua_ib_flush_has_recvs(struct skua_ib_qp *qp)
+{
+	bool has;
+
+	spin_lock(&qp->rq_lock);
+	has = qp->rq.ci != qp->rq.pi;
+	spin_unlock(&qp->rq_lock);
+	return has;
+}
+
+bool skua_ib_flush_due(struct skua_ib_cq *cq)
+{
+	struct skua_ib_qp *qp;
+
+	lockdep_assert_held(&cq->lock);
+	list_for_each_entry(qp, &cq->send_qps, send_node)
+		if (skua_ib_flush_has_sends(qp))
+			return true;
+	list_for_each_entry(qp, &cq->recv_qps, recv_node)
+		if (skua_ib_flush_has_recvs(qp))
+			return true;
+	return false;
+}
+
+/* Interrupts are off, as handlers expect. */
+static void skua_ib_flush_call(struct skua_ib_cq *cq)
+{
+	unsigned long irq;
+
+	local_irq_save(irq);
+	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	local_irq_restore(irq);
+}
+
+/*
+ * What is there or due is of a QP of this CQ, and no QP is destroyed while the device's lock is
+ * held. So the consumer has not begun to destroy the CQ, and takes the call.
+ */
+static void skua_ib_flush_notify(struct skua_ib_cq *cq)
+{
+	unsigned long irq;
+	bool due;
+
+	spin_lock_irqsave(&cq->lock, irq);
+	due = READ_ONCE(cq->armed) != SKUA_CQ_ARM_NONE &&
+	      (skua_cq_at(&cq->ring, cq->ring.ci) || skua_ib_flush_due(cq));
+	/* The arming is answered. */
+	if (due)
+		WRITE_ONCE(cq->armed, SKUA_CQ_ARM_NONE);
+	spin_unlock_irqrestore(&cq->lock, irq);
+	if (due)
+		skua_ib_flush_call(cq);
+}
 
 static void skua_ib_flush_work(struct work_struct *work)
 {
 	struct skua_ib_dev *dev = container_of(work, struct skua_ib_dev, flush);
 	struct skua_ib_cq *cq;
-	unsigned long irq;
 
 	mutex_lock(&dev->lock);
-	list_for_each_entry(cq, &dev->cqs, node) {
-		/* As in an interrupt, which is what handlers expect. */
-		local_irq_save(irq);
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
-		local_irq_restore(irq);
-	}
+	list_for_each_entry(cq, &dev->cqs, node)
+		if (!cq->umem)
+			skua_ib_flush_notify(cq);
 	mutex_unlock(&dev->lock);
 }
 
@@ -95,10 +160,17 @@ void skua_ib_dead(struct skua_ib_dev *dev)
 		.element.port_num = 1,
 	};
 	struct skua_ib_ucontext *ucontext;
+	struct skua_ib_cq *cq;
 
 	mutex_lock(&dev->lock);
+	/* Release: who sees this sees all CQEs that there will ever be. */
+	smp_store_release(&dev->dead, true);
 	list_for_each_entry(ucontext, &dev->ucontexts, node)
 		skua_ib_ucontext_dead(ucontext);
+	/* Whether a program has armed its CQ only the device knew: each has one event. */
+	list_for_each_entry(cq, &dev->cqs, node)
+		if (cq->umem)
+			skua_ib_flush_call(cq);
 	if (dev->registered)
 		ib_dispatch_event(&event);
 	mutex_unlock(&dev->lock);

@@ -3,7 +3,8 @@
  * Polling of the kernel's CQs: from CQE to work completion.
  *
  * The QP of a CQE is looked up by number. It is there: destroying a QP takes its CQEs out of its
- * CQs, under the lock that polling holds, before it is taken out of the table.
+ * CQs, under the lock that polling holds, before it is taken out of the table. A device that
+ * completes what is not outstanding has lost track of its work, and is dead.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -27,15 +28,20 @@ static_assert((int)SKUA_CQE_REM_ACCESS_ERR == (int)IB_WC_REM_ACCESS_ERR);
 static_assert((int)SKUA_CQE_RNR_RETRY_EXC_ERR == (int)IB_WC_RNR_RETRY_EXC_ERR);
 static_assert((int)SKUA_CQE_GENERAL_ERR == (int)IB_WC_GENERAL_ERR);
 
-/* False if the CQE cannot be true; nobody is told of it. */
+/* False if the CQE cannot be true. */
 static bool skua_ib_poll_send(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
 {
+	u32 ci = le32_to_cpu(cqe->sq_ci);
+
+	/* At least one block is done, and no more than are posted. */
+	if (unlikely(ci - qp->sq.ci - 1 >= READ_ONCE(qp->sq.pi) - qp->sq.ci))
+		return false;
 	wc->opcode = cqe->opcode < ARRAY_SIZE(skua_ib_wc_opcodes) ?
 		     skua_ib_wc_opcodes[cqe->opcode] : IB_WC_SEND;
 	wc->byte_len = le32_to_cpu(cqe->byte_len);
 	wc->wr_id = qp->sq_wrs[le32_to_cpu(cqe->cookie) & (qp->sq.blocks - 1)].wr_id;
 	/* The WQE's bookkeeping was read: its blocks may be used again. */
-	return skua_sq_retire(&qp->sq, le32_to_cpu(cqe->sq_ci));
+	return skua_sq_retire(&qp->sq, ci);
 }
 
 /* Where a datagram came from. */
@@ -54,8 +60,14 @@ static void skua_ib_poll_source(const struct skua_cqe *cqe, struct ib_wc *wc)
 	wc->wc_flags |= IB_WC_WITH_VLAN;
 }
 
-static void skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
+/* False if the CQE cannot be true. */
+static bool skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
 {
+	u32 slot = qp->rq.ci & (qp->rq.size - 1);
+
+	/* Entries are completed in order (CQE-2). */
+	if (unlikely(qp->rq.ci == READ_ONCE(qp->rq.pi) || le32_to_cpu(cqe->cookie) != slot))
+		return false;
 	wc->opcode = IB_WC_RECV;
 	if (cqe->opcode == SKUA_CQE_RECV_WRITE_IMM)
 		wc->opcode = IB_WC_RECV_RDMA_WITH_IMM;
@@ -71,9 +83,10 @@ static void skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe,
 		skua_ib_poll_source(cqe, wc);
 	else
 		wc->src_qp = qp->dest_qpn;
-	wc->wr_id = qp->rq_wr_ids[le32_to_cpu(cqe->cookie) & (qp->rq.size - 1)];
+	wc->wr_id = qp->rq_wr_ids[slot];
 	/* Release: pairs with the acquire in post_recv, which may now use the slot again. */
 	smp_store_release(&qp->rq.ci, qp->rq.ci + 1);
+	return true;
 }
 
 static bool skua_ib_poll_one(struct skua_ib_dev *dev, const struct skua_cqe *cqe,
@@ -91,10 +104,7 @@ static bool skua_ib_poll_one(struct skua_ib_dev *dev, const struct skua_cqe *cqe
 	wc->status = cqe->status;
 	wc->vendor_err = cqe->vendor_err;
 	wc->port_num = 1;
-	if (!recv)
-		return skua_ib_poll_send(qp, cqe, wc);
-	skua_ib_poll_recv(qp, cqe, wc);
-	return true;
+	return recv ? skua_ib_poll_recv(qp, cqe, wc) : skua_ib_poll_send(qp, cqe, wc);
 }
 
 int skua_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
@@ -104,19 +114,24 @@ int skua_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 	const struct skua_cqe *cqe;
 	unsigned long irq;
 	int polled = 0;
+	bool dead;
 	u32 first;
 
 	spin_lock_irqsave(&cq->lock, irq);
+	/* Acquire: before the ring is looked at, to which nothing is added any more if so. */
+	dead = smp_load_acquire(&dev->dead);
 	first = cq->ring.ci;
 	while (polled < num_entries && (cqe = skua_cq_peek(&cq->ring))) {
-		if (skua_ib_poll_one(dev, cqe, &wc[polled]))
+		if (likely(skua_ib_poll_one(dev, cqe, &wc[polled])))
 			polled++;
+		else
+			skua_dev_fail(dev->dev, "it completed work that is not outstanding");
 		cq->ring.ci++;
 	}
 	if (cq->ring.ci != first)
 		skua_cq_publish(&cq->ring);
 	/* The device's own completions come first. */
-	if (unlikely(polled < num_entries && !skua_dev_alive(dev->dev)))
+	if (unlikely(dead && polled < num_entries))
 		polled += skua_ib_flush_poll(cq, num_entries - polled, wc + polled);
 	spin_unlock_irqrestore(&cq->lock, irq);
 	return polled;

@@ -168,7 +168,7 @@ static void skua_ib_build_send(struct skua_ib_qp *qp, const struct skua_ib_op *o
 int skua_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		      const struct ib_send_wr **bad_wr)
 {
-	struct skua_dev *dev = to_skua_dev(ibqp->device);
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibqp->device);
 	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
 	unsigned long irq;
 	int err = 0;
@@ -177,21 +177,24 @@ int skua_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	if (qp->state < IB_QPS_RTS)
 		err = -EINVAL;
 	for (; wr && !err; wr = wr->next) {
-		const struct skua_ib_op *op = skua_ib_op(dev, ibqp, wr->opcode);
+		const struct skua_ib_op *op = skua_ib_op(dev->dev, ibqp, wr->opcode);
 
 		err = skua_ib_check_send(qp, op, wr);
 		if (err)
 			break;
 		skua_ib_build_send(qp, op, wr);
 	}
-	skua_sq_publish(dev, &qp->sq, qp->watch.qpn);
+	skua_sq_publish(dev->dev, &qp->sq, qp->watch.qpn);
 	spin_unlock_irqrestore(&qp->sq_lock, irq);
 
 	if (err)
 		*bad_wr = wr;
-	/* A dead device completes nothing: have software do it. */
-	if (unlikely(!skua_dev_alive(dev)))
-		skua_ib_flush_kick(to_skua_ib_dev(ibqp->device));
+	/*
+	 * A dead device completes nothing: have software do it. This is read after the lock was
+	 * held, which skua_ib_flush_due() takes, too: one of the two sees what the other did.
+	 */
+	if (unlikely(READ_ONCE(dev->dead)))
+		skua_ib_flush_kick(dev);
 	return err;
 }
 
@@ -206,7 +209,7 @@ static int skua_ib_check_recv(struct skua_ib_qp *qp, const struct ib_recv_wr *wr
 int skua_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad_wr)
 {
-	struct skua_dev *dev = to_skua_dev(ibqp->device);
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibqp->device);
 	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
 	struct skua_rqe *rqe;
 	unsigned long irq;
@@ -225,7 +228,8 @@ int skua_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		for (i = 0; i < wr->num_sge; i++)
 			skua_rqe_add_sge(rqe, wr->sg_list[i].addr, wr->sg_list[i].length,
 					 wr->sg_list[i].lkey);
-		qp->rq.pi++;
+		/* Polling reads it without the lock. */
+		WRITE_ONCE(qp->rq.pi, qp->rq.pi + 1);
 	}
 	if (qp->rq.dbr)
 		skua_dbr_publish(qp->rq.dbr, qp->rq.pi);
@@ -233,7 +237,7 @@ int skua_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 
 	if (err)
 		*bad_wr = wr;
-	if (unlikely(!skua_dev_alive(dev)))
-		skua_ib_flush_kick(to_skua_ib_dev(ibqp->device));
+	if (unlikely(READ_ONCE(dev->dead)))
+		skua_ib_flush_kick(dev);
 	return err;
 }

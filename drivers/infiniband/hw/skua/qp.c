@@ -351,6 +351,8 @@ static void skua_ib_qp_withdraw(struct skua_ib_dev *dev, struct skua_ib_qp *qp)
 	struct skua_ib_cq *send_cq = to_skua_ib_cq(qp->ibqp.send_cq);
 	struct skua_ib_cq *recv_cq = to_skua_ib_cq(qp->ibqp.recv_cq);
 
+	/* No handler is called on its behalf any more: its CQs may go next. */
+	mutex_lock(&dev->lock);
 	spin_lock_irq(&recv_cq->lock);
 	list_del(&qp->recv_node);
 	spin_unlock_irq(&recv_cq->lock);
@@ -358,6 +360,7 @@ static void skua_ib_qp_withdraw(struct skua_ib_dev *dev, struct skua_ib_qp *qp)
 	list_del(&qp->send_node);
 	spin_unlock_irq(&send_cq->lock);
 	skua_ib_qp_remove_cqes(qp);
+	mutex_unlock(&dev->lock);
 	xa_erase(&dev->qps, qp->watch.qpn);
 }
 

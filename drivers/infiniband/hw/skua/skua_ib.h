@@ -5,8 +5,8 @@
  * Queues are either a program's (user memory, which the kernel pins and describes to the device
  * and never looks at) or the kernel's own (linux/skua/queue.h), used by post.c and poll.c.
  *
- * Lock order: a QP's mutex, a CQ's lock, a QP's SQ lock, its RQ lock. The locks of two CQs are
- * never held at once.
+ * Lock order: a QP's mutex, the device's mutex, a CQ's lock, a QP's SQ lock, its RQ lock. The locks
+ * of two CQs are never held at once.
  */
 #ifndef SKUA_IB_H
 #define SKUA_IB_H
@@ -35,12 +35,14 @@
  * @notifier: told of its death
  * @netdev_notifier: told of the port's state; older kernels only
  * @port_state: as last reported; older kernels only
- * @lock: @ucontexts, @cqs, @registered, and the dispatch of events
+ * @lock: @ucontexts, @cqs, @registered, @dead, the dispatch of events, and calls of handlers of CQs
+ *	for a dead device
  * @ucontexts: all contexts, for their information pages
  * @cqs: all CQs, for when the device dies
  * @registered: events may be dispatched
+ * @dead: the device is dead and fenced: software completes what it left. Read without @lock, too
  * @qps: the kernel's QPs by qpn
- * @flush: work that has the owners of all CQs look at them
+ * @flush: work that calls the handlers of the kernel's CQs when the device is dead
  */
 struct skua_ib_dev {
 	struct ib_device ibdev;
@@ -52,6 +54,7 @@ struct skua_ib_dev {
 	struct list_head ucontexts;
 	struct list_head cqs;
 	bool registered;
+	bool dead;
 	struct xarray qps;
 	struct work_struct flush;
 };
@@ -360,11 +363,13 @@ int skua_ib_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
 
 /* flush.c */
 void skua_ib_flush_init(struct skua_ib_dev *dev);
-/* Have owners of CQs look at them, because the device will not. Any context. */
+/* Call handlers of armed CQs of a dead device that have completions. Any context. */
 void skua_ib_flush_kick(struct skua_ib_dev *dev);
+/* Would skua_ib_flush_poll() make a completion? The CQ's lock is held. */
+bool skua_ib_flush_due(struct skua_ib_cq *cq);
 /* Make completions for what the dead device left undone. The CQ's lock is held. */
 int skua_ib_flush_poll(struct skua_ib_cq *cq, int num_entries, struct ib_wc *wc);
-/* The device died. */
+/* The device died, and is fenced. */
 void skua_ib_dead(struct skua_ib_dev *dev);
 
 /* stats.c */

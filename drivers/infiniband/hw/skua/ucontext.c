@@ -56,7 +56,7 @@ static void skua_ib_ucontext_publish(struct skua_ib_dev *dev, struct skua_ib_uco
 {
 	mutex_lock(&dev->lock);
 	list_add(&ucontext->node, &dev->ucontexts);
-	if (!skua_dev_alive(dev->dev))
+	if (dev->dead)
 		skua_ib_ucontext_dead(ucontext);
 	mutex_unlock(&dev->lock);
 }

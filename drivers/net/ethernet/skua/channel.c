@@ -170,7 +170,9 @@ static void skua_channel_complete(struct skua_channel *ch, const struct skua_cqe
 				   cqe->status, cqe->vendor_err);
 		schedule_work(&eth->restart);
 	}
-	if (cqe->opcode & SKUA_CQE_OPCODE_RECV)
+	if (cqe->opcode & SKUA_CQE_OPCODE_RECV && ch->rx.rq.ci == ch->rx.rq.pi)
+		skua_health_dead(eth->nic, "it received a frame that there was no entry for");
+	else if (cqe->opcode & SKUA_CQE_OPCODE_RECV)
 		skua_rx_complete(ch, cqe);
 	else if (sq_ci - ch->tx.sq.ci <= READ_ONCE(ch->tx.sq.pi) - ch->tx.sq.ci)
 		skua_tx_complete(ch, sq_ci, budget);

@@ -6,7 +6,8 @@
  * in a queue) calls skua_health_dead(), from any context. From that moment on commands fail at
  * once. A work then takes the device away from host memory, by a reset, or if even that does
  * not work by switching bus mastering off; only then do those wake up who wait for commands, and
- * may memory be freed. Creating fails on a dead device, destroying succeeds.
+ * may memory be freed, and only then do users of the device learn of its death, who complete in
+ * software what it left undone. Creating fails on a dead device, destroying succeeds.
  *
  * A dead device stays dead until the driver is bound again, or the function is reset from
  * outside (main.c).
@@ -25,7 +26,12 @@ bool skua_dev_alive(struct skua_dev *dev)
 {
 	return skua_health_is(to_skua_nic(dev), SKUA_STATE_ALIVE);
 }
-EXPORT_SYMBOL_GPL(skua_dev_alive);
+
+void skua_dev_fail(struct skua_dev *dev, const char *why)
+{
+	skua_health_dead(to_skua_nic(dev), why);
+}
+EXPORT_SYMBOL_GPL(skua_dev_fail);
 
 int skua_notifier_register(struct skua_dev *dev, struct notifier_block *nb)
 {

@@ -219,6 +219,9 @@ int skua_port_set_mtu(struct skua_nic *nic, u32 mtu);
 int skua_port_set_rx_qp(struct skua_nic *nic, u32 qpn);
 
 /* health.c */
+
+/* False from the moment of death on, when the device may still reach host memory. */
+bool skua_dev_alive(struct skua_dev *dev);
 void skua_health_init(struct skua_nic *nic);
 void skua_health_start(struct skua_nic *nic);
 void skua_health_stop(struct skua_nic *nic);

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What consumers see when the first device dies. The second sends to it as fast as it can, so that
+ * there is always a message for a receive that is posted, up to the moment in which the device is
+ * cut off from memory. Rules: RST-10 to RST-12.
+ *
+ * - Each work request completes once.
+ * - The memory of a receive that was flushed is the consumer's: it is filled with a pattern, which
+ *   must stay.
+ * - A CQ's handler is called if the CQ was armed, once for each arming, and then only.
+ */
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/seq_buf.h>
+#include <linux/slab.h>
+#include <rdma/ib_cache.h>
+
+#include "skua_selftest.h"
+
+#define ST_DEATH_SIZE	256		/* of each message */
+#define ST_DEATH_BATCH	64		/* completions polled at once; faults can make no end */
+#define ST_DEATH_RECVS	4		/* of each CQ of our own */
+#define ST_PATTERN	0xa5
+
+#define ST_DYING_WRS	(ST_WRS - 1)	/* of each kind; draining posts one more */
+
+struct st_dying;
+
+enum st_dying_kind {
+	ST_DYING_RECV,			/* of the dying device's */
+	ST_DYING_WRITE,			/* the same */
+	ST_DYING_PEER_SEND,
+	ST_DYING_KINDS
+};
+
+/**
+ * struct st_dying_wr - a work request that is posted again whenever it completes well
+ * @cqe: how its completion finds it
+ * @dying: what it belongs to
+ * @offset: of its memory
+ * @posted: it has not completed
+ * @ended: it completed in error, and is not posted again
+ * @recv: it is of kind ST_DYING_RECV
+ */
+struct st_dying_wr {
+	struct ib_cqe cqe;
+	struct st_dying *dying;
+	u32 offset;
+	bool posted;
+	bool ended;
+	bool recv;
+};
+
+/**
+ * struct st_handled - a CQ of our own on the dying device, and a QP with receives
+ * @cq: the CQ
+ * @qp: the QP, in INIT
+ * @calls: how often the CQ's handler was called
+ */
+struct st_handled {
+	struct ib_cq *cq;
+	struct ib_qp *qp;
+	atomic_t calls;
+};
+
+/**
+ * struct st_dying - two sides, of which the first is to die
+ * @side: the sides
+ * @thread: posts, and polls CQs that are polled directly
+ * @lock: @wrs, @twice, @completed
+ * @wrs: work requests by kind
+ * @twice: completions of what was not posted
+ * @completed: all completions
+ * @unarmed: a CQ that is never armed
+ * @armed: a CQ that is armed once before death
+ * @group_qp: a QP that is attached to a multicast group
+ * @group: that group
+ */
+struct st_dying {
+	struct st_side side[2];
+	struct task_struct *thread;
+	spinlock_t lock;		/* see above */
+	struct st_dying_wr wrs[ST_DYING_KINDS][ST_DYING_WRS];
+	u64 twice;
+	u64 completed;
+	struct st_handled unarmed;
+	struct st_handled armed;
+	struct ib_qp *group_qp;
+	union ib_gid group;
+};
+
+static struct st_dying *st_dying;
+static const char *st_death_verdict = "idle";
+
+static void st_dying_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct st_dying_wr *wr = container_of(wc->wr_cqe, struct st_dying_wr, cqe);
+	struct st_dying *dying = wr->dying;
+	unsigned long irq;
+
+	spin_lock_irqsave(&dying->lock, irq);
+	dying->completed++;
+	if (!wr->posted)
+		dying->twice++;
+	if (wc->status != IB_WC_SUCCESS && !wr->ended) {
+		wr->ended = true;
+		if (wr->recv)
+			memset(dying->side[0].buf + wr->offset, ST_PATTERN, ST_DEATH_SIZE);
+	}
+	/* Last: then it is posted again. */
+	WRITE_ONCE(wr->posted, false);
+	spin_unlock_irqrestore(&dying->lock, irq);
+}
+
+/* Post it unless it is. True: it was posted. */
+static bool st_dying_post(struct st_dying *dying, enum st_dying_kind kind, struct st_dying_wr *wr)
+{
+	struct st_side *side = &dying->side[kind == ST_DYING_PEER_SEND];
+	struct ib_sge sge = {
+		.addr = side->dma + wr->offset, .length = ST_DEATH_SIZE,
+		.lkey = side->pd->local_dma_lkey,
+	};
+	struct ib_recv_wr recv = { .wr_cqe = &wr->cqe, .sg_list = &sge, .num_sge = 1 };
+	struct ib_rdma_wr send = {
+		.wr = {
+			.wr_cqe = &wr->cqe, .sg_list = &sge, .num_sge = 1,
+			.opcode = kind == ST_DYING_WRITE ? IB_WR_RDMA_WRITE : IB_WR_SEND,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+		.remote_addr = dying->side[1].dma + ST_HALF,
+		.rkey = dying->side[1].pd->unsafe_global_rkey,
+	};
+
+	if (READ_ONCE(wr->posted) || READ_ONCE(wr->ended))
+		return false;
+	WRITE_ONCE(wr->posted, true);
+	if (kind == ST_DYING_RECV)
+		return !ib_post_recv(side->qp, &recv, NULL);
+	return !ib_post_send(side->qp, &send.wr, NULL);
+}
+
+/* The peer first: when a send of its is done, so is the receive that took it. */
+static void st_dying_poll(struct st_dying *dying)
+{
+	if (dying->side[0].cq->poll_ctx != IB_POLL_DIRECT)
+		return;
+	ib_process_cq_direct(dying->side[1].cq, ST_DEATH_BATCH);
+	ib_process_cq_direct(dying->side[0].cq, ST_DEATH_BATCH);
+}
+
+/* The peer has as many messages on their way as there are receives for. */
+static int st_dying_thread(void *data)
+{
+	struct st_dying *dying = data;
+	u64 credits = 0;
+	unsigned int i;
+
+	while (!kthread_should_stop()) {
+		for (i = 0; i < ST_DYING_WRS; i++)
+			credits += st_dying_post(dying, ST_DYING_RECV,
+						 &dying->wrs[ST_DYING_RECV][i]);
+		for (i = 0; i < ST_DYING_WRS && credits; i++)
+			credits -= st_dying_post(dying, ST_DYING_PEER_SEND,
+						 &dying->wrs[ST_DYING_PEER_SEND][i]);
+		for (i = 0; i < ST_DYING_WRS; i++)
+			st_dying_post(dying, ST_DYING_WRITE, &dying->wrs[ST_DYING_WRITE][i]);
+		st_dying_poll(dying);
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Of the dying device. */
+static unsigned int st_dying_left(struct st_dying *dying)
+{
+	unsigned int i, left = 0;
+
+	for (i = 0; i < ST_DYING_WRS; i++)
+		left += !READ_ONCE(dying->wrs[ST_DYING_RECV][i].ended) +
+			!READ_ONCE(dying->wrs[ST_DYING_WRITE][i].ended);
+	return left;
+}
+
+/* CQs of our own */
+
+static void st_handled_comp(struct ib_cq *cq, void *context)
+{
+	struct st_handled *handled = context;
+
+	atomic_inc(&handled->calls);
+}
+
+static int st_handled_post(struct st_handled *handled, u64 wr_id)
+{
+	struct ib_recv_wr wr = { .wr_id = wr_id };
+
+	return ib_post_recv(handled->qp, &wr, NULL);
+}
+
+static void st_handled_close(struct st_handled *handled)
+{
+	if (!IS_ERR_OR_NULL(handled->qp))
+		ib_destroy_qp(handled->qp);
+	if (!IS_ERR_OR_NULL(handled->cq))
+		ib_destroy_cq(handled->cq);
+}
+
+static int st_handled_open(struct st_handled *handled, struct st_side *side)
+{
+	struct ib_cq_init_attr cq_attr = { .cqe = ST_WRS };
+	struct ib_qp_init_attr attr = {
+		.sq_sig_type = IB_SIGNAL_REQ_WR, .qp_type = IB_QPT_RC,
+		.cap = { .max_recv_wr = ST_WRS, .max_recv_sge = 1 },
+	};
+	unsigned int i;
+	int err;
+
+	handled->cq = ib_create_cq(side->dev, st_handled_comp, NULL, handled, &cq_attr);
+	if (IS_ERR(handled->cq))
+		return PTR_ERR(handled->cq);
+	attr.send_cq = handled->cq;
+	attr.recv_cq = handled->cq;
+	handled->qp = ib_create_qp(side->pd, &attr);
+	if (IS_ERR(handled->qp))
+		return PTR_ERR(handled->qp);
+	err = st_to_init(handled->qp);
+	for (i = 0; i < ST_DEATH_RECVS && !err; i++)
+		err = st_handled_post(handled, i);
+	return err;
+}
+
+/* That many receives, flushed in order, and no more. */
+static const char *st_handled_flushed(struct st_handled *handled, unsigned int from, unsigned int n)
+{
+	struct ib_wc wc;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		CHECK(ib_poll_cq(handled->cq, 1, &wc) == 1);
+		CHECK(wc.status == IB_WC_WR_FLUSH_ERR);
+		CHECK(wc.wr_id == from + i);
+		CHECK(wc.qp == handled->qp);
+	}
+	CHECK(!ib_poll_cq(handled->cq, 1, &wc));
+	return NULL;
+}
+
+#define ST_NOTIFY	(IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS)
+
+/* The handler is called until it was so often, and then no more. */
+static bool st_handled_is_called(struct st_handled *handled, int calls)
+{
+	unsigned long end = jiffies + ST_TIMEOUT;
+
+	while (atomic_read(&handled->calls) < calls && time_before(jiffies, end))
+		usleep_range(1000, 2000);
+	msleep(50);
+	return atomic_read(&handled->calls) == calls;
+}
+
+static const char *st_handled_judge(struct st_dying *dying)
+{
+	struct st_handled *unarmed = &dying->unarmed, *armed = &dying->armed;
+	const char *wrong;
+	int i;
+
+	CHECK(st_handled_is_called(unarmed, 0));
+	CHECK(!st_handled_post(unarmed, ST_DEATH_RECVS));
+	CHECK(st_handled_is_called(unarmed, 0));
+	wrong = st_handled_flushed(unarmed, 0, ST_DEATH_RECVS + 1);
+	if (wrong)
+		return wrong;
+
+	CHECK(st_handled_is_called(armed, 1));
+	/* What is there is told by arming, and calls nobody. */
+	CHECK(ib_req_notify_cq(armed->cq, ST_NOTIFY) == 1);
+	wrong = st_handled_flushed(armed, 0, ST_DEATH_RECVS);
+	if (wrong)
+		return wrong;
+	for (i = 1; i < 4; i++) {
+		CHECK(!ib_req_notify_cq(armed->cq, ST_NOTIFY));
+		CHECK(st_handled_is_called(armed, i));
+		CHECK(!st_handled_post(armed, 10 + i));
+		CHECK(st_handled_is_called(armed, i + 1));
+		wrong = st_handled_flushed(armed, 10 + i, 1);
+		if (wrong)
+			return wrong;
+	}
+	return NULL;
+}
+
+static const char *st_death_judge(struct st_dying *dying)
+{
+	unsigned long end = jiffies + ST_TIMEOUT;
+	unsigned int i;
+	u64 completed;
+
+	while (st_dying_left(dying) && time_before(jiffies, end))
+		msleep(20);
+	CHECK(!st_dying_left(dying));
+	/* Whatever would come late comes now. */
+	msleep(300);
+	CHECK(!dying->twice);
+	for (i = 0; i < ST_DYING_WRS; i++)
+		CHECK(!memchr_inv(dying->side[0].buf + dying->wrs[ST_DYING_RECV][i].offset,
+				  ST_PATTERN, ST_DEATH_SIZE));
+	completed = READ_ONCE(dying->completed);
+	CHECK(completed > 100);
+	return st_handled_judge(dying);
+}
+
+/* Verbs that take away work on a device that is dead. */
+static const char *st_death_close(struct st_dying *dying)
+{
+	const char *wrong = NULL;
+
+	if (!IS_ERR_OR_NULL(dying->group_qp)) {
+		if (ib_detach_mcast(dying->group_qp, &dying->group, 0))
+			wrong = "detach_mcast";
+		if (ib_destroy_qp(dying->group_qp))
+			wrong = wrong ?: "destroy_qp of what was attached";
+	}
+	st_handled_close(&dying->armed);
+	st_handled_close(&dying->unarmed);
+	ib_drain_qp(dying->side[0].qp);
+	ib_drain_qp(dying->side[1].qp);
+	st_close(dying->side);
+	return wrong;
+}
+
+static int st_death_open(struct st_dying *dying)
+{
+	struct st_side *side = &dying->side[0];
+	int err;
+
+	ipv6_addr_set_v4mapped(cpu_to_be32(0xefc00001), (struct in6_addr *)&dying->group);
+	err = st_handled_open(&dying->unarmed, side);
+	err = err ?: st_handled_open(&dying->armed, side);
+	if (err)
+		return err;
+	ib_req_notify_cq(dying->armed.cq, IB_CQ_NEXT_COMP);
+	dying->group_qp = st_ud_qp(side);
+	if (IS_ERR(dying->group_qp))
+		return PTR_ERR(dying->group_qp);
+	err = ib_attach_mcast(dying->group_qp, &dying->group, 0);
+	if (err) {
+		ib_destroy_qp(dying->group_qp);
+		dying->group_qp = NULL;
+	}
+	return err;
+}
+
+static void st_dying_init(struct st_dying *dying)
+{
+	unsigned int kind, i;
+
+	spin_lock_init(&dying->lock);
+	for (kind = 0; kind < ST_DYING_KINDS; kind++) {
+		for (i = 0; i < ST_DYING_WRS; i++) {
+			struct st_dying_wr *wr = &dying->wrs[kind][i];
+
+			wr->cqe.done = st_dying_done;
+			wr->dying = dying;
+			wr->offset = (kind * ST_WRS + i) * ST_DEATH_SIZE;
+			wr->recv = kind == ST_DYING_RECV;
+		}
+	}
+}
+
+int st_death(struct ib_device *const devs[2], enum ib_poll_context poll)
+{
+	struct st_dying *dying;
+	int err;
+
+	if (st_dying)
+		return -EBUSY;
+	dying = kzalloc(sizeof(*dying), GFP_KERNEL);
+	if (!dying)
+		return -ENOMEM;
+	st_dying_init(dying);
+	err = st_open(dying->side, devs, poll);
+	if (err)
+		goto err_free;
+	err = st_death_open(dying);
+	if (err)
+		goto err_close;
+	dying->thread = kthread_run(st_dying_thread, dying, "skua_selftest");
+	if (IS_ERR(dying->thread)) {
+		err = PTR_ERR(dying->thread);
+		goto err_close;
+	}
+	st_dying = dying;
+	st_death_verdict = "running";
+	return 0;
+
+err_close:
+	st_death_close(dying);
+err_free:
+	kfree(dying);
+	return err;
+}
+
+void st_death_end(struct ib_device *dev)
+{
+	struct st_dying *dying = st_dying;
+	const char *wrong, *closed;
+
+	if (!dying || (dev && dev != dying->side[0].dev && dev != dying->side[1].dev))
+		return;
+	wrong = st_death_judge(dying);
+	kthread_stop(dying->thread);
+	closed = st_death_close(dying);
+	pr_info("death: %llu completions, %llu twice\n", dying->completed, dying->twice);
+	st_death_verdict = wrong ?: closed ?: "all is well";
+	kfree(dying);
+	st_dying = NULL;
+}
+
+void st_death_tell(struct seq_buf *out)
+{
+	const struct st_dying *dying = st_dying;
+
+	seq_buf_printf(out, "%s, completions %llu\n", st_death_verdict,
+		       dying ? READ_ONCE(dying->completed) : 0);
+}

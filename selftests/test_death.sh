@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# RST-10 RST-12 RST-9: the device dies while consumers in the kernel use it (kernel/death.c), and programs, too, by
+# each way to die and with each way to poll. SKUA_CYCLES says how often (1). Leaves the NICs as the lab set them up.
+
+. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/nics.sh"
+
+cycles=${SKUA_CYCLES:-1}
+dir=/sys/kernel/debug/skua_selftest
+
+completions() { sed -n 's/.*completions \([0-9]*\)$/\1/p' $dir/death; }
+has_moved() { [ "$(completions)" -gt 1000 ]; }
+is_dead() { dmesg | tail -n "+$((lines + 1))" | grep -q 'device is dead'; }
+dies() {
+	start_traffic -q 2 && echo "$1" >$dir/death && within 20 has_moved || { cat $dir/death; return 1; }
+	lines=$(dmesg | wc -l)
+	skuactl inject skua0 "$2" || return
+	# The command that is lost.
+	[ "$2" != command-timeout ] || left timeout 20 ethtool -S skua0 >/dev/null
+	traffic_ends && within 15 is_dead && echo end >$dir/death || return
+	cat $dir/death
+	grep -q '^all is well' $dir/death
+	local status=$?
+	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && within 10 works && [ $status = 0 ]
+}
+many() {
+	for ((i = 0; i < cycles; i++)); do
+		dies "$@" || { echo "cycle $i of $cycles"; return 1; }
+	done
+}
+
+# RST-11: the CQ is one of the kernel's.
+stray_completion() {
+	echo workqueue >$dir/hold && within 10 a_qp || return
+	lines=$(dmesg | wc -l)
+	skuactl inject skua0 stray-completion "$cqn" && within 15 is_dead &&
+		dmesg | tail -n "+$((lines + 1))" | grep 'device is dead: it completed work that is not outstanding'
+	local status=$?
+	echo end >$dir/hold
+	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && within 10 works && [ $status = 0 ]
+}
+
+t 'load' modprobe skua_selftest
+for fault in command-timeout fatal gone; do
+	for poll in direct softirq workqueue; do
+		t "$fault, $poll" many $poll $fault
+	done
+done
+t 'a completion of nothing' stray_completion
+t 'unload' rmmod skua_selftest
+end
