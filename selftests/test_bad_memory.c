@@ -25,7 +25,9 @@ TEST_F(bad, reg_mr)
 		size_t length;
 		int access, err;
 	} rows[] = {
-		{ "no byte", s->mem, 0, ALL_ACCESS, EINVAL },
+		{ "no byte", s->mem, 0, ALL_ACCESS, 0 },
+		{ "no byte at NULL", NULL, 0, ALL_ACCESS, 0 },
+		{ "no byte within a page", s->mem + 100, 0, 0, 0 },
 		{ "one byte", s->mem, 1, ALL_ACCESS, 0 },
 		{ "above the limit", s->mem, self->attr.max_mr_size + 1, ALL_ACCESS, EINVAL },
 		{ "around the end of all addresses", s->mem, SIZE_MAX, ALL_ACCESS, EINVAL },
@@ -69,6 +71,49 @@ TEST_F(bad, reg_mr_iova)
 	for EACH(row, rows)
 		GAVE(row->err, MADE(ibv_reg_mr_iova(s->pd, s->mem, row->length, row->iova, ALL_ACCESS),
 				    ibv_dereg_mr), row);
+}
+
+/* MR-8: of a region without bytes, nothing can be read or written, by its owner or the peer. */
+TEST_F(bad, access_to_no_byte)
+{
+	struct side *a = &self->s[0], *b = &self->s[1];
+	struct ibv_mr *own = ibv_reg_mr(a->pd, a->mem, 0, ALL_ACCESS);
+	struct ibv_mr *peers = ibv_reg_mr(b->pd, b->mem, 0, ALL_ACCESS);
+
+	ASSERT_NE(NULL, own);
+	ASSERT_NE(NULL, peers);
+	const struct {
+		const char *name;
+		uint32_t length, lkey, rkey, opcode, status;
+	} rows[] = {
+		{ "WRITE of no byte", 0, own->lkey, peers->rkey, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS },
+		{ "READ of no byte", 0, own->lkey, peers->rkey, IBV_WR_RDMA_READ, IBV_WC_SUCCESS },
+		{ "from there", 1, own->lkey, b->mr->rkey, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR },
+		{ "into it", 1, own->lkey, b->mr->rkey, IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR },
+		{ "WRITE to the peer's", 1, a->mr->lkey, peers->rkey, IBV_WR_RDMA_WRITE,
+		  IBV_WC_REM_ACCESS_ERR },
+		{ "READ of the peer's", 1, a->mr->lkey, peers->rkey, IBV_WR_RDMA_READ,
+		  IBV_WC_REM_ACCESS_ERR },
+	};
+
+	for EACH(row, rows) {
+		struct ibv_sge sge = { (uintptr_t)a->mem, row->length, row->lkey };
+		struct ibv_send_wr wr = {
+			.sg_list = &sge, .num_sge = 1, .opcode = row->opcode,
+			.send_flags = IBV_SEND_SIGNALED, .wr.rdma = { (uintptr_t)b->mem, row->rkey },
+		};
+		struct ibv_wc wc;
+
+		ASSERT_EQ(0, side_post(a, &wr));
+		ASSERT_TRUE(side_wait(a, &wc, 10));
+		EXPECT_EQ(row->status, wc.status) {
+			TH_LOG("%s: %s", row->name, ibv_wc_status_str(wc.status));
+		}
+		ASSERT_EQ(0, pair_reconnect(self->s));
+	}
+	ASSERT_EQ(0, ibv_dereg_mr(own));
+	ASSERT_EQ(0, ibv_dereg_mr(peers));
+	ASSERT_TRUE(pair_transfer(self->s));
 }
 
 /* DBP-5 SEC-1: mappings of a context's pages */

@@ -113,7 +113,9 @@ static int create_mr_start(struct skua_dev *dev)
 	if (in->type == SKUA_MR_PHYS)
 		return in->iova || length || !pagelist_empty(&in->pages) ? SKUA_CMD_BAD_PARAM :
 									   SKUA_CMD_OK;
-	if (!length || length > LIMIT_MR_SIZE || le64toh(in->iova) + length - 1 < length - 1)
+	if (!length)
+		return pagelist_empty(&in->pages) ? SKUA_CMD_OK : SKUA_CMD_BAD_PARAM;
+	if (length > LIMIT_MR_SIZE || le64toh(in->iova) + length - 1 < length - 1)
 		return SKUA_CMD_BAD_PARAM;
 	status = pages_check(&in->pages, length);
 	if (status)

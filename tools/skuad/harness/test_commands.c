@@ -325,6 +325,9 @@ static void memory_regions(void **state)
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_mr.length = htole64(~0ull));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_mr.iova = htole64(~0ull << 12),
 		c->create_mr.length = htole64(8192));
+	REFUSED(w, n, cmd, SKUA_CMD_OK, c->create_mr.length = 0,
+		c->create_mr.pages = (struct skua_pagelist){ 0 });
+	destroy(w, n, SKUA_CMD_DESTROY_MR, n->number, SKUA_CMD_OK);
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
 	key = n->number;
 	assert_int_not_equal(key >> 8, n->key >> 8);
@@ -365,7 +368,7 @@ int main(void)
 		STEPPED(page_lists, "PL-1 PL-2 PL-3 PL-4 PL-5 PL-8 PL-9"),
 		STEPPED(queue_pairs, "QP-1 QP-3 OBJ-1 OBJ-2 PD-1 CMD-13"),
 		STEPPED(qp_states, "QPS-1 QPS-3 QPS-4 QPS-8 QP-6 GID-4"),
-		STEPPED(memory_regions, "MR-1 MR-2 MR-3 OBJ-3"),
+		STEPPED(memory_regions, "MR-1 MR-2 MR-3 MR-8 OBJ-3"),
 		STEPPED(numbers_are_not_given_again_soon, "OBJ-4"),
 	};
 

@@ -196,6 +196,15 @@ PREPARE(memory_of_the_region_is_gone)
 	unmap_extra(b);
 }
 
+PREPARE(empty)
+{
+	struct skua_cmd cmd = create_mr_cmd(b);
+
+	cmd.create_mr.length = 0;
+	cmd.create_mr.pages = (struct skua_pagelist){ 0 };
+	b->key = must(w, b, cmd);
+}
+
 #define REFUSED_ACCESS SKUA_CQE_REM_ACCESS_ERR, SKUA_VENDOR_ERR_PEER_NAK, SKUA_CQE_WR_FLUSH_ERR, \
 		NAK(access_nak_sent), SKUA_EVENT_QP_ACCESS_ERR
 #define REFUSED_IMM SKUA_CQE_REM_ACCESS_ERR, SKUA_VENDOR_ERR_PEER_NAK, SKUA_CQE_LOC_ACCESS_ERR, \
@@ -219,6 +228,7 @@ static void bad_keys_bounds_and_rights(void **state)
 		EACH("rights of the MR", only_local_rights),
 		EACH("rights of the QP", no_rights_of_the_qp),
 		EACH("type PHYS", physical),
+		EACH("length 0", empty),
 		EACH("invalidated", invalidated),
 		{ "end", behind_the_end, { SKUA_WQE_WRITE, .len = 3000, .recv_len = 8 }, REFUSED_ACCESS },
 		{ "start", before_the_start, { SKUA_WQE_WRITE, .len = 3000, .recv_len = 8 }, REFUSED_ACCESS },
@@ -1190,7 +1200,7 @@ int main(void)
 {
 #define TABLE(f, rules) { rules ": " #f, f, NULL, NULL, NULL }
 	const struct CMUnitTest tests[] = {
-		TABLE(bad_keys_bounds_and_rights, "MEM-1 MEM-3 MR-4 MR-5 MR-6 ERR-1 ERR-2 ORD-7"),
+		TABLE(bad_keys_bounds_and_rights, "MEM-1 MEM-3 MR-4 MR-5 MR-6 MR-8 ERR-1 ERR-2 ORD-7"),
 		STEPPED(a_message_is_checked_as_a_whole, "ERR-4 MEM-1"),
 		TABLE(receives, "RQE-1 RQE-3 RQE-4 ERR-2 ERR-8"),
 		STEPPED(an_immediate_needs_none_of_the_receives_memory, "ERR-5"),

@@ -91,6 +91,15 @@ static void sizes(void **state)
 	    k->sge[0].length = htole32(0x80000001));
 }
 
+static uint32_t empty_region(struct world *w, struct node *n)
+{
+	struct skua_cmd cmd = create_mr_cmd(n);
+
+	cmd.create_mr.length = 0;
+	cmd.create_mr.pages = (struct skua_pagelist){ 0 };
+	return must(w, n, cmd);
+}
+
 static void keys(void **state)
 {
 	(void)state;
@@ -102,6 +111,8 @@ static void keys(void **state)
 	    k->sge[0].addr = htole64(~0ull));
 	BAD(good_send(a), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_BOUNDS,
 	    k->sge[0].addr = htole64(a->buf - 1));
+	BAD(good_send(a), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_BOUNDS,
+	    k->sge[0].lkey = htole32(empty_region(w, a)), k->sge[0].length = htole32(1));
 }
 
 static uint32_t reserved_lkey(struct world *w, struct node *n)
@@ -170,7 +181,7 @@ int main(void)
 		{ "WQE-1 WQE-3 WQE-5 WQE-6 GEN-2: formats", formats, NULL, NULL, NULL },
 		{ "WQE-6 FEA-2: opcodes", opcodes, NULL, NULL, NULL },
 		{ "WQE-4 WQE-6: sizes", sizes, NULL, NULL, NULL },
-		{ "WQE-6 MEM-1 MEM-2: keys", keys, NULL, NULL, NULL },
+		{ "WQE-6 MEM-1 MEM-2 MR-8: keys", keys, NULL, NULL, NULL },
 		STEPPED(the_reserved_lkey, "SEC-3 MR-7"),
 		{ "GEN-7 SEC-8 RST-5: noise", noise, NULL, NULL, NULL },
 	};

@@ -67,6 +67,34 @@ struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 	return &mr->ibmr;
 }
 
+/* Pin the memory, and create the region with its page list. */
+static int skua_ib_create_user_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 start, int access,
+				  struct skua_mr_params *params)
+{
+	struct skua_dev *dev = to_skua_dev(ibpd->device);
+	struct skua_pages pages;
+	int err;
+
+	mr->umem = ib_umem_get_va(ibpd->device, start, params->length,
+				  access & ~IB_ACCESS_OPTIONAL);
+	if (IS_ERR(mr->umem))
+		return PTR_ERR(mr->umem);
+	err = skua_ib_umem_describe(dev, mr->umem, &pages);
+	if (err)
+		goto err_umem;
+	params->pages = &pages.list;
+	err = skua_ib_create_mr(mr, ibpd, params);
+	/* The device has read the list, or never will: one that died was reset before this. */
+	skua_pages_free(dev, &pages);
+	if (err)
+		goto err_umem;
+	return 0;
+
+err_umem:
+	ib_umem_release(mr->umem);
+	return err;
+}
+
 struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access,
 				  struct ib_dmah *dmah, struct ib_udata *udata)
 {
@@ -77,13 +105,12 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 		.iova = iova,
 		.length = length,
 	};
-	struct skua_pages pages;
 	struct skua_ib_mr *mr;
 	int err;
 
 	if (dmah || access & ~SKUA_IB_MR_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (!length || length > dev->limits.max_mr_size)
+	if (length > dev->limits.max_mr_size)
 		return ERR_PTR(-EINVAL);
 	err = ib_no_udata_io(udata);
 	if (err)
@@ -92,27 +119,14 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->umem = ib_umem_get_va(ibpd->device, start, length, access & ~IB_ACCESS_OPTIONAL);
-	if (IS_ERR(mr->umem)) {
-		err = PTR_ERR(mr->umem);
-		goto err_free;
+	/* A region of length 0 has no memory (MR-8). */
+	err = length ? skua_ib_create_user_mr(mr, ibpd, start, access, &params) :
+		       skua_ib_create_mr(mr, ibpd, &params);
+	if (err) {
+		kfree(mr);
+		return ERR_PTR(err);
 	}
-	err = skua_ib_umem_describe(dev, mr->umem, &pages);
-	if (err)
-		goto err_umem;
-	params.pages = &pages.list;
-	err = skua_ib_create_mr(mr, ibpd, &params);
-	/* The device has read the list, or never will: one that died was reset before this. */
-	skua_pages_free(dev, &pages);
-	if (err)
-		goto err_umem;
 	return &mr->ibmr;
-
-err_umem:
-	ib_umem_release(mr->umem);
-err_free:
-	kfree(mr);
-	return ERR_PTR(err);
 }
 
 int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
