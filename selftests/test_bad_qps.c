@@ -121,7 +121,7 @@ CHANGE(port_0, attr->port_num = 0)
 CHANGE(port_2, attr->port_num = 2)
 CHANGE(pkey_1, attr->pkey_index = 1)
 CHANGE(access_unknown, attr->qp_access_flags = 1 << 16)
-CHANGE(access_bind, attr->qp_access_flags = IBV_ACCESS_ON_DEMAND)
+CHANGE(access_on_demand, attr->qp_access_flags = IBV_ACCESS_ON_DEMAND)
 CHANGE(mtu_0, attr->path_mtu = 0)
 CHANGE(mtu_6, attr->path_mtu = 6)
 CHANGE(dest_25_bits, attr->dest_qp_num = 1 << 24)
@@ -151,7 +151,7 @@ static const struct modify_row to_init[] = {
 	{ "INIT: port 2", INIT_MASK, port_2, EINVAL },
 	{ "INIT: P_Key that is not there", INIT_MASK, pkey_1, EINVAL },
 	{ "INIT: unknown right", INIT_MASK, access_unknown, EOPNOTSUPP },
-	{ "INIT: right that a QP cannot give", INIT_MASK, access_bind, EOPNOTSUPP },
+	{ "INIT: right that a QP cannot give", INIT_MASK, access_on_demand, EOPNOTSUPP },
 	{ "INIT: to RTR instead", INIT_MASK, state_rtr, EINVAL },
 	{ "INIT: to RTS instead", INIT_MASK, state_rts, EINVAL },
 	{ "INIT: to SQE instead", IBV_QP_STATE, state_sqe, EINVAL },
@@ -259,10 +259,12 @@ static const struct modify_row ud_in_rts[] = {
 	{ "UD, in RTS: PSN", IBV_QP_SQ_PSN, nothing, EINVAL },
 };
 
+/* Programs ask for MW_BIND as a matter of course. */
 static struct ibv_qp_attr right_attr(struct side s[2], enum ibv_qp_state state)
 {
 	return (struct ibv_qp_attr){
-		.qp_state = state, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.qp_state = state, .port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND,
 		.path_mtu = IBV_MTU_1024, .dest_qp_num = s[1].qp->qp_num, .rq_psn = 7, .sq_psn = 7,
 		.max_dest_rd_atomic = 4, .max_rd_atomic = 4, .min_rnr_timer = 1, .timeout = 10,
 		.retry_cnt = 3, .rnr_retry = 3, .qkey = 0x1234, .ah_attr = side_ah(&s[0], &s[1].gid),

@@ -5,13 +5,13 @@
 #include "skua_ib.h"
 
 /*
- * Access rights that a region may be asked to have. The right to atomics is one that cannot be
- * used where the device has none; programs ask for it as a matter of course. That pages are huge
- * is found out, not told.
+ * Access flags that reg_user_mr accepts. REMOTE_ATOMIC is accepted even without atomics, and
+ * MW_BIND although there are no windows, because programs always set them; they then grant
+ * nothing. HUGETLB is ignored: the page size is taken from the umem.
  */
 #define SKUA_IB_MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
 			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
-			   IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+			   IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
 
 static u32 skua_ib_access(struct skua_dev *dev, int access)
 {
