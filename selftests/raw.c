@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <infiniband/verbs.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "raw.h"
 
@@ -29,6 +32,39 @@ int raw_write(int fd, unsigned int command, const void *core, size_t core_size, 
 		err = errno;
 	free(hdr);
 	return err;
+}
+
+static struct ib_uverbs_attr raw_attr(uint16_t id, const void *data, size_t size)
+{
+	struct ib_uverbs_attr attr = { .attr_id = id, .len = (uint16_t)size };
+
+	/* What fits in the field stands in it. */
+	if (size <= sizeof(attr.data) && id != UVERBS_ATTR_CORE_OUT)
+		memcpy(&attr.data, data, size);
+	else
+		attr.data = (uintptr_t)data;
+	return attr;
+}
+
+int raw_invoke(int fd, unsigned int command, const void *core, size_t core_size, const void *drv,
+	       size_t drv_size, size_t resp_size)
+{
+	uint64_t number = command, resp[16];
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[4];
+	} call = { .hdr = { .object_id = UVERBS_OBJECT_DEVICE, .method_id = UVERBS_METHOD_INVOKE_WRITE } };
+	unsigned int n = 0;
+
+	call.attrs[n++] = raw_attr(UVERBS_ATTR_WRITE_CMD, &number, sizeof(number));
+	call.attrs[n++] = raw_attr(UVERBS_ATTR_CORE_IN, core, core_size);
+	if (resp_size)
+		call.attrs[n++] = raw_attr(UVERBS_ATTR_CORE_OUT, resp, resp_size);
+	if (drv_size)
+		call.attrs[n++] = raw_attr(UVERBS_ATTR_UHW_IN, drv, drv_size);
+	call.hdr.num_attrs = (uint16_t)n;
+	call.hdr.length = (uint16_t)(sizeof(call.hdr) + n * sizeof(call.attrs[0]));
+	return ioctl(fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
 }
 
 /* What the driver adds to a response comes behind it. */

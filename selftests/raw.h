@@ -15,6 +15,13 @@
 int raw_write(int fd, unsigned int command, const void *core, size_t core_size, const void *drv,
 	      size_t drv_size, size_t resp_size);
 
+/*
+ * The same by ioctl(), as libibverbs sends those that are not methods of their own. In this way
+ * bytes for the driver reach those that destroy, too.
+ */
+int raw_invoke(int fd, unsigned int command, const void *core, size_t core_size, const void *drv,
+	       size_t drv_size, size_t resp_size);
+
 /* A context of its own; the descriptor, or -errno. */
 int raw_open(const char *device, struct skua_alloc_ucontext_resp *resp);
 

@@ -291,6 +291,43 @@ TEST_F(commands, modify_qp_with_udata)
 	ASSERT_EQ(0, raw_destroy_qp(self->fd, cmd.qp_handle));
 }
 
+/* Those that destroy refuse what they do not know, too; the object is still there then. */
+TEST_F(commands, udata_of_commands_that_destroy)
+{
+	struct skua_create_qp_req qp_req = { .flags = SKUA_CREATE_QP_NO_SQ | SKUA_CREATE_QP_NO_RQ };
+	struct skua_create_cq_req cq_req = { (uintptr_t)self->mem + 4096, RECORDS + 64, 4, 0 };
+	struct raw_qp qp = { self->pd, self->cq, self->cq, { .qp_type = IBV_QPT_RC } };
+	struct ib_uverbs_destroy_qp destroy_qp = {};
+	struct ib_uverbs_destroy_cq destroy_cq = {};
+	struct ib_uverbs_dealloc_pd dealloc_pd;
+	struct ib_uverbs_dereg_mr dereg_mr;
+	const struct {
+		const char *name;
+		unsigned int command;
+		const void *core;
+		size_t core_size, resp_size;
+	} rows[] = {
+		{ "destroy_qp", IB_USER_VERBS_CMD_DESTROY_QP, &destroy_qp, sizeof(destroy_qp),
+		  sizeof(struct ib_uverbs_destroy_qp_resp) },
+		{ "destroy_cq", IB_USER_VERBS_CMD_DESTROY_CQ, &destroy_cq, sizeof(destroy_cq),
+		  sizeof(struct ib_uverbs_destroy_cq_resp) },
+		{ "dereg_mr", IB_USER_VERBS_CMD_DEREG_MR, &dereg_mr, sizeof(dereg_mr), 0 },
+		{ "dealloc_pd", IB_USER_VERBS_CMD_DEALLOC_PD, &dealloc_pd, sizeof(dealloc_pd), 0 },
+	};
+	static const uint64_t zero[2], some[2] = { 0, 1 };
+
+	ASSERT_EQ(0, raw_create_qp(self->fd, &qp, &qp_req, sizeof(qp_req), &destroy_qp.qp_handle));
+	ASSERT_EQ(0, raw_create_cq(self->fd, 16, &cq_req, sizeof(cq_req), &destroy_cq.cq_handle));
+	ASSERT_EQ(0, raw_alloc_pd(self->fd, &dealloc_pd.pd_handle));
+	ASSERT_EQ(0, raw_reg_mr(self->fd, dealloc_pd.pd_handle, self->mem, 4096, 0, &dereg_mr.mr_handle));
+	for EACH(row, rows) {
+		GAVE(EOPNOTSUPP, raw_invoke(self->fd, row->command, row->core, row->core_size, some,
+					    sizeof(some), row->resp_size), row);
+		GAVE(0, raw_invoke(self->fd, row->command, row->core, row->core_size, zero, sizeof(zero),
+				   row->resp_size), row);
+	}
+}
+
 /* A response may be short of the driver's part, or longer; not where it cannot be written. */
 TEST_F(commands, responses)
 {

@@ -172,7 +172,7 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 err_stop:
 	skua_ib_cq_stop(dev, cq);
 err_dbr:
-	skua_ib_user_dbr_put(ucontext, &cq->user_dbr);
+	skua_ib_user_dbr_put(&cq->user_dbr);
 err_umem:
 	ib_umem_release(cq->umem);
 	return err;
@@ -182,12 +182,15 @@ int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct skua_ib_dev *dev = to_skua_ib_dev(ibcq->device);
 	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
-	struct skua_ib_ucontext *ucontext =
-		rdma_udata_to_drv_context(udata, struct skua_ib_ucontext, ibucontext);
+	int err;
 
+	err = ib_no_udata_io(udata);
+	if (err)
+		return err;
 	skua_ib_cq_stop(dev, cq);
-	if (ucontext) {
-		skua_ib_user_dbr_put(ucontext, &cq->user_dbr);
+	/* The core may pass an udata that has no context. */
+	if (udata) {
+		skua_ib_user_dbr_put(&cq->user_dbr);
 		ib_umem_release(cq->umem);
 	} else {
 		skua_dbr_free(dev->dev, cq->ring.dbr, cq->dbr);

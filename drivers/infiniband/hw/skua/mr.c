@@ -132,7 +132,11 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
+	int err;
 
+	err = ib_no_udata_io(udata);
+	if (err)
+		return err;
 	skua_cmd_destroy_mr(to_skua_dev(ibmr->device), mr->key);
 	ib_umem_release(mr->umem);
 	kfree(mr);

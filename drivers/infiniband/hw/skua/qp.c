@@ -135,9 +135,9 @@ static int skua_ib_user_sq_get(struct skua_ib_dev *dev, struct skua_ib_ucontext 
 	return err;
 }
 
-static void skua_ib_user_sq_put(struct skua_ib_ucontext *ucontext, struct skua_ib_qp *qp)
+static void skua_ib_user_sq_put(struct skua_ib_qp *qp)
 {
-	skua_ib_user_dbr_put(ucontext, &qp->sq_user_dbr);
+	skua_ib_user_dbr_put(&qp->sq_user_dbr);
 	ib_umem_release(qp->sq_umem);
 }
 
@@ -166,9 +166,9 @@ static int skua_ib_user_rq_get(struct skua_ib_dev *dev, struct skua_ib_ucontext 
 	return err;
 }
 
-static void skua_ib_user_rq_put(struct skua_ib_ucontext *ucontext, struct skua_ib_qp *qp)
+static void skua_ib_user_rq_put(struct skua_ib_qp *qp)
 {
-	skua_ib_user_dbr_put(ucontext, &qp->rq_user_dbr);
+	skua_ib_user_dbr_put(&qp->rq_user_dbr);
 	ib_umem_release(qp->rq_umem);
 }
 
@@ -242,9 +242,9 @@ static int skua_ib_create_user_qp(struct skua_ib_dev *dev, struct skua_ib_qp *qp
 err_stop:
 	skua_ib_qp_stop(dev->dev, qp);
 err_rq:
-	skua_ib_user_rq_put(ucontext, qp);
+	skua_ib_user_rq_put(qp);
 err_sq:
-	skua_ib_user_sq_put(ucontext, qp);
+	skua_ib_user_sq_put(qp);
 	return err;
 }
 
@@ -437,13 +437,16 @@ int skua_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct skua_ib_dev *dev = to_skua_ib_dev(ibqp->device);
 	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
-	struct skua_ib_ucontext *ucontext =
-		rdma_udata_to_drv_context(udata, struct skua_ib_ucontext, ibucontext);
+	int err;
 
+	err = ib_no_udata_io(udata);
+	if (err)
+		return err;
 	skua_ib_qp_stop(dev->dev, qp);
-	if (ucontext) {
-		skua_ib_user_rq_put(ucontext, qp);
-		skua_ib_user_sq_put(ucontext, qp);
+	/* The core may pass an udata that has no context. */
+	if (udata) {
+		skua_ib_user_rq_put(qp);
+		skua_ib_user_sq_put(qp);
 	} else {
 		skua_ib_qp_withdraw(dev, qp);
 		skua_ib_rq_free(dev->dev, qp);

@@ -312,7 +312,7 @@ struct ib_umem *skua_ib_umem_queue(struct skua_ib_dev *dev, u64 addr, size_t siz
 int skua_ib_user_dbr_get(struct skua_ib_ucontext *ucontext, u64 addr,
 			 struct skua_ib_user_dbr *dbr);
 /* Nothing happens if there is none. */
-void skua_ib_user_dbr_put(struct skua_ib_ucontext *ucontext, struct skua_ib_user_dbr *dbr);
+void skua_ib_user_dbr_put(struct skua_ib_user_dbr *dbr);
 
 /* mr.c */
 struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access);

@@ -43,12 +43,14 @@ struct ib_umem *skua_ib_umem_queue(struct skua_ib_dev *dev, u64 addr, size_t siz
 /**
  * struct skua_ib_dbr_page - a page of a program that holds doorbell records
  * @node: in the context's list
+ * @ucontext: its context
  * @umem: the pinned page
  * @addr: its address in the program
  * @users: records in use
  */
 struct skua_ib_dbr_page {
 	struct list_head node;
+	struct skua_ib_ucontext *ucontext;
 	struct ib_umem *umem;
 	unsigned long addr;
 	unsigned int users;
@@ -82,6 +84,7 @@ static struct skua_ib_dbr_page *skua_ib_dbr_page_pin(struct skua_ib_ucontext *uc
 		kfree(page);
 		return ERR_CAST(err);
 	}
+	page->ucontext = ucontext;
 	page->addr = addr;
 	list_add(&page->node, &ucontext->dbr_pages);
 	return page;
@@ -112,12 +115,14 @@ out:
 	return err;
 }
 
-void skua_ib_user_dbr_put(struct skua_ib_ucontext *ucontext, struct skua_ib_user_dbr *dbr)
+void skua_ib_user_dbr_put(struct skua_ib_user_dbr *dbr)
 {
 	struct skua_ib_dbr_page *page = dbr->page;
+	struct skua_ib_ucontext *ucontext;
 
 	if (!page)
 		return;
+	ucontext = page->ucontext;
 	mutex_lock(&ucontext->dbr_lock);
 	if (!--page->users) {
 		list_del(&page->node);
