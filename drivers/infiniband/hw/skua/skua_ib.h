@@ -14,6 +14,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
+#include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -78,7 +79,7 @@ struct skua_ib_mmap {
  * @db_mmap: the doorbell pages, for mmap
  * @info_mmap: the information page, for mmap
  * @dbr_lock: @dbr_pages
- * @dbr_pages: pages of the program that hold doorbell records
+ * @dbr_pages: pages of the program that hold doorbell records, by process and address
  */
 struct skua_ib_ucontext {
 	struct ib_ucontext ibucontext;
@@ -88,7 +89,7 @@ struct skua_ib_ucontext {
 	struct skua_ib_mmap *db_mmap;
 	struct skua_ib_mmap *info_mmap;
 	struct mutex dbr_lock;		/* dbr_pages */
-	struct list_head dbr_pages;
+	struct rb_root dbr_pages;
 };
 
 struct skua_ib_pd {

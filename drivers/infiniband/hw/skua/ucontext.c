@@ -120,7 +120,7 @@ int skua_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udat
 		return err;
 
 	mutex_init(&ucontext->dbr_lock);
-	INIT_LIST_HEAD(&ucontext->dbr_pages);
+	ucontext->dbr_pages = RB_ROOT;
 	err = skua_db_pages_alloc(dev->dev, &ucontext->db);
 	if (err)
 		return err;
@@ -167,7 +167,7 @@ void skua_ib_dealloc_ucontext(struct ib_ucontext *ibucontext)
 	struct skua_ib_ucontext *ucontext = to_skua_ib_ucontext(ibucontext);
 	struct skua_ib_dev *dev = to_skua_ib_dev(ibucontext->device);
 
-	WARN_ON(!list_empty(&ucontext->dbr_pages));
+	WARN_ON(!RB_EMPTY_ROOT(&ucontext->dbr_pages));
 	skua_ib_ucontext_withdraw(dev, ucontext);
 	/* No mapping of the doorbell pages is left: they may be given out again. */
 	rdma_user_mmap_entry_remove(&ucontext->info_mmap->entry);

@@ -4,6 +4,7 @@
  * small and many stand in one page, which is pinned once for all of them.
  */
 #include <linux/mm.h>
+#include <linux/rbtree.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -42,30 +43,50 @@ struct ib_umem *skua_ib_umem_queue(struct skua_ib_dev *dev, u64 addr, size_t siz
 
 /**
  * struct skua_ib_dbr_page - a page of a program that holds doorbell records
- * @node: in the context's list
+ * @node: in the context's tree
  * @ucontext: its context
  * @umem: the pinned page
- * @addr: its address in the program
+ * @mm: of the process that it is a page of
+ * @addr: its address there
  * @users: records in use
  */
 struct skua_ib_dbr_page {
-	struct list_head node;
+	struct rb_node node;
 	struct skua_ib_ucontext *ucontext;
 	struct ib_umem *umem;
+	struct mm_struct *mm;
 	unsigned long addr;
 	unsigned int users;
 };
 
+/* Contexts are shared over fork: the same address may be another page. */
+static int skua_ib_dbr_page_cmp(const struct skua_ib_dbr_page *a,
+				const struct skua_ib_dbr_page *b)
+{
+	if (a->mm != b->mm)
+		return a->mm < b->mm ? -1 : 1;
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	return 0;
+}
+
+static int skua_ib_dbr_page_cmp_key(const void *key, const struct rb_node *node)
+{
+	return skua_ib_dbr_page_cmp(key, rb_entry(node, struct skua_ib_dbr_page, node));
+}
+
+static bool skua_ib_dbr_page_less(struct rb_node *a, const struct rb_node *b)
+{
+	return skua_ib_dbr_page_cmp_key(rb_entry(a, struct skua_ib_dbr_page, node), b) < 0;
+}
+
 static struct skua_ib_dbr_page *skua_ib_dbr_page_find(struct skua_ib_ucontext *ucontext,
 						      unsigned long addr)
 {
-	struct skua_ib_dbr_page *page;
+	const struct skua_ib_dbr_page key = { .mm = current->mm, .addr = addr };
+	struct rb_node *node = rb_find(&key, &ucontext->dbr_pages, skua_ib_dbr_page_cmp_key);
 
-	/* Contexts are shared over fork: the same address may be another page. */
-	list_for_each_entry(page, &ucontext->dbr_pages, node)
-		if (page->addr == addr && page->umem->owning_mm == current->mm)
-			return page;
-	return NULL;
+	return node ? rb_entry(node, struct skua_ib_dbr_page, node) : NULL;
 }
 
 static struct skua_ib_dbr_page *skua_ib_dbr_page_pin(struct skua_ib_ucontext *ucontext,
@@ -85,8 +106,9 @@ static struct skua_ib_dbr_page *skua_ib_dbr_page_pin(struct skua_ib_ucontext *uc
 		return ERR_CAST(err);
 	}
 	page->ucontext = ucontext;
+	page->mm = page->umem->owning_mm;
 	page->addr = addr;
-	list_add(&page->node, &ucontext->dbr_pages);
+	rb_add(&page->node, &ucontext->dbr_pages, skua_ib_dbr_page_less);
 	return page;
 }
 
@@ -125,7 +147,7 @@ void skua_ib_user_dbr_put(struct skua_ib_user_dbr *dbr)
 	ucontext = page->ucontext;
 	mutex_lock(&ucontext->dbr_lock);
 	if (!--page->users) {
-		list_del(&page->node);
+		rb_erase(&page->node, &ucontext->dbr_pages);
 		ib_umem_release(page->umem);
 		kfree(page);
 	}
