@@ -200,6 +200,9 @@ static const char *st_bad_posts(struct st_side *side)
 	CHECK(ib_post_send(a->qp, &second, &bad) == -EINVAL);
 	second.opcode = 1000;
 	CHECK(ib_post_send(a->qp, &second, &bad) == -EINVAL);
+	second.opcode = IB_WR_SEND;
+	second.send_flags = IB_SEND_IP_CSUM;
+	CHECK(ib_post_send(a->qp, &second, &bad) == -EINVAL);
 	if (!a->dev->ops.map_mr_sg) {
 		second.opcode = IB_WR_REG_MR;
 		CHECK(ib_post_send(a->qp, &second, &bad) == -EINVAL);
@@ -339,7 +342,6 @@ static void st_bare_comp(struct ib_cq *cq, void *context)
 {
 	struct st_bare *bare = context;
 
-	atomic_inc(&bare->comps);
 	complete(&bare->comp);
 }
 
@@ -485,6 +487,56 @@ static const char *st_overflow(struct st_side *side)
 	return wrong ?: st_one(a, b, IB_WR_SEND, 100);
 }
 
+static unsigned int st_post_all(struct st_side *side, struct st_side *peer, bool receives)
+{
+	unsigned int n = 0;
+
+	while (n < 1000 && !(receives ? st_post_recv(side, 0, 64) :
+			     st_post_rdma(side, peer, IB_WR_RDMA_WRITE, 0, ST_HALF, 64, 0)))
+		n++;
+	return n;
+}
+
+static const char *st_full(struct st_side *side, struct st_bare *bare, unsigned int wrs)
+{
+	struct st_side *a = &side[0], *b = &side[1];
+	unsigned int round;
+	struct ib_wc wc;
+
+	for (round = 0; round < 10; round++) {
+		CHECK(!st_post_rdma(a, b, IB_WR_RDMA_WRITE, 0, ST_HALF, 64, IB_SEND_SIGNALED));
+		CHECK(st_post_all(a, b, false) == wrs - 1);
+		CHECK(st_poll(bare, &wc));
+		CHECK(wc.status == IB_WC_SUCCESS);
+		/* One is done, and gives its place back. */
+		CHECK(!st_post_rdma(a, b, IB_WR_RDMA_WRITE, 0, ST_HALF, 64, IB_SEND_SIGNALED));
+		CHECK(st_post_rdma(a, b, IB_WR_RDMA_WRITE, 0, ST_HALF, 64, 0) == -ENOMEM);
+		CHECK(st_poll(bare, &wc));
+		CHECK(wc.status == IB_WC_SUCCESS);
+	}
+	CHECK(st_post_all(a, b, true) == wrs);
+	return NULL;
+}
+
+/* A queue takes what was asked for, and no more, though its ring has more room. */
+static const char *st_caps_are_kept(struct st_side *side)
+{
+	struct st_side *a = &side[0];
+	struct ib_qp_cap cap = st_cap;
+	const char *wrong;
+	struct st_bare bare;
+
+	cap.max_send_wr = 10;
+	cap.max_recv_wr = 10;
+	CHECK(!st_bare_open(&bare, a, 64));
+	wrong = st_new_qp(side, a, bare.cq, &cap) ? "new QP" : NULL;
+	wrong = wrong ?: st_full(side, &bare, 10);
+	if (st_new_qp(side, a, a->cq, &st_cap))
+		return wrong ?: "QP of before";
+	ib_destroy_cq(bare.cq);
+	return wrong ?: st_one(a, &side[1], IB_WR_SEND, 100);
+}
+
 /* The limits are true for queues of the kernel, which are larger than memory comes in one piece. */
 static const char *st_largest(struct st_side *side)
 {
@@ -534,6 +586,7 @@ static const struct {
 	{ "destroy with completions", st_destroy_with_completions },
 	{ "a CQ of its own: arming, solicited", st_bare_cq },
 	{ "a CQ that overflows", st_overflow },
+	{ "queues that are full", st_caps_are_kept },
 	{ "queues as large as the limits", st_largest },
 	{ "datagrams", st_ud },
 	{ "posting during RESET", st_post_during_reset },

@@ -50,14 +50,9 @@ static const struct skua_ib_op skua_ib_ops_table[] = {
 					    .inv = true },
 };
 
-u32 skua_ib_wqe_blocks(const struct ib_qp *ibqp, u32 num_sge, u32 inline_size)
-{
-	u32 header = skua_ib_is_datagram(ibqp) ? sizeof(struct skua_wqe_ud) :
-						 sizeof(struct skua_wqe_rdma);
-	u32 data = max_t(u32, num_sge * sizeof(struct skua_sge), inline_size);
-
-	return DIV_ROUND_UP(sizeof(struct skua_wqe_ctrl) + header + data, SKUA_WQE_BLOCK);
-}
+/* IB_SEND_IP_CSUM among others is not offered. */
+#define SKUA_IB_SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | \
+				 IB_SEND_INLINE)
 
 static const struct skua_ib_op *skua_ib_op(struct skua_dev *dev, const struct ib_qp *ibqp,
 					   enum ib_wr_opcode opcode)
@@ -95,23 +90,37 @@ static u32 skua_ib_inline_size(const struct ib_send_wr *wr)
 	return min_t(u64, size, U32_MAX);
 }
 
+/*
+ * Work requests between ci and pi. Their blocks do not count: rounding up the ring, and WQEs that
+ * are shorter than the longest, leave room for more than max_send_wr, which consumers take for
+ * the limit when they size their CQ.
+ */
+static u32 skua_ib_sq_outstanding(const struct skua_ib_qp *qp)
+{
+	/* Acquire: pairs with skua_sq_retire(); the bookkeeping of free blocks was read before. */
+	u32 ci = smp_load_acquire(&qp->sq.ci);
+
+	if (ci == qp->sq.pi)
+		return 0;
+	return qp->sq_posted - qp->sq_wrs[ci & (qp->sq.blocks - 1)].number;
+}
+
 /* 0, or why the work request cannot be posted. */
 static int skua_ib_check_send(struct skua_ib_qp *qp, const struct skua_ib_op *op,
 			      const struct ib_send_wr *wr)
 {
 	bool inl = wr->send_flags & IB_SEND_INLINE;
-	u32 blocks;
 
-	if (!op || wr->num_sge < 0 || wr->num_sge > qp->cap.max_send_sge)
+	if (!op || wr->num_sge < 0 || wr->num_sge > qp->cap.max_send_sge ||
+	    wr->send_flags & ~SKUA_IB_SEND_FLAGS)
 		return -EINVAL;
 	/* One SGE and no more: then an atomic has one block, however few SGEs the QP has. */
 	if (op->atomic && wr->num_sge != 1)
 		return -EINVAL;
 	if (inl && (op->read || skua_ib_inline_size(wr) > qp->cap.max_inline_data))
 		return -EINVAL;
-	blocks = skua_ib_wqe_blocks(&qp->ibqp, inl ? 0 : wr->num_sge,
-				    inl ? skua_ib_inline_size(wr) : 0);
-	return skua_sq_room(&qp->sq) < blocks ? -ENOMEM : 0;
+	/* The ring has blocks for so many of the longest WQEs, so there is room for this one. */
+	return skua_ib_sq_outstanding(qp) >= qp->cap.max_send_wr ? -ENOMEM : 0;
 }
 
 static void skua_ib_add_atomic(struct skua_wqe *wqe, const struct ib_atomic_wr *wr)
@@ -162,6 +171,7 @@ static void skua_ib_build_send(struct skua_ib_qp *qp, const struct skua_ib_op *o
 	}
 	skua_wqe_end(&wqe);
 	posted->wr_id = wr->wr_id;
+	posted->number = qp->sq_posted++;
 	posted->nblocks = wqe.ctrl->nblocks;
 }
 
@@ -203,7 +213,7 @@ static int skua_ib_check_recv(struct skua_ib_qp *qp, const struct ib_recv_wr *wr
 	if (wr->num_sge < 0 || wr->num_sge > qp->cap.max_recv_sge)
 		return -EINVAL;
 	/* Acquire: pairs with the release in poll_cq, which has read the slot. */
-	return qp->rq.pi - smp_load_acquire(&qp->rq.ci) >= qp->rq.size ? -ENOMEM : 0;
+	return qp->rq.pi - smp_load_acquire(&qp->rq.ci) >= qp->cap.max_recv_wr ? -ENOMEM : 0;
 }
 
 int skua_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,

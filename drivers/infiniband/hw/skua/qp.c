@@ -250,14 +250,22 @@ err_sq:
 
 /* The kernel's */
 
+/* 64-byte blocks of the longest WQE. */
+static u32 skua_ib_wqe_blocks(const struct skua_ib_qp *qp)
+{
+	u32 header = skua_ib_is_datagram(&qp->ibqp) ? sizeof(struct skua_wqe_ud) :
+						      sizeof(struct skua_wqe_rdma);
+	u32 data = max_t(u32, qp->cap.max_send_sge * sizeof(struct skua_sge),
+			 qp->cap.max_inline_data);
+
+	return DIV_ROUND_UP(sizeof(struct skua_wqe_ctrl) + header + data, SKUA_WQE_BLOCK);
+}
+
 static int skua_ib_sq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp)
 {
-	u32 wqe_blocks = skua_ib_wqe_blocks(&qp->ibqp, qp->cap.max_send_sge,
-					    qp->cap.max_inline_data);
-
 	if (!qp->cap.max_send_wr)
 		return 0;
-	qp->sq.blocks = roundup_pow_of_two(qp->cap.max_send_wr * wqe_blocks);
+	qp->sq.blocks = roundup_pow_of_two(qp->cap.max_send_wr * skua_ib_wqe_blocks(qp));
 	qp->sq_wrs = kvcalloc(qp->sq.blocks, sizeof(*qp->sq_wrs), GFP_KERNEL);
 	if (!qp->sq_wrs)
 		return -ENOMEM;

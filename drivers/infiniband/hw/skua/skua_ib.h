@@ -160,10 +160,12 @@ struct skua_ib_cq {
 /**
  * struct skua_ib_wr - a posted send WQE, by the slot of its first block
  * @wr_id: the consumer's
+ * @number: of the WQE, counted from the QP's first one
  * @nblocks: of the WQE
  */
 struct skua_ib_wr {
 	u64 wr_id;
+	u32 number;
 	u8 nblocks;
 };
 
@@ -183,6 +185,7 @@ struct skua_ib_wr {
  * @rq_user_dbr: record of a program's RQ
  * @sq_lock: posting sends
  * @sq: the kernel's SQ
+ * @sq_posted: number of the next WQE
  * @sq_mem: its memory
  * @sq_dbr: DMA address of its record
  * @sq_wrs: what was posted, by slot; written under @sq_lock, read under the CQ's lock
@@ -210,6 +213,7 @@ struct skua_ib_qp {
 
 	spinlock_t sq_lock;		/* posting sends */
 	struct skua_sq sq;
+	u32 sq_posted;
 	struct skua_mem sq_mem;
 	dma_addr_t sq_dbr;
 	struct skua_ib_wr *sq_wrs;
@@ -355,8 +359,6 @@ int skua_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		      const struct ib_send_wr **bad_wr);
 int skua_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad_wr);
-/* 64-byte blocks that a WQE of a QP with so much takes. */
-u32 skua_ib_wqe_blocks(const struct ib_qp *ibqp, u32 num_sge, u32 inline_size);
 
 /* mcast.c */
 int skua_ib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
