@@ -4,6 +4,9 @@
  */
 #include "skua_ib.h"
 
+/* A responder that is not overloaded answers within 4.096 us times 2^12 (ROC-9). */
+#define SKUA_IB_ACK_DELAY	12
+
 /* WQEs may be as long as they can be, and still so many fit in an SQ. */
 u32 skua_ib_max_qp_wr(const struct skua_dev *dev)
 {
@@ -46,6 +49,7 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_qp_init_rd_atom = limits->max_rd_atomic;
 	attr->max_res_rd_atom = min_t(u64, (u64)limits->max_rd_atomic * limits->max_qp, INT_MAX);
 	attr->max_pkeys = limits->pkey_table_len;
+	attr->local_ca_ack_delay = SKUA_IB_ACK_DELAY;
 	if (skua_has(dev, SKUA_F_UD)) {
 		/* They take memory, nothing of the device. */
 		attr->max_ah = INT_MAX;
