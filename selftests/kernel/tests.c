@@ -4,6 +4,7 @@
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
+#include <linux/sched.h>
 #include <linux/seq_buf.h>
 #include <linux/slab.h>
 #include <linux/version.h>
@@ -447,6 +448,55 @@ static const char *st_solicited(struct st_side *side, struct st_bare *bare)
 	return NULL;
 }
 
+/* A completion whose event waits, because the CPU of the vector, which is this one, takes none. */
+static const char *st_late_event(struct st_side *side, struct st_bare *bare)
+{
+	int before = atomic_read(&bare->comps);
+	const char *wrong = NULL;
+	unsigned int ms;
+	struct ib_wc wc;
+
+	CHECK(!ib_req_notify_cq(bare->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS));
+	local_irq_disable();
+	if (st_post_rdma(&side[0], &side[1], IB_WR_RDMA_WRITE, 0, ST_HALF, 64, IB_SEND_SIGNALED))
+		wrong = "post";
+	for (ms = 0; ms < 1000 && !wrong && !ib_poll_cq(bare->cq, 1, &wc); ms++)
+		mdelay(1);
+	mdelay(20);
+	if (atomic_read(&bare->comps) != before)
+		wrong = "the vector is another CPU's";
+	/* Now this is what is asked for. */
+	if (ib_req_notify_cq(bare->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS))
+		wrong = "a completion too many";
+	local_irq_enable();
+	msleep(20);
+	if (!wrong && atomic_read(&bare->comps) != before + 1)
+		wrong = "no late event";
+	return wrong;
+}
+
+/* The event of an earlier arming does not weaken a later one. */
+static const char *st_stale_event(struct st_side *side, struct st_bare *bare)
+{
+	struct st_side *a = &side[0], *b = &side[1];
+	const char *wrong;
+	struct ib_wc wc;
+
+	CHECK(!set_cpus_allowed_ptr(current, cpumask_of(0)));
+	wrong = st_late_event(side, bare);
+	set_cpus_allowed_ptr(current, cpu_online_mask);
+	if (wrong)
+		return wrong;
+	reinit_completion(&bare->comp);
+	CHECK(!ib_req_notify_cq(bare->cq, IB_CQ_SOLICITED | IB_CQ_REPORT_MISSED_EVENTS));
+	CHECK(!st_post_recv(a, ST_HALF, 64));
+	CHECK(!st_post_rdma(b, a, IB_WR_SEND, 0, 0, 64, IB_SEND_SIGNALED));
+	CHECK(wait_for_completion_timeout(&bare->comp, ST_TIMEOUT));
+	CHECK(st_poll(bare, &wc));
+	CHECK(st_wait(b, &b->send));
+	return NULL;
+}
+
 static const char *st_bare_cq(struct st_side *side)
 {
 	struct st_bare bare;
@@ -456,6 +506,7 @@ static const char *st_bare_cq(struct st_side *side)
 	wrong = st_new_qp(side, &side[0], bare.cq, &st_cap) ? "new QP" : NULL;
 	wrong = wrong ?: st_arming(side, &bare);
 	wrong = wrong ?: st_solicited(side, &bare);
+	wrong = wrong ?: st_stale_event(side, &bare);
 	if (st_new_qp(side, &side[0], side[0].cq, &st_cap))
 		return wrong ?: "QP of before";
 	ib_destroy_cq(bare.cq);

@@ -10,9 +10,24 @@ static void skua_ib_cq_comp(struct skua_cq_watch *watch)
 {
 	struct skua_ib_cq *cq = container_of(watch, struct skua_ib_cq, watch);
 
-	/* The arming was answered; what is asked for from now on is a new request. */
-	WRITE_ONCE(cq->armed, SKUA_CQ_ARM_NONE);
 	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+/*
+ * Of the kernel's CQs. The event may be that of an earlier arming: the consumer polled the CQE
+ * and armed again while the event waited in the EQ. The last arming is answered if there has
+ * been a CQE since.
+ */
+static void skua_ib_kernel_cq_comp(struct skua_cq_watch *watch)
+{
+	struct skua_ib_cq *cq = container_of(watch, struct skua_ib_cq, watch);
+	unsigned long irq;
+
+	spin_lock_irqsave(&cq->lock, irq);
+	if (cq->ring.ci != cq->armed_ci || skua_cq_at(&cq->ring, cq->ring.ci))
+		cq->armed = SKUA_CQ_ARM_NONE;
+	spin_unlock_irqrestore(&cq->lock, irq);
+	skua_ib_cq_comp(watch);
 }
 
 static void skua_ib_cq_error(struct skua_cq_watch *watch)
@@ -38,7 +53,6 @@ static int skua_ib_cq_start(struct skua_ib_dev *dev, struct skua_ib_cq *cq,
 	if (err)
 		return err;
 	cq->ibcq.cqe = BIT(params->log_size);
-	cq->watch.comp = skua_ib_cq_comp;
 	cq->watch.error = skua_ib_cq_error;
 	cq->watch.vector = params->vector;
 	err = skua_cq_watch(dev->dev, &cq->watch);
@@ -89,6 +103,7 @@ int skua_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	spin_lock_init(&cq->lock);
 	INIT_LIST_HEAD(&cq->send_qps);
 	INIT_LIST_HEAD(&cq->recv_qps);
+	cq->watch.comp = skua_ib_kernel_cq_comp;
 	cq->ring.size = roundup_pow_of_two(attr->cqe);
 	err = skua_mem_alloc_large(dev->dev, &cq->mem,
 				   (size_t)cq->ring.size * sizeof(struct skua_cqe));
@@ -156,6 +171,7 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 	err = skua_ib_umem_describe(dev->dev, cq->umem, &pages);
 	if (err)
 		goto err_dbr;
+	cq->watch.comp = skua_ib_cq_comp;
 	params.log_size = req.log_size;
 	params.dbr = cq->user_dbr.dma;
 	err = skua_ib_cq_start(dev, cq, &params);
@@ -212,8 +228,9 @@ int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 
 	spin_lock_irqsave(&cq->lock, irq);
 	/* A request for any completion is not weakened by a later one for solicited ones. */
-	type = max(type, READ_ONCE(cq->armed));
-	WRITE_ONCE(cq->armed, type);
+	type = max(type, cq->armed);
+	cq->armed = type;
+	cq->armed_ci = cq->ring.ci;
 	there = skua_cq_arm(dev->dev, &cq->ring, cq->watch.cqn, type);
 	if (unlikely(READ_ONCE(dev->dead)))
 		there = there || skua_ib_flush_due(cq);

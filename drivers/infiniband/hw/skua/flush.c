@@ -68,11 +68,11 @@ static void skua_ib_flush_notify(struct skua_ib_cq *cq)
 	bool due;
 
 	spin_lock_irqsave(&cq->lock, irq);
-	due = READ_ONCE(cq->armed) != SKUA_CQ_ARM_NONE &&
+	due = cq->armed != SKUA_CQ_ARM_NONE &&
 	      (skua_cq_at(&cq->ring, cq->ring.ci) || skua_ib_flush_due(cq));
 	/* The arming is answered. */
 	if (due)
-		WRITE_ONCE(cq->armed, SKUA_CQ_ARM_NONE);
+		cq->armed = SKUA_CQ_ARM_NONE;
 	spin_unlock_irqrestore(&cq->lock, irq);
 	if (due)
 		skua_ib_flush_call(cq);

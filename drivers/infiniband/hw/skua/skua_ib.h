@@ -136,7 +136,8 @@ struct skua_ib_user_dbr {
  * @ring: the kernel's ring
  * @mem: the kernel's ring's memory
  * @dbr: DMA address of the kernel's record
- * @armed: what the last arming that was not answered waits for
+ * @armed: what the last arming waits for that was not answered
+ * @armed_ci: index that it was armed at
  * @send_qps: the kernel's QPs whose sends complete here
  * @recv_qps: the same for receives
  */
@@ -153,6 +154,7 @@ struct skua_ib_cq {
 	struct skua_mem mem;
 	dma_addr_t dbr;
 	enum skua_cq_arm_type armed;
+	u32 armed_ci;
 	struct list_head send_qps;
 	struct list_head recv_qps;
 };
