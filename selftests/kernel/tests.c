@@ -332,18 +332,31 @@ static const char *st_destroy_with_completions(struct st_side *side)
 
 /* CQs without the core's polling */
 
+#define ST_HOLD_MS	1000
+
+enum st_hold { ST_HOLD_NOT, ST_HOLD_ASKED, ST_HOLD_ON };
+
 struct st_bare {
 	struct ib_cq *cq;
 	struct completion comp;
 	struct completion error;
 	atomic_t comps;
+	enum st_hold hold;		/* the handler does not end */
 };
 
 static void st_bare_comp(struct ib_cq *cq, void *context)
 {
 	struct st_bare *bare = context;
+	unsigned int ms;
 
+	atomic_inc(&bare->comps);
 	complete(&bare->comp);
+	if (READ_ONCE(bare->hold) != ST_HOLD_ASKED)
+		return;
+	WRITE_ONCE(bare->hold, ST_HOLD_ON);
+	for (ms = 0; ms < ST_HOLD_MS && READ_ONCE(bare->hold) == ST_HOLD_ON; ms++)
+		mdelay(1);
+	WRITE_ONCE(bare->hold, ST_HOLD_NOT);
 }
 
 static void st_bare_event(struct ib_event *event, void *context)
@@ -361,6 +374,7 @@ static int st_bare_open(struct st_bare *bare, struct st_side *side, unsigned int
 	init_completion(&bare->comp);
 	init_completion(&bare->error);
 	atomic_set(&bare->comps, 0);
+	bare->hold = ST_HOLD_NOT;
 	bare->cq = ib_create_cq(side->dev, st_bare_comp, st_bare_event, bare, &attr);
 	return PTR_ERR_OR_ZERO(bare->cq);
 }
@@ -497,6 +511,35 @@ static const char *st_stale_event(struct st_side *side, struct st_bare *bare)
 	return NULL;
 }
 
+/* A CQ is destroyed while another one's handler runs, which has its vector. */
+static const char *st_destroy_beside(struct st_side *side, struct st_bare *busy)
+{
+	unsigned long end = jiffies + ST_TIMEOUT;
+	struct st_bare other;
+	const char *wrong = NULL;
+	struct ib_wc wc;
+
+	if (num_online_cpus() < 2)
+		return NULL;
+	CHECK(!st_bare_open(&other, &side[0], 16));
+	WRITE_ONCE(busy->hold, ST_HOLD_ASKED);
+	ib_req_notify_cq(busy->cq, IB_CQ_NEXT_COMP);
+	set_cpus_allowed_ptr(current, cpumask_of(1));
+	if (st_post_rdma(&side[0], &side[1], IB_WR_RDMA_WRITE, 0, ST_HALF, 64, IB_SEND_SIGNALED))
+		wrong = "post";
+	while (!wrong && READ_ONCE(busy->hold) != ST_HOLD_ON)
+		if (time_after(jiffies, end))
+			wrong = "no event";
+	ib_destroy_cq(other.cq);
+	if (!wrong && READ_ONCE(busy->hold) != ST_HOLD_ON)
+		wrong = "destroying waited for the handler";
+	WRITE_ONCE(busy->hold, ST_HOLD_NOT);
+	set_cpus_allowed_ptr(current, cpu_online_mask);
+	if (!wrong && !st_poll(busy, &wc))
+		wrong = "no completion";
+	return wrong;
+}
+
 static const char *st_bare_cq(struct st_side *side)
 {
 	struct st_bare bare;
@@ -506,6 +549,7 @@ static const char *st_bare_cq(struct st_side *side)
 	wrong = st_new_qp(side, &side[0], bare.cq, &st_cap) ? "new QP" : NULL;
 	wrong = wrong ?: st_arming(side, &bare);
 	wrong = wrong ?: st_solicited(side, &bare);
+	wrong = wrong ?: st_destroy_beside(side, &bare);
 	wrong = wrong ?: st_stale_event(side, &bare);
 	if (st_new_qp(side, &side[0], side[0].cq, &st_cap))
 		return wrong ?: "QP of before";

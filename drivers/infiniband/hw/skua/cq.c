@@ -54,7 +54,6 @@ static int skua_ib_cq_start(struct skua_ib_dev *dev, struct skua_ib_cq *cq,
 		return err;
 	cq->ibcq.cqe = BIT(params->log_size);
 	cq->watch.error = skua_ib_cq_error;
-	cq->watch.vector = params->vector;
 	err = skua_cq_watch(dev->dev, &cq->watch);
 	if (err) {
 		skua_cmd_destroy_cq(dev->dev, cq->watch.cqn);

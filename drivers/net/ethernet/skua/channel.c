@@ -65,7 +65,6 @@ static int skua_channel_create_cq(struct skua_channel *ch)
 
 	ch->cq_watch.comp = skua_channel_comp;
 	ch->cq_watch.error = skua_channel_cq_error;
-	ch->cq_watch.vector = ch->index;
 	err = skua_cq_watch(dev, &ch->cq_watch);
 	if (err)
 		goto err_destroy;

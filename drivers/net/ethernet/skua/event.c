@@ -2,69 +2,115 @@
 /*
  * From an EQE to the owner of the object that it names.
  *
- * The tables are read without a lock: completion events in interrupt context, asynchronous ones
- * in the work of their EQ. Unwatching erases the entry and then waits until neither runs. An EQE
- * that is left over finds nothing, since numbers rest before they are given out again (OBJ-4).
+ * An owner is looked up under the lock of its table, in interrupt context or in the work of the
+ * asynchronous EQ, and has a reference while its callback runs. Unwatching erases the entry, and
+ * waits until the last reference is put: not for the handler or the work itself, which others
+ * can keep busy. An EQE that is left over finds nothing, since numbers rest before they are given
+ * out again (OBJ-4).
  */
-#include <linux/interrupt.h>
-
 #include <linux/skua/event.h>
 
 #include "skua.h"
 
+static int skua_watch_insert(struct xarray *table, u32 number, struct skua_watch *watch,
+			     void *entry)
+{
+	refcount_set(&watch->users, 1);
+	init_completion(&watch->unused);
+	return xa_insert_irq(table, number, entry, GFP_KERNEL);
+}
+
+static void skua_watch_put(struct skua_watch *watch)
+{
+	if (refcount_dec_and_test(&watch->users))
+		complete(&watch->unused);
+}
+
+static void skua_watch_remove(struct xarray *table, u32 number, struct skua_watch *watch)
+{
+	xa_erase_irq(table, number);
+	skua_watch_put(watch);
+	wait_for_completion(&watch->unused);
+}
+
 int skua_cq_watch(struct skua_dev *dev, struct skua_cq_watch *watch)
 {
-	return xa_insert(&to_skua_nic(dev)->cqs, watch->cqn, watch, GFP_KERNEL);
+	return skua_watch_insert(&to_skua_nic(dev)->cqs, watch->cqn, &watch->watch, watch);
 }
 EXPORT_SYMBOL_GPL(skua_cq_watch);
 
 void skua_cq_unwatch(struct skua_dev *dev, struct skua_cq_watch *watch)
 {
-	struct skua_nic *nic = to_skua_nic(dev);
-
-	xa_erase(&nic->cqs, watch->cqn);
-	synchronize_irq(nic->comp_eqs[watch->vector].irq);
-	flush_work(&nic->async_eq.work);
+	skua_watch_remove(&to_skua_nic(dev)->cqs, watch->cqn, &watch->watch);
 }
 EXPORT_SYMBOL_GPL(skua_cq_unwatch);
 
 int skua_qp_watch(struct skua_dev *dev, struct skua_qp_watch *watch)
 {
-	return xa_insert(&to_skua_nic(dev)->qps, watch->qpn, watch, GFP_KERNEL);
+	return skua_watch_insert(&to_skua_nic(dev)->qps, watch->qpn, &watch->watch, watch);
 }
 EXPORT_SYMBOL_GPL(skua_qp_watch);
 
 void skua_qp_unwatch(struct skua_dev *dev, struct skua_qp_watch *watch)
 {
-	struct skua_nic *nic = to_skua_nic(dev);
-
-	xa_erase(&nic->qps, watch->qpn);
-	flush_work(&nic->async_eq.work);
+	skua_watch_remove(&to_skua_nic(dev)->qps, watch->qpn, &watch->watch);
 }
 EXPORT_SYMBOL_GPL(skua_qp_unwatch);
 
+/* The watch with a reference, or NULL. */
+static struct skua_cq_watch *skua_cq_watch_get(struct skua_nic *nic, u32 cqn)
+{
+	struct skua_cq_watch *watch;
+	unsigned long irq;
+
+	xa_lock_irqsave(&nic->cqs, irq);
+	watch = xa_load(&nic->cqs, cqn);
+	if (watch)
+		refcount_inc(&watch->watch.users);
+	xa_unlock_irqrestore(&nic->cqs, irq);
+	return watch;
+}
+
+static struct skua_qp_watch *skua_qp_watch_get(struct skua_nic *nic, u32 qpn)
+{
+	struct skua_qp_watch *watch;
+
+	xa_lock_irq(&nic->qps);
+	watch = xa_load(&nic->qps, qpn);
+	if (watch)
+		refcount_inc(&watch->watch.users);
+	xa_unlock_irq(&nic->qps);
+	return watch;
+}
+
 void skua_event_comp(struct skua_nic *nic, u32 cqn)
 {
-	struct skua_cq_watch *watch = xa_load(&nic->cqs, cqn);
+	struct skua_cq_watch *watch = skua_cq_watch_get(nic, cqn);
 
-	if (watch)
-		watch->comp(watch);
+	if (!watch)
+		return;
+	watch->comp(watch);
+	skua_watch_put(&watch->watch);
 }
 
 static void skua_event_cq(struct skua_nic *nic, u32 cqn)
 {
-	struct skua_cq_watch *watch = xa_load(&nic->cqs, cqn);
+	struct skua_cq_watch *watch = skua_cq_watch_get(nic, cqn);
 
-	if (watch)
-		watch->error(watch);
+	if (!watch)
+		return;
+	watch->error(watch);
+	skua_watch_put(&watch->watch);
 }
 
 static void skua_event_qp(struct skua_nic *nic, u32 qpn, u8 type)
 {
-	struct skua_qp_watch *watch = xa_load(&nic->qps, qpn);
+	struct skua_qp_watch *watch = skua_qp_watch_get(nic, qpn);
 
-	if (watch)
-		watch->event(watch, type);
+	if (!watch)
+		return;
+	watch->event(watch, type);
+	skua_watch_put(&watch->watch);
 }
 
 void skua_event_async(struct skua_nic *nic, const struct skua_async_eqe *eqe)

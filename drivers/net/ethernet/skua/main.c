@@ -26,8 +26,8 @@ static struct skua_nic *skua_nic_alloc(struct pci_dev *pdev)
 		return NULL;
 	nic->dev.pdev = pdev;
 	nic->cmd_timeout = SKUA_CMD_TIMEOUT;
-	xa_init(&nic->cqs);
-	xa_init(&nic->qps);
+	xa_init_flags(&nic->cqs, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&nic->qps, XA_FLAGS_LOCK_IRQ);
 	ida_init(&nic->db_ids);
 	BLOCKING_INIT_NOTIFIER_HEAD(&nic->notifier);
 	mutex_init(&nic->port.lock);
