@@ -306,11 +306,9 @@ static inline struct skua_cqe *skua_cq_peek(const struct skua_cq *cq)
 /* All CQEs before ci may be overwritten. */
 static inline void skua_cq_publish(struct skua_cq *cq)
 {
-	/*
-	 * Release: the CQEs are read before they are given back. The virt_ form is not reduced
-	 * to a compiler barrier on uniprocessor kernels, where the device still looks on.
-	 */
-	virt_store_release(&cq->dbr->ci, cpu_to_le32(cq->ci));
+	/* The CQEs are read before they are given back: LoadStore, which no weaker one orders. */
+	dma_mb();
+	WRITE_ONCE(cq->dbr->ci, cpu_to_le32(cq->ci));
 }
 
 /* Arm for the next event (ARM-1, ARM-2). True if a CQE is there already. */

@@ -2,9 +2,9 @@
 /*
  * Event queues and their interrupts.
  *
- * Vector 0 serves command completions, taken in at once, and the asynchronous EQ, left to a
- * work, since its events lead to commands and to handlers that sleep. Each other vector has a
- * completion EQ, whose events are passed on in the handler.
+ * Vector 0 serves the asynchronous EQ, left to a work, since its events lead to commands and to
+ * handlers that sleep. Each other vector has a completion EQ, whose events are passed on in the
+ * handler.
  *
  * Two rules of the device shape the loops. The consumer index is published past an EQE before
  * the EQE is acted on (EVT-3), because a CQ that fires again while its EQE counts as unconsumed
@@ -48,11 +48,12 @@ static void skua_eq_consume(struct skua_eq *eq)
 {
 	eq->ci++;
 	/*
-	 * Release: the EQE was read before it is given back. The full barrier makes the index
-	 * visible before what the caller now does about the event, which may let the CQ fire
-	 * again (EVT-3).
+	 * The EQE was read before it is given back. The second barrier makes the index visible
+	 * before what the caller now does about the event, which may let the CQ fire again
+	 * (EVT-3).
 	 */
-	virt_store_release(&eq->dbr->ci, cpu_to_le32(eq->ci));
+	dma_mb();
+	WRITE_ONCE(eq->dbr->ci, cpu_to_le32(eq->ci));
 	dma_mb();
 }
 
@@ -273,7 +274,7 @@ static void skua_comp_eq_destroy(struct skua_nic *nic, unsigned int i)
 	skua_eq_free(nic, eq);
 }
 
-/* One vector for each CPU, as far as they go, and one for commands. */
+/* One vector for each CPU, as far as they go, and one for asynchronous events. */
 static int skua_vectors_alloc(struct skua_nic *nic)
 {
 	int vectors;

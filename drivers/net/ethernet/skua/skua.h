@@ -128,7 +128,7 @@ struct skua_port {
  * @cmdq: command queue
  * @cmd_timeout: in which each command is answered, jiffies
  * @dbr_pool: doorbell records
- * @num_vectors: MSI-X vectors; the first is that of commands and asynchronous events
+ * @num_vectors: MSI-X vectors; the first is that of asynchronous events
  * @async_eq: asynchronous EQ
  * @comp_eqs: completion EQs, dev.num_comp_vectors of them
  * @cqs: struct skua_cq_watch by cqn
