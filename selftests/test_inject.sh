@@ -117,6 +117,49 @@ is_refused_by_rdma() {
 	local status=$?
 	unbound && inject none && bound && [ $status = 0 ]
 }
+# What of skua0 can be changed while it is up.
+settings() {
+	left ip -o link show skua0 | grep -o 'mtu [0-9]*' && left ethtool -g skua0 && left ethtool -l skua0 &&
+		left ethtool -x skua0
+}
+ping4() { left ping -q -c 2 -i 0.2 -W 1 192.0.2.2; }
+# CMD-12: fails_step_by_step UNDO CHANGE...: a change whose first command fails, then whose second does, and so on
+# until all have. Either it is made all the same, or all is as before; frames flow after each.
+fails_step_by_step() {
+	local n before undo=$1 failed=0 made=0
+	shift
+	listen
+	before=$(settings)
+	for n in {1..14}; do
+		inject command-error "$n"
+		if left "$@"; then
+			made=$((made + 1))
+			inject none
+			left $undo || return
+		else
+			failed=$((failed + 1))
+			inject none
+		fi
+		diff <(echo "$before") <(settings) || { echo "changed by step $n" && return 1; }
+		within 5 ping4 || { echo "no frames after step $n" && return 1; }
+	done
+	echo "$failed failed, $made were made"
+	[ $failed -gt 0 ] && [ $made -gt 0 ] && works && is_alive
+}
+mtu_fails() { fails_step_by_step 'ip link set skua0 mtu 1500' ip link set skua0 mtu 1400; }
+rings_fail() { fails_step_by_step 'ethtool -G skua0 rx 512 tx 2048' ethtool -G skua0 rx 64 tx 128; }
+# Other tests leave one channel, or two.
+one_channel_fails() {
+	left ethtool -L skua0 combined 2
+	fails_step_by_step 'ethtool -L skua0 combined 2' ethtool -L skua0 combined 1
+}
+two_channels_fail() {
+	left ethtool -L skua0 combined 1
+	fails_step_by_step 'ethtool -L skua0 combined 1' ethtool -L skua0 combined 2 &&
+		left ethtool -L skua0 combined 2
+}
+spreading_fails() { fails_step_by_step 'ethtool -X skua0 default' ethtool -X skua0 weight 1 3; }
+
 # GRO-2: of features that are offered, the drivers take those that they know.
 is_more_than_known() {
 	unbound && inject new-features && bound
@@ -135,6 +178,11 @@ t 'a CQ fails' cq_error
 t 'a command is not answered' command_is_lost
 t 'a command is not answered, under traffic' command_is_lost_under_traffic
 t 'a command is not answered, and one after the reset' command_is_lost_after_reset
+t 'a command fails, and the MTU stays' mtu_fails
+t 'a command fails, and rings stay' rings_fail
+t 'a command fails, and two channels stay' one_channel_fails
+t 'a command fails, and one channel stays' two_channels_fail
+t 'a command fails, and the spreading stays' spreading_fails
 t 'the device is fatal, under traffic' fatal
 t 'the device is gone, under traffic' gone
 t 'a device that is fatal is unbound' dead_and_unbound fatal

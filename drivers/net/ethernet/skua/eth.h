@@ -5,7 +5,8 @@
  * completion vector.
  *
  * Channels are made in sets. A setting that changes them makes a new set, and puts it in the place
- * of the old one. Sets change under RTNL, while no frame is being sent and no NAPI runs.
+ * of the old one, which is destroyed only when the device has taken the new one. Sets change under
+ * RTNL, while no frame is being sent and no NAPI runs.
  *
  * ndo_start_xmit writes an SQ's pi, NAPI its ci and everything of RQ and CQ.
  */
@@ -116,6 +117,16 @@ struct skua_eth_config {
 };
 
 /**
+ * struct skua_eth_rss - how received frames are spread
+ * @key: of the hash that chooses a channel
+ * @table: number of a channel by the hash's low bits
+ */
+struct skua_eth_rss {
+	u8 key[SKUA_RSS_KEY_LEN];
+	u32 table[SKUA_RSS_TABLE_LEN];
+};
+
+/**
  * struct skua_channel - a pair of rings
  * @eth: the netdev's private part
  * @index: its number
@@ -157,8 +168,7 @@ struct skua_channels {
  * @config: of the channels, or of those to come; under RTNL
  * @channels: that are in use; NULL: the interface is down
  * @counts: by number of the channel
- * @rss_key: of the hash that chooses a channel
- * @rss_table: number of a channel by the hash's low bits; under RTNL
+ * @rss: how received frames are spread; under RTNL
  * @rx_mode: work that tells the device which frames are wanted
  * @restart: work that makes failed channels anew
  */
@@ -170,18 +180,16 @@ struct skua_eth {
 	struct skua_eth_config config;
 	struct skua_channels *channels;
 	struct skua_eth_counts *counts;
-	u8 rss_key[SKUA_RSS_KEY_LEN];
-	u32 rss_table[SKUA_RSS_TABLE_LEN];
+	struct skua_eth_rss rss;
 	struct work_struct rx_mode;
 	struct work_struct restart;
 };
 
 extern const struct ethtool_ops skua_ethtool_ops;
 
-/* netdev.c: under RTNL. On error all is as before, unless the device is dead. */
+/* netdev.c: under RTNL. On error all is as before. */
 int skua_eth_reconfigure(struct skua_eth *eth, const struct skua_eth_config *config);
-/* Tell the device of rss_key and rss_table. */
-int skua_eth_set_rss(struct skua_eth *eth);
+int skua_eth_set_rss(struct skua_eth *eth, const struct skua_eth_rss *rss);
 
 /* channel.c: under RTNL. A new set is ready to send and receive, but gets no frames yet. */
 struct skua_channels *skua_channels_create(struct skua_eth *eth,
@@ -196,6 +204,8 @@ void skua_channels_disable(struct skua_channels *channels);
 int skua_tx_alloc(struct skua_channel *ch, u32 blocks);
 void skua_tx_free(struct skua_channel *ch);
 netdev_tx_t skua_tx_xmit(struct sk_buff *skb, struct net_device *netdev);
+/* May its queue be woken? If not, completions wake it. */
+bool skua_tx_has_room(const struct skua_channel *ch);
 /* Give back the frames in blocks before @ci. NAPI context. */
 void skua_tx_complete(struct skua_channel *ch, u32 ci, int budget);
 

@@ -129,9 +129,9 @@ static int skua_get_rxfh(struct net_device *netdev, struct ethtool_rxfh_param *r
 		return -EOPNOTSUPP;
 	rxfh->hfunc = ETH_RSS_HASH_TOP;
 	if (rxfh->indir)
-		memcpy(rxfh->indir, eth->rss_table, sizeof(eth->rss_table));
+		memcpy(rxfh->indir, eth->rss.table, sizeof(eth->rss.table));
 	if (rxfh->key)
-		memcpy(rxfh->key, eth->rss_key, sizeof(eth->rss_key));
+		memcpy(rxfh->key, eth->rss.key, sizeof(eth->rss.key));
 	return 0;
 }
 
@@ -139,15 +139,16 @@ static int skua_set_rxfh(struct net_device *netdev, struct ethtool_rxfh_param *r
 			 struct netlink_ext_ack *extack)
 {
 	struct skua_eth *eth = netdev_priv(netdev);
+	struct skua_eth_rss rss = eth->rss;
 
 	if (!skua_has_rss(netdev) ||
 	    (rxfh->hfunc != ETH_RSS_HASH_NO_CHANGE && rxfh->hfunc != ETH_RSS_HASH_TOP))
 		return -EOPNOTSUPP;
 	if (rxfh->indir)
-		memcpy(eth->rss_table, rxfh->indir, sizeof(eth->rss_table));
+		memcpy(rss.table, rxfh->indir, sizeof(rss.table));
 	if (rxfh->key)
-		memcpy(eth->rss_key, rxfh->key, sizeof(eth->rss_key));
-	return skua_eth_set_rss(eth);
+		memcpy(rss.key, rxfh->key, sizeof(rss.key));
+	return skua_eth_set_rss(eth, &rss);
 }
 
 /* Statistics: the device's, then the driver's of each channel. */

@@ -3,7 +3,8 @@
  * The netdev: up and down, and its settings.
  *
  * Going up: channels are made (channel.c), then the port is told where frames go, then it is
- * enabled. Going down is the reverse.
+ * enabled. Going down is the reverse. A setting that needs other channels leaves the port enabled:
+ * it is told of the new ones by one command, and until it has taken them the old ones stay.
  */
 #include <linux/cpumask.h>
 #include <linux/etherdevice.h>
@@ -23,41 +24,49 @@ static struct skua_eth *skua_eth(struct skua_nic *nic)
 
 /* Channels in use */
 
-int skua_eth_set_rss(struct skua_eth *eth)
+/* Have frames spread over @channels, as soon as the port takes these for its receivers. */
+static int skua_eth_spread(struct skua_eth *eth, const struct skua_channels *channels,
+			   const struct skua_eth_rss *rss)
 {
-	struct skua_cmd_set_rss rss = { .log_size = SKUA_RSS_MAX_LOG };
+	struct skua_cmd_set_rss set = { .log_size = SKUA_RSS_MAX_LOG };
 	unsigned int i;
 
-	if (!skua_has(&eth->nic->dev, SKUA_F_ETH_RSS) || !eth->channels)
+	if (!skua_has(&eth->nic->dev, SKUA_F_ETH_RSS))
 		return 0;
-	memcpy(rss.key, eth->rss_key, sizeof(rss.key));
-	for (i = 0; i < SKUA_RSS_TABLE_LEN; i++) {
-		struct skua_channel *ch = &eth->channels->channel[eth->rss_table[i]];
+	memcpy(set.key, rss->key, sizeof(set.key));
+	for (i = 0; i < SKUA_RSS_TABLE_LEN; i++)
+		set.qpn[i] = cpu_to_le32(channels->channel[rss->table[i]].qp_watch.qpn);
+	return skua_cmd_set_rss(eth->nic, &set);
+}
 
-		rss.qpn[i] = cpu_to_le32(ch->qp_watch.qpn);
-	}
-	return skua_cmd_set_rss(eth->nic, &rss);
+int skua_eth_set_rss(struct skua_eth *eth, const struct skua_eth_rss *rss)
+{
+	int err = eth->channels ? skua_eth_spread(eth, eth->channels, rss) : 0;
+
+	if (!err)
+		eth->rss = *rss;
+	return err;
 }
 
 /* Its entries in turn for each channel. */
-static void skua_eth_spread_evenly(struct skua_eth *eth, u32 channels)
+static void skua_eth_spread_evenly(struct skua_eth_rss *rss, u32 channels)
 {
 	unsigned int i;
 
 	for (i = 0; i < SKUA_RSS_TABLE_LEN; i++)
-		eth->rss_table[i] = ethtool_rxfh_indir_default(i, channels);
+		rss->table[i] = ethtool_rxfh_indir_default(i, channels);
 }
 
 /* The table for another number of channels; the user's own stays if it can. */
-static void skua_eth_adapt_table(struct skua_eth *eth, u32 channels)
+static void skua_eth_adapt_table(struct skua_eth *eth, struct skua_eth_rss *rss, u32 channels)
 {
-	bool keep = netif_is_rxfh_configured(eth->netdev);
+	bool keep = netif_is_rxfh_configured(eth->netdev) || channels == eth->config.channels;
 	unsigned int i;
 
 	for (i = 0; i < SKUA_RSS_TABLE_LEN; i++)
-		keep = keep && eth->rss_table[i] < channels;
+		keep = keep && rss->table[i] < channels;
 	if (!keep)
-		skua_eth_spread_evenly(eth, channels);
+		skua_eth_spread_evenly(rss, channels);
 }
 
 /* Each channel sends what comes from the CPU that its interrupts go to. */
@@ -70,54 +79,45 @@ static void skua_eth_set_xps(struct skua_eth *eth)
 		netif_set_xps_queue(eth->netdev, cpumask_of(cpumask_local_spread(i, node)), i);
 }
 
-/* Use @channels, whose configuration is in force already. On error none are in use. */
-static int skua_eth_start(struct skua_eth *eth, struct skua_channels *channels)
+/*
+ * Have the device give frames to @channels. Where it refuses the second command, the spreading may
+ * still name them; destroying them undoes that (ETH-16).
+ */
+static int skua_eth_direct(struct skua_eth *eth, const struct skua_channels *channels, u32 mtu,
+			   const struct skua_eth_rss *rss)
 {
-	struct net_device *netdev = eth->netdev;
-	struct skua_nic *nic = eth->nic;
-	u32 i;
 	int err;
 
-	skua_eth_set_xps(eth);
-	for (i = 0; i < channels->num; i++)
-		netdev_tx_reset_queue(netdev_get_tx_queue(netdev, i));
-	eth->channels = channels;
-	err = skua_port_set_mtu(nic, eth->config.mtu);
+	err = skua_eth_spread(eth, channels, rss);
 	if (err)
-		goto err_channels;
-	err = skua_port_set_mac(nic, netdev->dev_addr);
-	if (err)
-		goto err_channels;
-	err = skua_port_set_rx_qp(nic, channels->channel[0].qp_watch.qpn);
-	if (err)
-		goto err_channels;
-	err = skua_eth_set_rss(eth);
-	if (err)
-		goto err_channels;
-	skua_channels_enable(channels);
-	err = skua_port_update_flags(nic, SKUA_PORT_F_ENABLE, SKUA_PORT_F_ENABLE);
-	if (err)
-		goto err_napi;
-	netif_tx_start_all_queues(netdev);
-	return 0;
+		return err;
+	return skua_port_set_receiver(eth->nic, mtu, eth->netdev->dev_addr,
+				      channels->channel[0].qp_watch.qpn);
+}
 
-err_napi:
-	skua_channels_disable(channels);
-err_channels:
-	eth->channels = NULL;
-	return err;
+/* Let the channels that are in use work. Queues without a channel are never used. */
+static void skua_eth_run(struct skua_eth *eth)
+{
+	struct skua_channels *channels = eth->channels;
+	struct net_device *netdev = eth->netdev;
+	u32 i;
+
+	skua_channels_enable(channels);
+	for (i = 0; i < netdev->num_tx_queues; i++)
+		if (i >= channels->num || skua_tx_has_room(&channels->channel[i]))
+			netif_tx_wake_queue(netdev_get_tx_queue(netdev, i));
 }
 
 /*
  * No frame is on its way into a ring any more, nor will be. NAPI goes first: it would wake a queue
  * for each frame that was sent meanwhile.
  */
-static void skua_eth_stop_tx(struct skua_eth *eth)
+static void skua_eth_quiesce(struct skua_eth *eth)
 {
 	struct net_device *netdev = eth->netdev;
 	unsigned int i;
 
-	/* There are none if they were to be made anew and the device had died. */
+	/* There are none if the device could not be attached after a reset. */
 	if (eth->channels)
 		skua_channels_disable(eth->channels);
 	netif_tx_disable(netdev);
@@ -126,49 +126,78 @@ static void skua_eth_stop_tx(struct skua_eth *eth)
 		txq_trans_cond_update(netdev_get_tx_queue(netdev, i));
 }
 
-/* After skua_eth_stop_tx(), the reverse of skua_eth_start(), and the end of the channels. */
-static void skua_eth_stop(struct skua_eth *eth)
+static int skua_eth_set_num_queues(struct skua_eth *eth, u32 channels)
 {
-	struct skua_channels *channels = eth->channels;
+	return netif_set_real_num_queues(eth->netdev, channels, channels);
+}
 
-	skua_port_update_flags(eth->nic, SKUA_PORT_F_ENABLE, 0);
-	eth->channels = NULL;
-	skua_channels_destroy(channels);
+/* The channels are new, and so are the rings that the stack's queues stand for. */
+static void skua_eth_use(struct skua_eth *eth, struct skua_channels *channels)
+{
+	u32 i;
+
+	skua_eth_set_xps(eth);
+	for (i = 0; i < channels->num; i++)
+		netdev_tx_reset_queue(netdev_get_tx_queue(eth->netdev, i));
+	eth->channels = channels;
+}
+
+/*
+ * Put a new set in the place of the one in use, which is quiet. The stack's queues become more
+ * before, and fewer after: only the former can fail.
+ */
+static int skua_eth_replace(struct skua_eth *eth, struct skua_channels *channels,
+			    const struct skua_eth_config *config, const struct skua_eth_rss *rss)
+{
+	u32 num = eth->config.channels;
+	int err = 0;
+
+	if (config->channels > num)
+		err = skua_eth_set_num_queues(eth, config->channels);
+	if (err)
+		return err;
+	err = skua_eth_direct(eth, channels, config->mtu, rss);
+	if (err) {
+		skua_eth_spread(eth, eth->channels, &eth->rss);
+		if (config->channels > num)
+			skua_eth_set_num_queues(eth, num);
+		return err;
+	}
+	eth->config = *config;
+	eth->rss = *rss;
+	skua_eth_use(eth, channels);
+	if (config->channels < num)
+		skua_eth_set_num_queues(eth, config->channels);
+	return 0;
 }
 
 int skua_eth_reconfigure(struct skua_eth *eth, const struct skua_eth_config *config)
 {
-	struct net_device *netdev = eth->netdev;
-	struct skua_channels *channels = NULL;
+	struct skua_channels *channels, *unused;
+	struct skua_eth_rss rss = eth->rss;
 	int err;
 
 	ASSERT_RTNL();
-	if (eth->channels) {
-		channels = skua_channels_create(eth, config);
-		if (IS_ERR(channels))
-			return PTR_ERR(channels);
-		skua_eth_stop_tx(eth);
-	}
-	err = netif_set_real_num_queues(netdev, config->channels, config->channels);
-	if (err) {
-		skua_channels_destroy(channels);
-		if (eth->channels) {
-			skua_channels_enable(eth->channels);
-			netif_tx_wake_all_queues(netdev);
-		}
-		return err;
+	skua_eth_adapt_table(eth, &rss, config->channels);
+	if (!eth->channels) {
+		err = skua_eth_set_num_queues(eth, config->channels);
+		if (err)
+			return err;
+		eth->config = *config;
+		eth->rss = rss;
+		return 0;
 	}
 
-	if (channels)
-		skua_eth_stop(eth);
-	if (eth->config.channels != config->channels)
-		skua_eth_adapt_table(eth, config->channels);
-	eth->config = *config;
-	if (!channels)
-		return 0;
-	err = skua_eth_start(eth, channels);
+	unused = eth->channels;
+	channels = skua_channels_create(eth, config);
+	if (IS_ERR(channels))
+		return PTR_ERR(channels);
+	skua_eth_quiesce(eth);
+	err = skua_eth_replace(eth, channels, config, &rss);
 	if (err)
-		skua_channels_destroy(channels);
+		unused = channels;
+	skua_eth_run(eth);
+	skua_channels_destroy(unused);
 	return err;
 }
 
@@ -193,9 +222,18 @@ static int skua_open(struct net_device *netdev)
 	channels = skua_channels_create(eth, &eth->config);
 	if (IS_ERR(channels))
 		return PTR_ERR(channels);
-	err = skua_eth_start(eth, channels);
+	err = skua_eth_direct(eth, channels, eth->config.mtu, &eth->rss);
 	if (err)
-		skua_channels_destroy(channels);
+		goto err_channels;
+	err = skua_port_update_flags(eth->nic, SKUA_PORT_F_ENABLE, SKUA_PORT_F_ENABLE);
+	if (err)
+		goto err_channels;
+	skua_eth_use(eth, channels);
+	skua_eth_run(eth);
+	return 0;
+
+err_channels:
+	skua_channels_destroy(channels);
 	return err;
 }
 
@@ -203,9 +241,10 @@ static int skua_stop(struct net_device *netdev)
 {
 	struct skua_eth *eth = netdev_priv(netdev);
 
-	skua_eth_stop_tx(eth);
-	if (eth->channels)
-		skua_eth_stop(eth);
+	skua_eth_quiesce(eth);
+	skua_port_update_flags(eth->nic, SKUA_PORT_F_ENABLE, 0);
+	skua_channels_destroy(eth->channels);
+	eth->channels = NULL;
 	return 0;
 }
 
@@ -217,20 +256,27 @@ void skua_netdev_link_changed(struct skua_nic *nic)
 	if (!eth)
 		return;
 	/* The state of now, not that of the event: events may be merged or late. */
+	mutex_lock(&nic->port.lock);
 	if (skua_cmd_query_port(&nic->dev, &attr))
-		return;
+		goto out;
 	if (attr.link_up)
 		netif_carrier_on(eth->netdev);
 	else
 		netif_carrier_off(eth->netdev);
+out:
+	mutex_unlock(&nic->port.lock);
 }
 
 void skua_netdev_dead(struct skua_nic *nic)
 {
 	struct skua_eth *eth = skua_eth(nic);
 
-	if (eth)
-		netif_carrier_off(eth->netdev);
+	if (!eth)
+		return;
+	/* Whoever was told before that the link is up has said so now. */
+	mutex_lock(&nic->port.lock);
+	netif_carrier_off(eth->netdev);
+	mutex_unlock(&nic->port.lock);
 }
 
 /* Without spreading, one channel would get all frames. */
@@ -425,12 +471,12 @@ static int skua_netdev_setup(struct skua_eth *eth)
 				      rounddown_pow_of_two(limits->max_sq_blocks));
 	eth->config.rx_entries = min_t(u32, SKUA_RX_ENTRIES,
 				       rounddown_pow_of_two(limits->max_rq_entries));
-	netdev_rss_key_fill(eth->rss_key, sizeof(eth->rss_key));
-	skua_eth_spread_evenly(eth, eth->config.channels);
+	netdev_rss_key_fill(eth->rss.key, sizeof(eth->rss.key));
+	skua_eth_spread_evenly(&eth->rss, eth->config.channels);
 	/* Those that are not in use stay stopped. */
 	for (i = 0; i < netdev->num_tx_queues; i++)
 		netif_tx_stop_queue(netdev_get_tx_queue(netdev, i));
-	return netif_set_real_num_queues(netdev, eth->config.channels, eth->config.channels);
+	return skua_eth_set_num_queues(eth, eth->config.channels);
 }
 
 int skua_netdev_create(struct skua_nic *nic)

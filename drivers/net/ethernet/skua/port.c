@@ -41,18 +41,14 @@ int skua_port_set_mac(struct skua_nic *nic, const u8 *mac)
 	return skua_cmd_set_port(nic, &set);
 }
 
-int skua_port_set_mtu(struct skua_nic *nic, u32 mtu)
+int skua_port_set_receiver(struct skua_nic *nic, u32 mtu, const u8 *mac, u32 qpn)
 {
-	struct skua_cmd_set_port set = { .mask = cpu_to_le32(SKUA_PORT_SET_MTU) };
+	struct skua_cmd_set_port set = {
+		.mask = cpu_to_le32(SKUA_PORT_SET_MTU | SKUA_PORT_SET_MAC | SKUA_PORT_SET_RX_QP),
+		.mtu = cpu_to_le32(mtu),
+		.rx_qpn = cpu_to_le32(qpn),
+	};
 
-	set.mtu = cpu_to_le32(mtu);
-	return skua_cmd_set_port(nic, &set);
-}
-
-int skua_port_set_rx_qp(struct skua_nic *nic, u32 qpn)
-{
-	struct skua_cmd_set_port set = { .mask = cpu_to_le32(SKUA_PORT_SET_RX_QP) };
-
-	set.rx_qpn = cpu_to_le32(qpn);
+	ether_addr_copy(set.mac, mac);
 	return skua_cmd_set_port(nic, &set);
 }

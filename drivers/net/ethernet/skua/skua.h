@@ -113,7 +113,7 @@ struct skua_nic_health {
 
 /**
  * struct skua_port - the port's settings that several write
- * @lock: the flags, and the order of SET_PORT commands
+ * @lock: the flags, the order of the commands that set them, and the netdev's carrier
  * @flags: SKUA_PORT_F_* as the device has them
  */
 struct skua_port {
@@ -215,8 +215,8 @@ void skua_event_async(struct skua_nic *nic, const struct skua_async_eqe *eqe);
 /* port.c */
 int skua_port_update_flags(struct skua_nic *nic, u32 mask, u32 flags);
 int skua_port_set_mac(struct skua_nic *nic, const u8 *mac);
-int skua_port_set_mtu(struct skua_nic *nic, u32 mtu);
-int skua_port_set_rx_qp(struct skua_nic *nic, u32 qpn);
+/* At once, or, on error, not at all. */
+int skua_port_set_receiver(struct skua_nic *nic, u32 mtu, const u8 *mac, u32 qpn);
 
 /* health.c */
 

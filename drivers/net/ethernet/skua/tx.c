@@ -180,6 +180,11 @@ drop_freed:
 	return NETDEV_TX_OK;
 }
 
+bool skua_tx_has_room(const struct skua_channel *ch)
+{
+	return skua_sq_room(&ch->tx.sq) >= SKUA_TX_START;
+}
+
 void skua_tx_complete(struct skua_channel *ch, u32 ci, int budget)
 {
 	struct netdev_queue *txq = netdev_get_tx_queue(ch->eth->netdev, ch->index);
