@@ -107,6 +107,8 @@ const char *st_ud(struct st_side *side);
 
 /* race.c: NULL, or what went wrong. */
 const char *st_post_during_reset(struct st_side *side);
+/* netpoll.c: the same. */
+const char *st_netpoll(struct st_side *side);
 
 /* hold.c */
 int st_hold(struct ib_device *const devs[2], enum ib_poll_context poll);

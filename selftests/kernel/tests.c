@@ -685,6 +685,7 @@ static const struct {
 	{ "queues as large as the limits", st_largest },
 	{ "datagrams", st_ud },
 	{ "posting during RESET", st_post_during_reset },
+	{ "polling without receiving", st_netpoll },
 };
 
 void st_run(struct ib_device *const devs[2], struct seq_buf *tap)

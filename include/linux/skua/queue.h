@@ -311,6 +311,48 @@ static inline void skua_cq_publish(struct skua_cq *cq)
 	WRITE_ONCE(cq->dbr->ci, cpu_to_le32(cq->ci));
 }
 
+/* The index behind the newest CQE. Those before it may be read. */
+static inline u32 skua_cq_end(const struct skua_cq *cq)
+{
+	u32 end = cq->ci;
+
+	while (end - cq->ci < cq->size && skua_cq_at(cq, end))
+		end++;
+	/* All of a CQE is read after its phase. */
+	dma_rmb();
+	return end;
+}
+
+/*
+ * Take out the CQEs before @end that @match. Others move towards the newest, in order, so that the
+ * hole is at the oldest end and closed by advancing ci. A CQE that moves takes on the phase of
+ * its new slot.
+ */
+static inline void skua_cq_remove(struct skua_cq *cq, u32 end,
+				  bool (*match)(const struct skua_cqe *cqe, u32 arg), u32 arg)
+{
+	struct skua_cqe *from, *to;
+	u32 keep = end;
+	u32 i;
+
+	for (i = end; i != cq->ci; ) {
+		from = &cq->buf[--i & (cq->size - 1)];
+		if (match(from, arg))
+			continue;
+		to = &cq->buf[--keep & (cq->size - 1)];
+		if (to != from) {
+			u8 phase = to->flags & SKUA_CQE_PHASE;
+
+			*to = *from;
+			to->flags = (to->flags & ~SKUA_CQE_PHASE) | phase;
+		}
+	}
+	if (keep == cq->ci)
+		return;
+	cq->ci = keep;
+	skua_cq_publish(cq);
+}
+
 /* Arm for the next event (ARM-1, ARM-2). True if a CQE is there already. */
 static inline bool skua_cq_arm(struct skua_dev *dev, struct skua_cq *cq, u32 cqn,
 			       enum skua_cq_arm_type type)

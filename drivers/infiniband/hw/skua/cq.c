@@ -237,37 +237,16 @@ int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	return there && flags & IB_CQ_REPORT_MISSED_EVENTS;
 }
 
-/*
- * CQEs of others move towards the newest, in order, so that the hole is at the oldest end and
- * closed by advancing ci. A CQE that moves takes on the phase of its new slot.
- */
+static bool skua_ib_cqe_is_of(const struct skua_cqe *cqe, u32 qpn)
+{
+	return le32_to_cpu(cqe->qpn) == qpn;
+}
+
 void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, u32 qpn)
 {
-	struct skua_cq *ring = &cq->ring;
-	struct skua_cqe *from, *to;
 	unsigned long irq;
-	u32 keep, end, i;
 
 	spin_lock_irqsave(&cq->lock, irq);
-	for (end = ring->ci; end - ring->ci < ring->size && skua_cq_at(ring, end); end++)
-		;
-	/* All of a CQE is read after its phase. */
-	dma_rmb();
-
-	keep = end;
-	for (i = end; i != ring->ci; ) {
-		from = &ring->buf[--i & (ring->size - 1)];
-		if (le32_to_cpu(from->qpn) == qpn)
-			continue;
-		to = &ring->buf[--keep & (ring->size - 1)];
-		if (to != from) {
-			u8 phase = to->flags & SKUA_CQE_PHASE;
-
-			*to = *from;
-			to->flags = (to->flags & ~SKUA_CQE_PHASE) | phase;
-		}
-	}
-	ring->ci = keep;
-	skua_cq_publish(ring);
+	skua_cq_remove(&cq->ring, skua_cq_end(&cq->ring), skua_ib_cqe_is_of, qpn);
 	spin_unlock_irqrestore(&cq->lock, irq);
 }

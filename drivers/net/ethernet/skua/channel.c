@@ -179,6 +179,26 @@ static void skua_channel_complete(struct skua_channel *ch, const struct skua_cqe
 		skua_health_dead(eth->nic, "it completed a frame that was not sent");
 }
 
+static bool skua_cqe_is_send(const struct skua_cqe *cqe, u32 unused)
+{
+	return !(cqe->opcode & SKUA_CQE_OPCODE_RECV);
+}
+
+/* Give back the frames that were sent. What was received waits for the next regular poll. */
+static void skua_channel_reclaim(struct skua_channel *ch)
+{
+	u32 end = skua_cq_end(&ch->cq);
+	u32 i;
+
+	for (i = ch->cq.ci; i != end; i++) {
+		const struct skua_cqe *cqe = &ch->cq.buf[i & (ch->cq.size - 1)];
+
+		if (skua_cqe_is_send(cqe, 0))
+			skua_channel_complete(ch, cqe, 0);
+	}
+	skua_cq_remove(&ch->cq, end, skua_cqe_is_send, 0);
+}
+
 static int skua_channel_poll(struct napi_struct *napi, int budget)
 {
 	struct skua_channel *ch = container_of(napi, struct skua_channel, napi);
@@ -188,9 +208,11 @@ static int skua_channel_poll(struct napi_struct *napi, int budget)
 	int received = 0;
 	bool filled;
 
-	/* Netpoll wants frames sent, not received; the CQ does not tell before it is polled. */
-	if (!budget)
+	/* Netpoll, in whatever context: it wants frames sent, and none received. */
+	if (!budget) {
+		skua_channel_reclaim(ch);
 		return 0;
+	}
 
 	while (received < budget && sent_budget && (cqe = skua_cq_peek(&ch->cq))) {
 		if (cqe->opcode & SKUA_CQE_OPCODE_RECV)
