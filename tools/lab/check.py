@@ -253,6 +253,9 @@ CHECKS = [
     _guest('guest-limits', '6.12', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
            more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
     _guest('guest-inject', '6.12', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release'),
+    # The share does not survive a sleep.
+    _guest('guest-power', '6.12', 300, 'sh', '-c',
+           'cp -r . /tmp/selftests && cd /tmp/selftests && exec ./run_selftests.sh test_power.sh'),
     # That the traffic goes on; at which rate is a figure of a quiet machine.
     _guest('guest-hostile', '6.12', 400, './run_selftests.sh', 'test_hostile.sh',
            more=('--env', 'SKUA_HOSTILE_SHARE=0')),

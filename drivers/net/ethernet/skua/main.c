@@ -6,6 +6,7 @@
 #include <linux/dmapool.h>
 #include <linux/io.h>
 #include <linux/module.h>
+#include <linux/pm.h>
 #include <linux/slab.h>
 
 #include "skua.h"
@@ -284,18 +285,16 @@ static void skua_shutdown(struct pci_dev *pdev)
 }
 
 /*
- * A reset from outside (function level, of the bus) takes all objects away. To its users the
- * device dies before, and all that they made goes as if the driver were unbound; but the netdev
- * stays, without a device, and has it back afterwards, and RDMA is offered anew. It is also how
- * a device that died by itself is put to use again.
+ * A reset from outside (function level, of the bus) takes all objects away, and so does a machine
+ * that sleeps. To its users the device dies before, and all that they made goes as if the driver
+ * were unbound; but the netdev stays, without a device, and has it back afterwards, and RDMA is
+ * offered anew. It is also how a device that died by itself is put to use again.
  */
-static void skua_reset_prepare(struct pci_dev *pdev)
+static void skua_halt(struct skua_nic *nic, const char *why)
 {
-	struct skua_nic *nic = pci_get_drvdata(pdev);
-
 	if (nic->halted)
 		return;
-	skua_health_dead(nic, "it is about to be reset");
+	skua_health_dead(nic, why);
 	skua_health_stop(nic);
 	skua_rdma_remove(nic);
 	skua_netdev_detach(nic);
@@ -304,20 +303,44 @@ static void skua_reset_prepare(struct pci_dev *pdev)
 	nic->halted = true;
 }
 
-static void skua_reset_done(struct pci_dev *pdev)
+static int skua_go_on(struct skua_nic *nic, const char *after)
 {
-	struct skua_nic *nic = pci_get_drvdata(pdev);
+	struct device *device = skua_nic_device(nic);
 	int err;
 
 	err = skua_start(nic);
 	if (err) {
 		skua_health_bury(nic);
-		dev_err(&pdev->dev, "cannot be used after its reset, error %d\n", err);
+		dev_err(device, "cannot be used after its %s, error %d\n", after, err);
 	} else {
-		dev_info(&pdev->dev, "was reset, and is in use again\n");
+		dev_info(device, "is in use again after its %s\n", after);
 	}
 	nic->halted = err;
+	return err;
 }
+
+static void skua_reset_prepare(struct pci_dev *pdev)
+{
+	skua_halt(pci_get_drvdata(pdev), "it is about to be reset");
+}
+
+static void skua_reset_done(struct pci_dev *pdev)
+{
+	skua_go_on(pci_get_drvdata(pdev), "reset");
+}
+
+static int skua_suspend(struct device *device)
+{
+	skua_halt(dev_get_drvdata(device), "the machine is about to sleep");
+	return 0;
+}
+
+static int skua_resume(struct device *device)
+{
+	return skua_go_on(dev_get_drvdata(device), "sleep");
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(skua_pm_ops, skua_suspend, skua_resume);
 
 static const struct pci_error_handlers skua_err_handler = {
 	.reset_prepare = skua_reset_prepare,
@@ -337,6 +360,7 @@ static struct pci_driver skua_driver = {
 	.remove = skua_remove,
 	.shutdown = skua_shutdown,
 	.err_handler = &skua_err_handler,
+	.driver.pm = pm_sleep_ptr(&skua_pm_ops),
 };
 
 static int __init skua_init(void)

@@ -138,7 +138,7 @@ struct skua_port {
  * @health: life and death
  * @port: the port
  * @rdma: auxiliary device, or NULL
- * @halted: between reset_prepare and reset_done, or the device could not be used after that
+ * @halted: during a reset from outside or a sleep, or the device could not be used after that
  */
 struct skua_nic {
 	struct skua_dev dev;
