@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#define AT_ONCE	64
+
 void timers_free(struct timers *t)
 {
 	free(t->heap);
@@ -80,14 +82,13 @@ void timer_cancel(struct timers *t, struct timer *timer)
 
 bool timers_run(struct timers *t, uint64_t now)
 {
-	bool any = false;
+	unsigned int n = 0;
 
-	while (t->n && t->heap[1]->deadline <= now) {
+	for (; n < AT_ONCE && t->n && t->heap[1]->deadline <= now; n++) {
 		struct timer *timer = t->heap[1];
 
 		timer_cancel(t, timer);
 		timer->fire(timer);
-		any = true;
 	}
-	return any;
+	return n > 0;
 }

@@ -27,7 +27,7 @@ void timers_free(struct timers *t);
 void timer_set(struct timers *t, struct timer *timer, uint64_t deadline);
 void timer_cancel(struct timers *t, struct timer *timer);
 
-/* Fire what is due at @now; a timer may set itself again. True if any fired. */
+/* Fire some of what is due at @now, in order; a timer may set itself again. True if any fired: there may be more. */
 bool timers_run(struct timers *t, uint64_t now);
 
 /* The earliest deadline, or TIMER_NEVER. */

@@ -172,24 +172,26 @@ static void release(struct impair *imp, struct held *h)
 	free(h);
 }
 
+/* One at a time: timers take turns with others, and what is due at one time may be much. */
 static void let_go(struct timer *timer)
 {
 	struct impair *imp = (struct impair *)(void *)((char *)timer - offsetof(struct impair, timer));
 	uint64_t now = engine_now(imp->engine);
-	bool full[2] = { false, false };
+	bool full[2] = { false, false }, any = false;
 	struct held *h, *next;
 
-	for (h = TAILQ_FIRST(&imp->held); h && h->at <= now; h = next) {
-		/* What comes in may answer at once, and so add to the list: behind this one. */
-		if (!full[h->dir] && !imp->emit(imp->owner, h->dir, h->packet, h->frame, h->len))
-			full[h->dir] = true;
-		next = TAILQ_NEXT(h, entry);
+	/* What comes in may answer at once, and so add to the list: behind this one. */
+	for (h = TAILQ_FIRST(&imp->held); h && h->at <= now && !any; h = next) {
 		if (!full[h->dir])
+			any = imp->emit(imp->owner, h->dir, h->packet, h->frame, h->len);
+		full[h->dir] |= !any;
+		next = TAILQ_NEXT(h, entry);
+		if (any)
 			release(imp, h);
 	}
 	h = TAILQ_FIRST(&imp->held);
 	if (h)
-		set_timer(imp, h->at > now ? h->at : now + AGAIN_NS);
+		set_timer(imp, any || h->at > now ? h->at : now + AGAIN_NS);
 }
 
 /* A frame that has passed the rules may go on at @at. */
