@@ -9,6 +9,7 @@
 #include "core/qp.h"
 #include "ctl/control.h"
 #include "harness/sim.h"
+#include "harness/work.h"
 #include "link/capture.h"
 #include "link/impair.h"
 
@@ -156,11 +157,15 @@ static bool run_events(struct sim *s)
 static bool step(struct sim *s)
 {
 	struct engine *engine = s->w->engines[0];
+	uint64_t before = work_done();
 	bool any = false;
 
 	for (unsigned int i = 0; i < 2; i++)
 		any |= skua_dev_run(s->w->n[i].dev);
-	return any || timers_run(&engine->timers, engine->now);
+	any = any || timers_run(&engine->timers, engine->now);
+	if (work_done() - before > work_most)
+		sim_fail(s, "long", "a round of %llu", (unsigned long long)(work_done() - before));
+	return any;
 }
 
 /* Until there is nothing to do at this point of time. */

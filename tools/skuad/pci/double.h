@@ -14,6 +14,7 @@
 
 #include "core/dev.h"
 #include "core/engine.h"
+#include "harness/work.h"
 
 #define DOUBLE_MAX_FDS	64
 #define DOUBLE_MAX_MEM	64
@@ -78,6 +79,7 @@ void engine_destroy(struct engine *engine)
 
 bool engine_step(struct engine *engine)
 {
+	uint64_t before = work_done();
 	bool worked = false;
 	unsigned int i;
 
@@ -92,6 +94,7 @@ bool engine_step(struct engine *engine)
 			worked = true;
 		}
 	}
+	work_check(before);
 	return worked;
 }
 
