@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Host memory: a sorted array of regions, a handful with plain guests, thousands behind a
- * vIOMMU. Every change of the map raises its generation, so that kept pointers die at once.
+ * Host memory: sorted regions, a handful with plain guests, tens of thousands behind a vIOMMU. They are kept in chunks,
+ * so that a change moves few of them: one that is full becomes two, and two neighbours that are less than half of one
+ * become one. With a handful there is one chunk, and a look-up is a search in a sorted array. Every change of the map
+ * raises its generation, so that kept pointers die at once.
  */
 #include "core/hostmem.h"
 
@@ -16,7 +18,8 @@ void hostmem_init(struct hostmem *m)
 
 void hostmem_free(struct hostmem *m)
 {
-	free(m->regions);
+	hostmem_clear(m);
+	free(m->chunks);
 	hostmem_init(m);
 }
 
@@ -26,16 +29,21 @@ static void changed(struct hostmem *m)
 		m->gen = 1;
 }
 
-/* The first region that ends above @iova. */
-static unsigned int find(const struct hostmem *m, uint64_t iova)
+static bool ends_above(const struct mem_region *r, uint64_t iova)
 {
-	unsigned int lo = 0, hi = m->n;
+	return iova - r->iova < r->size || iova < r->iova;
+}
+
+/* Of the chunk with the first region that ends above @iova; the last one, if there is none. */
+static unsigned int find_chunk(const struct hostmem *m, uint64_t iova)
+{
+	unsigned int lo = 0, hi = m->n - 1;
 
 	while (lo < hi) {
 		unsigned int mid = lo + (hi - lo) / 2;
-		const struct mem_region *r = &m->regions[mid];
+		const struct mem_chunk *chunk = m->chunks[mid];
 
-		if (iova - r->iova < r->size || iova < r->iova)
+		if (ends_above(&chunk->region[chunk->n - 1], iova))
 			hi = mid;
 		else
 			lo = mid + 1;
@@ -43,45 +51,131 @@ static unsigned int find(const struct hostmem *m, uint64_t iova)
 	return lo;
 }
 
+/* The first region of @chunk that ends above @iova. */
+static unsigned int find(const struct mem_chunk *chunk, uint64_t iova)
+{
+	unsigned int lo = 0, hi = chunk->n;
+
+	while (lo < hi) {
+		unsigned int mid = lo + (hi - lo) / 2;
+
+		if (ends_above(&chunk->region[mid], iova))
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+/* A chunk at @at, which is filled next. */
+static struct mem_chunk *add_chunk(struct hostmem *m, unsigned int at)
+{
+	struct mem_chunk *chunk = malloc(sizeof(*chunk));
+
+	if (chunk && m->n == m->cap) {
+		unsigned int cap = m->cap ? 2 * m->cap : 16;
+		struct mem_chunk **chunks = realloc(m->chunks, cap * sizeof(*chunks));
+
+		if (!chunks) {
+			free(chunk);
+			return NULL;
+		}
+		m->chunks = chunks;
+		m->cap = cap;
+	}
+	if (!chunk)
+		return NULL;
+	memmove(&m->chunks[at + 1], &m->chunks[at], (m->n - at) * sizeof(*m->chunks));
+	m->chunks[at] = chunk;
+	m->n++;
+	chunk->n = 0;
+	return chunk;
+}
+
+static void del_chunk(struct hostmem *m, unsigned int at)
+{
+	free(m->chunks[at]);
+	m->n--;
+	memmove(&m->chunks[at], &m->chunks[at + 1], (m->n - at) * sizeof(*m->chunks));
+}
+
+/* The upper half of chunk @at becomes one of its own. */
+static bool split(struct hostmem *m, unsigned int at)
+{
+	struct mem_chunk *to = add_chunk(m, at + 1), *from = m->chunks[at];
+
+	if (!to)
+		return false;
+	to->n = MEM_CHUNK / 2;
+	from->n -= to->n;
+	memcpy(to->region, &from->region[from->n], to->n * sizeof(to->region[0]));
+	return true;
+}
+
+static void merge(struct hostmem *m, unsigned int at)
+{
+	struct mem_chunk *to = m->chunks[at], *from;
+
+	if (at + 1 >= m->n || to->n + m->chunks[at + 1]->n > MEM_CHUNK / 2)
+		return;
+	from = m->chunks[at + 1];
+	memcpy(&to->region[to->n], from->region, from->n * sizeof(to->region[0]));
+	to->n += from->n;
+	del_chunk(m, at + 1);
+}
+
 int hostmem_add(struct hostmem *m, uint64_t iova, uint64_t size, void *host, bool writable)
 {
-	unsigned int i = find(m, iova);
+	struct mem_chunk *chunk;
+	unsigned int at, i;
 
 	if (!size || !host || iova + size - 1 < iova)
 		return -EINVAL;
-	if (i < m->n && m->regions[i].iova <= iova + size - 1)
+	if (!m->n && !add_chunk(m, 0))
+		return -ENOMEM;
+	at = find_chunk(m, iova);
+	i = find(m->chunks[at], iova);
+	if (i < m->chunks[at]->n && m->chunks[at]->region[i].iova <= iova + size - 1)
 		return -EEXIST;
-	if (m->n == m->cap) {
-		unsigned int cap = m->cap ? 2 * m->cap : 16;
-		struct mem_region *regions = realloc(m->regions, cap * sizeof(*regions));
-
-		if (!regions)
+	if (m->chunks[at]->n == MEM_CHUNK) {
+		if (!split(m, at))
 			return -ENOMEM;
-		m->regions = regions;
-		m->cap = cap;
+		if (i > m->chunks[at]->n)
+			i -= m->chunks[at++]->n;
 	}
-	memmove(&m->regions[i + 1], &m->regions[i], (m->n - i) * sizeof(*m->regions));
-	m->regions[i] = (struct mem_region){ iova, size, host, writable };
-	m->n++;
+	chunk = m->chunks[at];
+	memmove(&chunk->region[i + 1], &chunk->region[i], (chunk->n - i) * sizeof(chunk->region[0]));
+	chunk->region[i] = (struct mem_region){ iova, size, host, writable };
+	chunk->n++;
 	changed(m);
 	return 0;
 }
 
 int hostmem_del(struct hostmem *m, uint64_t iova, uint64_t size)
 {
-	unsigned int i = find(m, iova);
+	unsigned int at = m->n ? find_chunk(m, iova) : 0;
+	struct mem_chunk *chunk = m->n ? m->chunks[at] : NULL;
+	unsigned int i = chunk ? find(chunk, iova) : 0;
 
-	if (i == m->n || m->regions[i].iova != iova || m->regions[i].size != size)
+	if (!chunk || i == chunk->n || chunk->region[i].iova != iova || chunk->region[i].size != size)
 		return -ENOENT;
-	m->n--;
-	memmove(&m->regions[i], &m->regions[i + 1], (m->n - i) * sizeof(*m->regions));
+	chunk->n--;
+	memmove(&chunk->region[i], &chunk->region[i + 1], (chunk->n - i) * sizeof(chunk->region[0]));
+	if (!chunk->n) {
+		del_chunk(m, at);
+	} else {
+		merge(m, at);
+		if (at)
+			merge(m, at - 1);
+	}
 	changed(m);
 	return 0;
 }
 
 void hostmem_clear(struct hostmem *m)
 {
-	m->n = 0;
+	while (m->n)
+		free(m->chunks[--m->n]);
 	changed(m);
 }
 
@@ -93,16 +187,18 @@ void hostmem_enable(struct hostmem *m, bool on)
 
 uint8_t *hostmem_run(const struct hostmem *m, uint64_t iova, bool write, uint64_t *run)
 {
+	const struct mem_chunk *chunk;
 	const struct mem_region *r;
 	unsigned int i;
 
 	*run = 0;
-	if (!m->enabled)
+	if (!m->enabled || !m->n)
 		return NULL;
-	i = find(m, iova);
-	if (i == m->n)
+	chunk = m->chunks[find_chunk(m, iova)];
+	i = find(chunk, iova);
+	if (i == chunk->n)
 		return NULL;
-	r = &m->regions[i];
+	r = &chunk->region[i];
 	if (iova < r->iova || (write && !r->writable))
 		return NULL;
 	*run = r->size - (iova - r->iova);

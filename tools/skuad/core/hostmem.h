@@ -18,8 +18,15 @@ struct mem_region {
 	bool writable;
 };
 
+#define MEM_CHUNK	256
+
+struct mem_chunk {
+	unsigned int n;			/* never 0 */
+	struct mem_region region[MEM_CHUNK];
+};
+
 struct hostmem {
-	struct mem_region *regions;	/* by iova, apart from each other */
+	struct mem_chunk **chunks;	/* of regions by iova, apart from each other */
 	unsigned int n, cap;
 	uint32_t gen;			/* never 0 */
 	bool enabled;			/* bus mastering */
@@ -41,6 +48,12 @@ int hostmem_add(struct hostmem *m, uint64_t iova, uint64_t size, void *host, boo
 int hostmem_del(struct hostmem *m, uint64_t iova, uint64_t size);
 void hostmem_clear(struct hostmem *m);
 void hostmem_enable(struct hostmem *m, bool on);
+
+/* There are many regions, and look-ups take longer. */
+static inline bool hostmem_is_large(const struct hostmem *m)
+{
+	return m->n > 1;
+}
 
 /* The pointer to @iova, and in *@run the bytes from there that lie in one piece. NULL if the
  * address cannot be reached, or not be written and @write is set. */
