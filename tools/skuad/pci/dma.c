@@ -16,6 +16,9 @@
  * without F_SEAL_SHRINK are served, under the guard (mem_guard.c), as are all.
  *
  * Each region must lie in its file as that is when the region arrives.
+ *
+ * The engine serves other guests, too, so what takes long is done in steps: unmapping many regions, freeing those of
+ * a client that is gone, and unmapping its files, of which the kernel looks at each page.
  */
 #include "pci/dma.h"
 
@@ -35,6 +38,10 @@
 /* Of the process's address space, so that no client takes it all: 4 TiB. */
 #define MAX_MAPPED	(4ull << 40)
 
+/* In a step, some 30 us each. */
+#define STEP_REGIONS	64
+#define STEP_BYTES	(4ull << 20)
+
 struct dma_file {
 	dev_t dev;
 	ino_t ino;
@@ -42,6 +49,7 @@ struct dma_file {
 	uint8_t *base;
 	uint64_t size;
 	unsigned int regions;
+	struct dma_file *next;		/* of old_files */
 };
 
 struct dma_region {
@@ -75,18 +83,60 @@ int dma_init(struct dma *d, struct skua_dev *dev)
 void dma_destroy(struct dma *d)
 {
 	dma_clear(d);
+	while (dma_run(d))
+		;
 	mem_guard_destroy(&d->guard);
 }
 
+/* Nothing refers to it any more. */
 static void file_close(struct dma *d, unsigned int slot)
 {
 	struct dma_file *f = d->files[slot];
 
 	mem_guard_del(f->base);
-	munmap(f->base, f->size);
-	d->mapped -= f->size;
-	free(f);
 	d->files[slot] = NULL;
+	f->next = d->old_files;
+	d->old_files = f;
+}
+
+static void file_unmap_some(struct dma *d)
+{
+	struct dma_file *f = d->old_files;
+	uint64_t n = f->size < STEP_BYTES ? f->size : STEP_BYTES;
+
+	munmap(f->base, n);
+	f->base += n;
+	f->size -= n;
+	d->mapped -= n;
+	if (f->size)
+		return;
+	d->old_files = f->next;
+	free(f);
+}
+
+static void regions_free_some(struct dma *d)
+{
+	struct dma_region all = { .first = 0, .last = UINT64_MAX }, **node;
+
+	for (unsigned int i = 0; i < STEP_REGIONS; i++) {
+		struct dma_region *r;
+
+		node = tfind(&all, &d->old_regions, region_cmp);
+		if (!node)
+			return;
+		r = *node;
+		tdelete(r, &d->old_regions, region_cmp);
+		free(r);
+	}
+}
+
+bool dma_run(struct dma *d)
+{
+	if (d->old_regions)
+		regions_free_some(d);
+	else if (d->old_files)
+		file_unmap_some(d);
+	return dma_is_busy(d);
 }
 
 /* A slot for a file, if need be that of one without regions. */
@@ -264,47 +314,38 @@ static uint64_t region_remove(struct dma *d, struct dma_region *r)
 	return size;
 }
 
-int dma_unmap(struct dma *d, uint64_t iova, uint64_t size, uint64_t *unmapped)
+int dma_unmap(struct dma *d, uint64_t first, uint64_t last, uint64_t *unmapped)
 {
-	uint64_t last = iova + (size - 1);
 	struct dma_region *r;
 
-	*unmapped = 0;
-	if (!size || last < iova)
+	if (last < first)
 		return -EINVAL;
-	r = region_find(d, iova, iova);
-	if (r && r->first < iova)
+	r = region_find(d, first, first);
+	if (r && r->first < first)
 		return -EINVAL;
 	r = region_find(d, last, last);
 	if (r && r->last > last)
 		return -EINVAL;
-	while ((r = region_find(d, iova, last)))
+	for (unsigned int i = 0; i < STEP_REGIONS; i++) {
+		r = region_find(d, first, last);
+		if (!r)
+			return 0;
 		*unmapped += region_remove(d, r);
-	return 0;
-}
-
-void dma_unmap_all(struct dma *d, uint64_t *unmapped)
-{
-	struct dma_region *r;
-
-	*unmapped = 0;
-	skua_dev_mem_unmap_all(d->dev);
-	while ((r = region_find(d, 0, UINT64_MAX))) {
-		if (r->file)
-			r->file->regions--;
-		*unmapped += r->last - r->first + 1;
-		tdelete(r, &d->regions, region_cmp);
-		free(r);
 	}
-	d->num_regions = 0;
+	return -EAGAIN;
 }
 
 void dma_clear(struct dma *d)
 {
-	uint64_t unmapped;
 	unsigned int i;
 
-	dma_unmap_all(d, &unmapped);
+	skua_dev_mem_unmap_all(d->dev);
+	/* Of the client before it, which was here for less than it takes. */
+	while (d->old_regions)
+		regions_free_some(d);
+	d->old_regions = d->regions;
+	d->regions = NULL;
+	d->num_regions = 0;
 	for (i = 0; i < DMA_MAX_FILES; i++)
 		if (d->files[i])
 			file_close(d, i);

@@ -23,6 +23,8 @@ struct dma {
 	struct mem_guard guard;
 	void *regions;			/* tree of struct dma_region, by address */
 	unsigned int num_regions;
+	void *old_regions;		/* the same, of a client that is gone */
+	struct dma_file *old_files;	/* of clients that are gone, or without regions */
 	struct dma_file *files[DMA_MAX_FILES];
 	uint64_t mapped;		/* bytes of all files */
 	bool shared;			/* there was a region within reach, since dma_clear() */
@@ -38,15 +40,22 @@ void dma_destroy(struct dma *d);
  */
 int dma_map(struct dma *d, const struct vfio_user_dma_map *map, int fd, const char **why);
 
-/* Unmaps all regions within [@iova, @iova + @size), and sets *unmapped to their bytes; that
- * there is none is no error, as with VFIO: a guest's IOMMU has its whole address space
- * unmapped. -EINVAL: that would cut a region in two. */
-int dma_unmap(struct dma *d, uint64_t iova, uint64_t size, uint64_t *unmapped);
-/* All regions, but the files are kept. */
-void dma_unmap_all(struct dma *d, uint64_t *unmapped);
+/*
+ * Unmaps some of the regions within [@first, @last], and adds their bytes to *unmapped; the files are kept. -EAGAIN:
+ * there are more. That there is none is no error, as with VFIO: a guest's IOMMU has its whole address space unmapped.
+ * -EINVAL: that would cut a region in two, and nothing is done.
+ */
+int dma_unmap(struct dma *d, uint64_t first, uint64_t last, uint64_t *unmapped);
 
-/* The client is gone: all regions, all files. */
+/* The client is gone: nothing of its memory is within reach any more. */
 void dma_clear(struct dma *d);
+
+/* Is there something to be given back that is not used any more? Go on with it; true: there is more. */
+static inline bool dma_is_busy(const struct dma *d)
+{
+	return d->old_regions || d->old_files;
+}
+bool dma_run(struct dma *d);
 
 /* There are regions, but never was one within reach: the guest's memory is not shared. */
 bool dma_not_shared(const struct dma *d);

@@ -15,6 +15,9 @@
  * Replies never wait: a client that leaves no room for one has faulted. Doorbells take the
  * same way as everything: header check, table row, bounds, device; the system call that
  * brought them costs many times that.
+ *
+ * The engine has other guests to serve, too. So a step ends after some messages, and a DMA_UNMAP of many regions takes
+ * as many steps as it needs; what comes behind it waits.
  */
 #include "pci/session.h"
 
@@ -29,6 +32,8 @@
 
 /* Up to MSI-X: if QEMU finds an error interrupt that has no vector, it warns of it. */
 #define NUM_IRQS	(VFIO_PCI_MSIX_IRQ_INDEX + 1)
+
+#define STEP_MESSAGES	64
 
 #define STR_(x)	#x
 #define STR(x)	STR_(x)
@@ -109,26 +114,34 @@ static int serve_dma_map(struct session *s, const struct channel_msg *msg, struc
 	return ret;
 }
 
+/* -EAGAIN: there is more to unmap, and no answer yet. */
+static int unmap_step(struct session *s, struct reply *r)
+{
+	int ret = dma_unmap(s->dma, s->unmap.first, s->unmap.last, &s->unmap.done);
+
+	s->unmap.busy = ret == -EAGAIN;
+	s->unmap.body.size = s->unmap.done;
+	reply_append(r, &s->unmap.body, sizeof(s->unmap.body));
+	return ret;
+}
+
 static int serve_dma_unmap(struct session *s, const struct channel_msg *msg, struct reply *r)
 {
 	struct vfio_user_dma_unmap unmap;
-	uint64_t done = 0;
-	int ret = 0;
 
 	memcpy(&unmap, msg->body, sizeof(unmap));
 	if (unmap.argsz < sizeof(unmap))
 		return fault(s, "DMA_UNMAP: argsz %u", unmap.argsz);
 	if (unmap.flags & ~VFIO_DMA_UNMAP_FLAG_ALL)
 		return -ENOTSUP;	/* there is no dirty log */
-	if (!(unmap.flags & VFIO_DMA_UNMAP_FLAG_ALL))
-		ret = dma_unmap(s->dma, unmap.iova, unmap.size, &done);
-	else if (unmap.iova || unmap.size)
-		ret = -EINVAL;
-	else
-		dma_unmap_all(s->dma, &done);
-	unmap.size = done;
-	reply_append(r, &unmap, sizeof(unmap));
-	return ret;
+	if (unmap.flags ? unmap.iova || unmap.size : !unmap.size)
+		return -EINVAL;
+	s->unmap.hdr = msg->hdr;
+	s->unmap.body = unmap;
+	s->unmap.first = unmap.iova;
+	s->unmap.last = unmap.iova + (unmap.size - 1);	/* with FLAG_ALL, all */
+	s->unmap.done = 0;
+	return unmap_step(s, r);
 }
 
 static int serve_get_info(struct session *s, const struct channel_msg *msg, struct reply *r)
@@ -367,30 +380,26 @@ static int serve(struct session *s, const struct channel_msg *msg, struct reply 
 	return c->serve(s, msg, r);
 }
 
-static int send_reply(struct session *s, const struct channel_msg *msg, struct reply *r, int ret)
+static int send_reply(struct session *s, const struct vfio_user_hdr *to, struct reply *r, int ret)
 {
 	struct vfio_user_hdr *hdr = (struct vfio_user_hdr *)r->buf;
 
 	if (ret)
 		r->len = sizeof(*hdr);
-	hdr->id = msg->hdr.id;
-	hdr->command = msg->hdr.command;
+	hdr->id = to->id;
+	hdr->command = to->command;
 	hdr->size = r->len;
 	hdr->flags = VFIO_USER_F_REPLY | (ret ? VFIO_USER_F_ERROR : 0);
 	hdr->error = -ret;
 	return channel_send(&s->channel, r->buf, r->len);
 }
 
-static void serve_and_reply(struct session *s, const struct channel_msg *msg)
+/* @ret: what became of it. */
+static void reply(struct session *s, const struct vfio_user_hdr *to, struct reply *r, int ret)
 {
-	struct reply r;
-	int ret;
-
-	r.len = sizeof(struct vfio_user_hdr);
-	ret = serve(s, msg, &r);
-	if (msg->hdr.flags & VFIO_USER_F_NO_REPLY)
+	if (to->flags & VFIO_USER_F_NO_REPLY || s->unmap.busy)
 		return;
-	ret = send_reply(s, msg, &r, ret);
+	ret = send_reply(s, to, r, ret);
 	if (!ret || s->fault[0])
 		return;
 	if (ret == -EAGAIN)
@@ -399,12 +408,30 @@ static void serve_and_reply(struct session *s, const struct channel_msg *msg)
 		fault(s, "a reply cannot be sent: %s", strerror(-ret));
 }
 
+static void serve_and_reply(struct session *s, const struct channel_msg *msg)
+{
+	struct reply r;
+
+	r.len = sizeof(struct vfio_user_hdr);
+	reply(s, &msg->hdr, &r, serve(s, msg, &r));
+}
+
+static void go_on_unmapping(struct session *s)
+{
+	struct reply r;
+
+	r.len = sizeof(struct vfio_user_hdr);
+	reply(s, &s->unmap.hdr, &r, unmap_step(s, &r));
+}
+
 void session_begin(struct session *s, struct function *fn, struct dma *dma, int fd)
 {
 	channel_open(&s->channel, fd);
 	s->fn = fn;
 	s->dma = dma;
 	s->greeted = false;
+	s->left = false;
+	s->unmap.busy = false;
 	s->fault[0] = '\0';
 }
 
@@ -412,16 +439,23 @@ bool session_serve(struct session *s)
 {
 	struct channel_msg msg;
 	const char *why = NULL;
-	int ret;
+	int ret = 1;
 
-	ret = channel_receive(&s->channel, &why);
-	while (ret > 0) {
+	if (s->unmap.busy) {
+		go_on_unmapping(s);
+		return !s->fault[0];
+	}
+	if (!s->left)
+		ret = channel_receive(&s->channel, &why);
+	s->left = false;
+	for (unsigned int i = 0; ret > 0 && !session_is_busy(s); i++) {
 		ret = channel_next(&s->channel, &msg, &why);
 		if (ret <= 0)
 			break;
 		serve_and_reply(s, &msg);
 		if (s->fault[0])
 			return false;
+		s->left = s->unmap.busy || i == STEP_MESSAGES - 1;
 	}
 	if (ret < 0 && why)
 		fault(s, "%s", why);

@@ -16,6 +16,13 @@ struct session {
 	struct function *fn;
 	struct dma *dma;
 	bool greeted;		/* VERSION was agreed */
+	bool left;		/* messages that were received may be left */
+	struct {		/* a DMA_UNMAP that takes several steps */
+		bool busy;
+		struct vfio_user_hdr hdr;
+		struct vfio_user_dma_unmap body;
+		uint64_t first, last, done;
+	} unmap;
 	char fault[192];	/* why the session must end, or "" */
 };
 
@@ -23,10 +30,16 @@ struct session {
 void session_begin(struct session *s, struct function *fn, struct dma *dma, int fd);
 
 /*
- * Receives once and serves what came. True while the session goes on; false if it is over:
+ * Receives once and serves what came, as much as fits in a step. True while the session goes on; false if it is over:
  * s->fault says why, "" if the client left in peace.
  */
 bool session_serve(struct session *s);
+
+/* It has to be served again, though nothing comes. */
+static inline bool session_is_busy(const struct session *s)
+{
+	return s->left || s->unmap.busy;
+}
 
 /* Serves what the client has sent, and no more: it need not wait for a reply that never comes. */
 void session_finish(struct session *s);

@@ -568,6 +568,81 @@ static void overlapping_regions_are_refused(void **state)
 	close(c);
 }
 
+/* A guest's IOMMU maps page by page. Unmapping takes as many steps as it needs (work.h), and there is no answer before;
+ * what comes behind it waits. */
+static void unmapping_many_regions_takes_steps(void **state)
+{
+	const unsigned int n = 4096;
+	struct vfio_user_dma_unmap unmap = { sizeof(unmap), 0, 0, n * 4096 };
+	struct vfio_user_device_info info = { .argsz = sizeof(info) };
+	int c = greeted(path0), fd = memory(MIB, 0);
+	struct message m, two;
+	unsigned int steps;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(dma_map_at(c, n * 4096, MIB, 0, MAP_RW, fd), 0);
+	for (unsigned int round = 0; round < 2; round++) {
+		for (unsigned int i = 0; i < n; i++)
+			assert_int_equal(dma_map_at(c, i * 4096, 4096, 0, VFIO_DMA_MAP_FLAG_READ, -1), 0);
+		if (round) {
+			unmap.flags = VFIO_DMA_UNMAP_FLAG_ALL;
+			unmap.size = 0;
+		}
+		len = make(&m, VFIO_USER_DMA_UNMAP, &unmap, sizeof(unmap));
+		assert_int_equal(send(c, &m, len, 0), len);
+		len = make(&two, VFIO_USER_DEVICE_GET_INFO, &info, sizeof(info));
+		assert_int_equal(send(c, &two, len, 0), len);
+		for (steps = 0; recv(c, &m, sizeof(m), MSG_DONTWAIT | MSG_PEEK) < 0; steps++)
+			assert_true(engine_step(engine));
+		assert_true(steps > 20);
+		pump();
+		assert_int_equal(recv(c, &m.hdr, sizeof(m.hdr), MSG_DONTWAIT), sizeof(m.hdr));
+		assert_int_equal(m.hdr.command, VFIO_USER_DMA_UNMAP);
+		assert_int_equal(recv(c, &unmap, sizeof(unmap), MSG_DONTWAIT), sizeof(unmap));
+		assert_int_equal(unmap.size, n * 4096 + (round ? MIB : 0));
+		assert_int_equal(recv(c, &m.hdr, sizeof(m.hdr), MSG_DONTWAIT), sizeof(m.hdr));
+		assert_int_equal(m.hdr.command, VFIO_USER_DEVICE_GET_INFO);
+		assert_int_equal(recv(c, &info, sizeof(info), MSG_DONTWAIT), sizeof(info));
+	}
+	/* So does giving back what a client had that leaves. */
+	for (unsigned int i = 0; i < n; i++)
+		assert_int_equal(dma_map_at(c, i * 4096, 4096, 0, VFIO_DMA_MAP_FLAG_READ, -1), 0);
+	close(fd);
+	close(c);
+	for (steps = 0; engine_step(engine); steps++)
+		;
+	assert_true(steps > 20);
+}
+
+/* As many as fit in the buffer come at once, and are served in turns. */
+static void many_messages_are_served_in_steps(void **state)
+{
+	int c = greeted(path0), fd = memory(MIB, 0);
+	struct { struct vfio_user_region_access a; uint64_t value; } __attribute__((packed)) w = {
+		.a = { .offset = 4096, .region = BAR2, .count = 8 } };
+	unsigned int before, steps;
+	struct message m;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(dma_map_at(c, 0, MIB, 0, MAP_RW, fd), 0);
+	before = dev->bar_writes;
+	for (unsigned int i = 0; i < 200; i++) {
+		w.value = i;
+		len = make(&m, VFIO_USER_REGION_WRITE, &w, sizeof(w));
+		m.hdr.flags |= VFIO_USER_F_NO_REPLY;
+		assert_int_equal(send(c, &m, len, 0), len);
+	}
+	for (steps = 0; engine_step(engine); steps++)
+		;
+	assert_int_equal(dev->bar_writes - before, 200);
+	assert_int_equal(dev->last.value, 199);
+	assert_true(steps >= 200 / 64);
+	close(fd);
+	close(c);
+}
+
 static void unmap_takes_whole_regions_only(void **state)
 {
 	struct vfio_user_dma_unmap all = { sizeof(all), VFIO_DMA_UNMAP_FLAG_ALL, 0, 0 };
@@ -844,6 +919,8 @@ int main(void)
 		TEST(regions_without_a_file_are_out_of_reach),
 		TEST(overlapping_regions_are_refused),
 		TEST(unmap_takes_whole_regions_only),
+		TEST(unmapping_many_regions_takes_steps),
+		TEST(many_messages_are_served_in_steps),
 		TEST(the_next_client_finds_the_device_as_new),
 		TEST(sessions_leave_no_descriptors_behind),
 		TEST(destroying_a_served_device_ends_the_session),

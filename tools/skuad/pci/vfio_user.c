@@ -7,13 +7,15 @@
  * that of a second client, until it has said VERSION and heard that the device is busy (QEMU
  * aborts if it is only cut off); and the guard's eventfd that tells of guest memory which is
  * gone. The device may have touched that memory on any thread; it reads zeros until the
- * session has ended.
+ * session has ended. And an eventfd of our own, which is ready while there is work that must not wait for the client:
+ * what was received and does not fit in a step, and memory to be given back.
  */
 #include "pci/vfio_user.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -34,6 +36,7 @@ struct vfu {
 	struct engine_fd conn;		/* fd -1: no client */
 	struct engine_fd refused;	/* fd -1: no second client */
 	struct engine_fd guard;
+	struct engine_fd again;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	dev_t path_dev;			/* the socket that is ours, if it is still there */
 	ino_t path_ino;
@@ -70,14 +73,32 @@ static void disconnect(struct vfu *v, const char *fault)
 	engine_fd_del(v->engine, &v->conn);
 	v->conn.fd = -1;
 	session_end(&v->session);
+	eventfd_write(v->again.fd, 1);
+}
+
+static void serve_client(struct vfu *v)
+{
+	if (!session_serve(&v->session))
+		disconnect(v, v->session.fault);
+	else if (session_is_busy(&v->session) || dma_is_busy(&v->dma))
+		eventfd_write(v->again.fd, 1);
 }
 
 static void conn_ready(struct engine_fd *efd)
 {
-	struct vfu *v = vfu_of(efd, conn);
+	serve_client(vfu_of(efd, conn));
+}
 
-	if (!session_serve(&v->session))
-		disconnect(v, v->session.fault);
+static void again_ready(struct engine_fd *efd)
+{
+	struct vfu *v = vfu_of(efd, again);
+	eventfd_t n;
+
+	eventfd_read(efd->fd, &n);
+	if (v->conn.fd >= 0 && session_is_busy(&v->session))
+		serve_client(v);
+	if (dma_run(&v->dma))
+		eventfd_write(efd->fd, 1);
 }
 
 static void guard_ready(struct engine_fd *efd)
@@ -264,14 +285,24 @@ struct vfu *vfu_create(struct engine *engine, const char *path,
 		log_err(config->name, "the device cannot be made: %s", strerror(-ret));
 		goto destroy_dma;
 	}
+	v->again = (struct engine_fd){ .fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), .ready = again_ready };
+	ret = v->again.fd < 0 ? -errno : engine_fd_add(engine, &v->again);
+	if (ret) {
+		log_err(config->name, "the device cannot be made: %s", strerror(-ret));
+		goto close_again;
+	}
 	ret = path ? listen_at(v, path) : 0;
 	if (ret) {
 		log_err(config->name, "socket %s: %s", path, strerror(-ret));
-		goto del_guard;
+		goto del_again;
 	}
 	return v;
 
-del_guard:
+del_again:
+	engine_fd_del(engine, &v->again);
+close_again:
+	if (v->again.fd >= 0)
+		close(v->again.fd);
 	engine_fd_del(engine, &v->guard);
 destroy_dma:
 	dma_destroy(&v->dma);
@@ -292,6 +323,8 @@ void vfu_destroy(struct vfu *v)
 		session_finish(&v->session);
 		disconnect(v, "");
 	}
+	engine_fd_del(v->engine, &v->again);
+	close(v->again.fd);
 	engine_fd_del(v->engine, &v->guard);
 	dma_destroy(&v->dma);
 	skua_dev_destroy(v->dev);
