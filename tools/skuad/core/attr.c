@@ -223,11 +223,22 @@ static void apply(struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mas
 	}
 }
 
-/* From SQE: what was posted until now is flushed. False: a queue was found that cannot go on. */
-static bool leave_sqe(struct skua_qp *qp)
+/* From SQE, in steps: what was posted before the command is flushed. BAD_STATE: a queue was found that cannot
+ * go on. */
+static int leave_sqe(struct skua_dev *dev, struct skua_qp *qp)
 {
-	sq_flush(qp);
-	return qp->state == SKUA_QPS_SQE;
+	struct cmdq *q = &dev->cmdq;
+	int32_t budget = STEP_COST;
+	bool any;
+
+	if (!q->flushing)
+		q->flush_to = sq_published(qp);
+	q->flushing = true;
+	/* A program that takes its index back is not waited for. */
+	any = sq_flush(qp, &budget);
+	if (qp->state != SKUA_QPS_SQE)
+		return SKUA_CMD_BAD_STATE;
+	return any && (int32_t)(qp->sq_ci - q->flush_to) < 0 ? -1 : SKUA_CMD_OK;
 }
 
 /* In steps: it is stopped, then waits until no train refers to its WQEs. */
@@ -275,8 +286,11 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		qp_to_err(qp);
 		return SKUA_CMD_OK;
 	}
-	if (qp->state == SKUA_QPS_SQE && !leave_sqe(qp))
-		return SKUA_CMD_BAD_STATE;
+	if (qp->state == SKUA_QPS_SQE) {
+		status = leave_sqe(dev, qp);
+		if (status)
+			return status;
+	}
 	if (mask & SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC) {
 		status = roce_resp_reserve(qp, le16toh(in->attr.max_dest_rd_atomic));
 		if (status)

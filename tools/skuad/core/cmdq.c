@@ -178,26 +178,33 @@ int pages_reserve(struct skua_dev *dev, struct pages *pages, const struct skua_p
 	return SKUA_CMD_OK;
 }
 
-int ring_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list,
-	      uint64_t size)
+void cmd_makes(struct skua_dev *dev, void *object, void (*unmake)(struct skua_dev *dev, void *object))
+{
+	dev->cmdq.making = object;
+	dev->cmdq.unmake = unmake;
+}
+
+int list_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list, uint64_t size, bool write)
 {
 	struct pages_load *load = &dev->cmdq.load;
-	int status = pages_load_start(load, pages, list, size, true);
+	int status;
 
-	if (status)
-		return status;
-	do
-		status = pages_load_step(load, pages, &dev->mem);
-	while (status < 0);
-	return status;
+	if (!pages->addr) {
+		status = pages_load_start(load, pages, list, size, write);
+		if (status)
+			return status;
+	} else if (load->pages != pages) {
+		return SKUA_CMD_OK;
+	}
+	return pages_load_step(load, &dev->mem);
 }
 
 void cmdq_reset(struct skua_dev *dev)
 {
 	struct cmdq *q = &dev->cmdq;
 
-	if (q->loading)
-		pages_release(dev, &q->pages);
+	if (q->making)
+		q->unmake(dev, q->making);
 	*q = (struct cmdq){ 0 };
 }
 
@@ -284,6 +291,7 @@ static bool fetch(struct skua_dev *dev)
 	}
 	copy_from_host(&q->cmd, p, sizeof(q->cmd));
 	q->ci++;
+	q->flushing = false;
 	return true;
 }
 
@@ -312,7 +320,12 @@ bool cmdq_run(struct skua_dev *dev)
 	if (!status)
 		status = c->run(dev, &cpl);
 	q->busy = status < 0;
-	if (q->busy || !dev_running(dev))
+	if (q->busy)
+		return true;
+	if (status && q->making)
+		q->unmake(dev, q->making);
+	q->making = NULL;
+	if (!dev_running(dev))
 		return true;
 	complete(dev, &cpl, status);
 	async_event_retry(dev);

@@ -7,7 +7,18 @@
 #include "core/copy.h"
 #include "core/qp.h"
 
-int cmd_create_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+#define TELL_COST	512	/* a QP, with its event */
+
+static void cq_unmake(struct skua_dev *dev, void *object)
+{
+	struct cq *cq = object;
+
+	pages_release(dev, &cq->ring);
+	free(cq);
+}
+
+/* The first step of CREATE_CQ. */
+static int cq_make(struct skua_dev *dev)
 {
 	const struct skua_cmd_create_cq *in = &dev->cmdq.cmd.create_cq;
 	struct eq *eq = numtab_get(&dev->eqs, le32toh(in->eqn));
@@ -25,6 +36,8 @@ int cmd_create_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return SKUA_CMD_NO_RESOURCE;
+	cmd_makes(dev, cq, cq_unmake);
+	LIST_INIT(&cq->users);
 	cq->eq = eq;
 	cq->size = 1u << in->log_size;
 	cq->db_page = le32toh(in->db_page);
@@ -32,35 +45,37 @@ int cmd_create_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	cq->dbr.iova = le64toh(in->dbr_addr);
 	status = pages_reserve(dev, &cq->ring, &in->ring);
 	if (status)
-		goto free_cq;
-	status = SKUA_CMD_BAD_ADDRESS;
-	if (!mem_ref_at(&dev->mem, &cq->dbr, sizeof(struct skua_cq_dbr), false))
-		goto free_ring;
-	status = ring_load(dev, &cq->ring, &in->ring, (uint64_t)cq->size * sizeof(struct skua_cqe));
+		return status;
+	return mem_ref_at(&dev->mem, &cq->dbr, sizeof(struct skua_cq_dbr), false) ? SKUA_CMD_OK :
+										    SKUA_CMD_BAD_ADDRESS;
+}
+
+int cmd_create_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	const struct skua_cmd_create_cq *in = &dev->cmdq.cmd.create_cq;
+	int status = dev->cmdq.making ? SKUA_CMD_OK : cq_make(dev);
+	struct cq *cq = dev->cmdq.making;
+
+	if (!status)
+		status = list_load(dev, &cq->ring, &in->ring, (uint64_t)cq->size * sizeof(struct skua_cqe), true);
 	if (status)
-		goto free_ring;
-	status = SKUA_CMD_NO_RESOURCE;
+		return status;
 	cq->number = numtab_add(&dev->cqs, cq);
 	if (!cq->number)
-		goto free_ring;
-	eq->ncq++;
+		return SKUA_CMD_NO_RESOURCE;
+	cq->eq->ncq++;
 	cpl->number = htole32(cq->number);
 	return SKUA_CMD_OK;
-
-free_ring:
-	pages_release(dev, &cq->ring);
-free_cq:
-	free(cq);
-	return status;
 }
 
 static void cq_free(struct skua_dev *dev, struct cq *cq)
 {
+	if (cq->telling)
+		TAILQ_REMOVE(&dev->failed_cqs, cq, failed_entry);
 	async_event_forget(dev, &cq->error_event);
 	cq->eq->ncq--;
 	numtab_del(&dev->cqs, cq->number);
-	pages_release(dev, &cq->ring);
-	free(cq);
+	cq_unmake(dev, cq);
 }
 
 int cmd_destroy_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -76,26 +91,61 @@ int cmd_destroy_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return SKUA_CMD_OK;
 }
 
-void cq_free_all(struct skua_dev *dev)
+bool cq_free_all(struct skua_dev *dev, int32_t *budget)
 {
 	struct cq *cq;
 
-	while ((cq = numtab_any(&dev->cqs)))
+	while ((cq = numtab_any(&dev->cqs, budget))) {
 		cq_free(dev, cq);
+		*budget -= FREE_COST;
+	}
+	return !dev->cqs.count;
 }
 
-/* Nothing can be written into it any more: its QPs are of no use. */
+void cq_join(struct cq *cq, struct cq_user *user, struct skua_qp *qp)
+{
+	user->qp = qp;
+	LIST_INSERT_HEAD(&cq->users, user, entry);
+}
+
+void cq_leave(struct cq_user *user)
+{
+	if (user->qp)
+		LIST_REMOVE(user, entry);
+	user->qp = NULL;
+}
+
+/* Nothing can be written into it any more: its QPs are of no use. One that tries to complete learns it there and
+ * then, the others in steps. */
 void cq_fail(struct skua_dev *dev, struct cq *cq)
 {
-	struct skua_qp *qp;
-	uint32_t i = 0;
-
 	cq->error = true;
 	STAT_INC(dev, cq_overflows);
 	async_event(dev, &cq->error_event, SKUA_EVENT_CQ_ERR, cq->number, cq->handle);
-	while ((qp = numtab_next(&dev->qps, &i)))
-		if (qp->scq == cq || qp->rcq == cq)
-			qp_fatal(qp);
+	cq->telling = true;
+	TAILQ_INSERT_TAIL(&dev->failed_cqs, cq, failed_entry);
+}
+
+bool cq_run(struct skua_dev *dev)
+{
+	int32_t budget = STEP_COST;
+	struct cq_user *user;
+	struct skua_qp *qp;
+	struct cq *cq;
+
+	while (budget > 0 && (cq = TAILQ_FIRST(&dev->failed_cqs))) {
+		budget -= TELL_COST;
+		user = LIST_FIRST(&cq->users);
+		if (!user) {
+			TAILQ_REMOVE(&dev->failed_cqs, cq, failed_entry);
+			cq->telling = false;
+			continue;
+		}
+		qp = user->qp;
+		cq_leave(user);
+		qp_fatal(qp);
+	}
+	return budget < STEP_COST;
 }
 
 /* Does the host wait for what has been written? */
@@ -120,13 +170,13 @@ static void cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *d
 		cq_fail(dev, cq);
 }
 
-void cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
+bool cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 {
 	struct skua_cq_dbr *dbr;
 	uint8_t *p;
 
 	if (cq->error || !dev_running(dev))
-		return;
+		return !cq->error;
 	dbr = mem_ref_at(&dev->mem, &cq->dbr, sizeof(*dbr), false);
 	p = pages_at(&cq->ring, &dev->mem, (uint64_t)(cq->pi & (cq->size - 1)) * sizeof(*cqe),
 		     sizeof(*cqe), true);
@@ -135,7 +185,7 @@ void cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 	/* Never over what the host has not consumed, nor believe that it consumed more. */
 	if (!dbr || !p || cq->pi - cq->ci >= cq->size) {
 		cq_fail(dev, cq);
-		return;
+		return false;
 	}
 	if (cqe->status != SKUA_CQE_SUCCESS)
 		STAT_INC(dev, cqe_errors);
@@ -151,6 +201,7 @@ void cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 	}
 	host_full_barrier();
 	cq_notify(dev, cq, dbr);
+	return !cq->error;
 }
 
 void cq_arm_doorbell(struct skua_dev *dev, uint32_t cqn, uint32_t db_page)

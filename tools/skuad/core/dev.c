@@ -8,22 +8,13 @@
 
 #include "core/qp.h"
 
-#define LOOK_COST	64	/* what a look at a QP counts, so that many are not one turn */
-
 static const uint8_t all_ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
 
-/* All objects gone, as reset leaves the device. */
-static void free_objects(struct skua_dev *dev)
+/* All objects gone, as reset leaves the device; true when there is none left. */
+static bool free_objects(struct skua_dev *dev, int32_t *budget)
 {
-	qp_free_all(dev);
-	mr_free_all(dev);
-	cq_free_all(dev);
-	eq_free_all(dev);
-	pd_free_all(dev);
-	cmdq_reset(dev);
-	async_event_forget(dev, &dev->fatal_event);
-	async_event_forget(dev, &dev->port_event);
-	sent_free_all(dev);
+	return qp_free_all(dev, budget) && mr_free_all(dev, budget) && cq_free_all(dev, budget) &&
+	       eq_free_all(dev, budget) && pd_free_all(dev, budget) && sent_free_all(dev, budget);
 }
 
 /* Until no other thread refers to memory of this device. Each step of the others is short, and
@@ -38,16 +29,28 @@ static void drain(struct skua_dev *dev)
 			port_receive(other->port);
 }
 
+/* The end of a reset, which takes as long as there are objects; until then the device does nothing else. */
+static void reset_run(struct skua_dev *dev)
+{
+	int32_t budget = STEP_COST;
+
+	if (free_objects(dev, &budget))
+		dev->status |= SKUA_STATUS_READY;
+}
+
 void skua_dev_reset(struct skua_dev *dev)
 {
-	dev->status = SKUA_STATUS_READY;
+	dev->status = 0;
 	dev->health = SKUA_HEALTH_OK;
 	dev->accepted = 0;
 	/* Trains refer to WQEs as well as to host memory. */
 	drain(dev);
-	free_objects(dev);
+	cmdq_reset(dev);
+	async_event_forget(dev, &dev->fatal_event);
+	async_event_forget(dev, &dev->port_event);
 	port_reset(dev);
 	inject_reset(dev);
+	reset_run(dev);
 }
 
 struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_config *config,
@@ -74,6 +77,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	TAILQ_INIT(&dev->async_pending);
 	TAILQ_INIT(&dev->active);
 	TAILQ_INIT(&dev->err_qps);
+	TAILQ_INIT(&dev->failed_cqs);
 	SLIST_INIT(&dev->free_runs);
 	if (!dev->name || !dev->link_name || numtab_init(&dev->eqs, LIMIT_EQ, false) ||
 	    numtab_init(&dev->pds, LIMIT_PD, false) || numtab_init(&dev->cqs, LIMIT_CQ, false) ||
@@ -104,7 +108,12 @@ fail:
 
 void skua_dev_destroy(struct skua_dev *dev)
 {
-	free_objects(dev);
+	int32_t budget;
+
+	cmdq_reset(dev);
+	do
+		budget = STEP_COST;
+	while (!free_objects(dev, &budget));
 	TAILQ_REMOVE(&dev->engine->devices, dev, engine_entry);
 	timer_cancel(&dev->engine->timers, &dev->err_timer);
 	port_destroy(dev->port);
@@ -340,10 +349,10 @@ static bool run_qps(struct skua_dev *dev)
 	bool any = false;
 
 	if (dev->debt) {
-		dev->debt -= dev->debt < TURN_BYTES ? dev->debt : TURN_BYTES;
+		dev->debt -= dev->debt < TURN_COST ? dev->debt : TURN_COST;
 		return !TAILQ_EMPTY(&dev->active);
 	}
-	*budget = TURN_BYTES;
+	*budget = TURN_COST;
 	/* One without anything left of the turn would do nothing, and seem to have nothing to do. */
 	while (*budget > LOOK_COST && (qp = TAILQ_FIRST(&dev->active)) && qp != first) {
 		if (!first)
@@ -361,7 +370,7 @@ static bool run_qps(struct skua_dev *dev)
 			first = qp;
 	}
 	/* One datagram for many may cost many turns. */
-	if (*budget < -TURN_BYTES)
+	if (*budget < -TURN_COST)
 		dev->debt = -*budget;
 	return any;
 }
@@ -370,15 +379,28 @@ bool skua_dev_run(struct skua_dev *dev)
 {
 	bool any = port_receive(dev->port);
 
+	if (!(dev->status & SKUA_STATUS_READY)) {
+		reset_run(dev);
+		return true;
+	}
 	if (!dev_running(dev))
 		return any;
 	any |= cmdq_run(dev);
 	if (dev_running(dev))
 		any |= run_qps(dev);
+	if (!TAILQ_EMPTY(&dev->failed_cqs))
+		any |= cq_run(dev);
+	if (dev->events_due) {
+		async_event_retry(dev);
+		any = true;
+	}
 	return any;
 }
 
 bool skua_dev_active(const struct skua_dev *dev)
 {
-	return dev_running(dev) && (cmdq_active(dev) || !TAILQ_EMPTY(&dev->active));
+	if (!dev_running(dev))
+		return !(dev->status & SKUA_STATUS_READY);
+	return cmdq_active(dev) || !TAILQ_EMPTY(&dev->active) || !TAILQ_EMPTY(&dev->failed_cqs) ||
+	       dev->events_due;
 }

@@ -83,6 +83,12 @@ struct eq {
 	struct mem_ref dbr;		/* struct skua_eq_dbr */
 };
 
+/* A queue of a QP that completes into a CQ. */
+struct cq_user {
+	LIST_ENTRY(cq_user) entry;
+	struct skua_qp *qp;		/* NULL: it is not in the list */
+};
+
 struct cq {
 	uint32_t number;
 	struct eq *eq;
@@ -92,6 +98,9 @@ struct cq {
 	uint32_t db_page;
 	uint32_t refs;			/* queues of QPs that complete into it */
 	bool error;			/* overflowed or unreachable: nothing is written any more */
+	bool telling;			/* that to its QPs */
+	TAILQ_ENTRY(cq) failed_entry;	/* of those that are telling */
+	LIST_HEAD(, cq_user) users;	/* that have not been told */
 	uint32_t fired_seq;		/* of the last arming that was answered */
 	uint32_t solicited_pi;		/* index behind the last solicited CQE */
 	bool news, solicited_news;	/* a CQE, a solicited one, was written since it last fired */
@@ -146,11 +155,14 @@ struct cmdq {
 	uint32_t pi, ci;		/* commands published, as last read; taken */
 	uint32_t cpl_pi;
 	bool busy;			/* cmd goes on */
-	bool loading, draining;		/* the part of it that goes on */
+	bool draining;			/* the part of it that goes on */
 	uint64_t ticket;		/* draining: up to here */
+	bool flushing;			/* an SQ, up to flush_to */
+	uint32_t flush_to;
 	bool awake;			/* the ring is looked at */
 	struct skua_cmd cmd;
-	struct pages pages;
+	void *making;			/* an object that does not exist yet; NULL: none */
+	void (*unmake)(struct skua_dev *dev, void *object);
 	struct pages_load load;
 };
 
@@ -190,6 +202,8 @@ struct skua_dev {
 	uint64_t pages_used, max_pages;	/* quota */
 	struct eq *async_eq;
 	TAILQ_HEAD(, async_event) async_pending;
+	bool events_due;		/* some of them may have room */
+	TAILQ_HEAD(, cq) failed_cqs;	/* with QPs that have not been told */
 	struct async_event fatal_event, port_event;
 
 	uint32_t port_flags, mtu;
@@ -209,8 +223,9 @@ struct skua_dev {
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
 	bool refused;			/* the wire had no room for one of them */
 	int32_t debt;			/* of turns to come */
-	struct timer err_timer;		/* looks at QPs in ERR */
+	struct timer err_timer;		/* looks at QPs in ERR that receives may be posted to */
 	TAILQ_HEAD(, skua_qp) err_qps;
+	uint32_t num_err;
 
 	struct device_stats stats;
 	struct inject inject;
@@ -276,16 +291,30 @@ int cmd_drain(struct skua_dev *dev);
 int cmd_output(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const void *out, uint32_t len);
 
 /*
- * The page list of a ring of @size bytes whose entries are @entry bytes long: its header, its place
- * in the quota, its entries, in the order in which commands are checked (manual: CMD-11). Rings are
- * short enough to be read at once. After pages_reserve(), pages_release() takes all back.
+ * The command makes an @object, and page lists take more than one step: it is kept until the command succeeds; if it
+ * fails, or the device is reset before, @unmake frees it.
+ */
+void cmd_makes(struct skua_dev *dev, void *object, void (*unmake)(struct skua_dev *dev, void *object));
+
+/*
+ * The page list of a ring of @size bytes whose entries are @entry bytes long: its header, its place in the quota, its
+ * entries, in the order in which commands are checked (manual: CMD-11). list_load() returns -1 to be called again; a
+ * list that was loaded before another of the same object is left alone. After pages_reserve(), pages_release() takes
+ * all back.
  */
 int ring_check(const struct skua_pagelist *list, uint64_t size, uint32_t entry);
 int pages_reserve(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list);
-int ring_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list,
-	      uint64_t size);
+int list_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list, uint64_t size, bool write);
 void pages_release(struct skua_dev *dev, struct pages *pages);	/* free, and give back quota */
 bool pages_charge(struct skua_dev *dev, uint32_t npages);
+
+/* Take down all objects of a kind, as far as the @budget lasts; true when none is left. */
+#define FREE_COST	512
+bool qp_free_all(struct skua_dev *dev, int32_t *budget);
+bool mr_free_all(struct skua_dev *dev, int32_t *budget);
+bool cq_free_all(struct skua_dev *dev, int32_t *budget);
+bool eq_free_all(struct skua_dev *dev, int32_t *budget);
+bool pd_free_all(struct skua_dev *dev, int32_t *budget);
 
 /* eq.c */
 bool eq_post_comp(struct skua_dev *dev, struct cq *cq);	/* false: it cannot be written */
@@ -293,7 +322,6 @@ void async_event(struct skua_dev *dev, struct async_event *event, uint8_t type,
 		 uint32_t number, uint64_t handle);
 void async_event_forget(struct skua_dev *dev, struct async_event *event);
 void async_event_retry(struct skua_dev *dev);
-void eq_free_all(struct skua_dev *dev);
 
 /* inject.c */
 bool inject_takes_command(struct skua_dev *dev);	/* true: the one just fetched vanishes */
@@ -306,9 +334,11 @@ void inject_caps(const struct skua_dev *dev, struct skua_device_caps *caps);
 
 /* cq.c */
 void cq_fail(struct skua_dev *dev, struct cq *cq);
-void cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe);
+bool cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe);	/* false: the CQ is in error */
+bool cq_run(struct skua_dev *dev);	/* go on with what cq_fail() has begun; true if anything was done */
+void cq_join(struct cq *cq, struct cq_user *user, struct skua_qp *qp);
+void cq_leave(struct cq_user *user);
 void cq_arm_doorbell(struct skua_dev *dev, uint32_t cqn, uint32_t db_page);
-void cq_free_all(struct skua_dev *dev);
 
 /* mr.c: rights and places of memory. */
 struct mem_access {
@@ -324,8 +354,6 @@ int mr_check(struct skua_dev *dev, const struct mem_access *access, uint32_t key
 int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	    uint32_t len, struct seglist *segs);
 int mr_invalidate(struct skua_dev *dev, struct pd *pd, uint32_t key);
-void mr_free_all(struct skua_dev *dev);
-void pd_free_all(struct skua_dev *dev);
 
 /* port.c */
 void port_reset(struct skua_dev *dev);
@@ -338,8 +366,5 @@ bool port_rx_packet(struct skua_dev *dev, const uint8_t *frame, uint32_t len);
 /* mcast.c: the group with QPs that a packet on @path is for, or NULL; the packet. */
 struct mcast_group *mcast_find(struct skua_dev *dev, const struct roce_path *path);
 void mcast_rx(struct skua_dev *dev, const struct mcast_group *group, const struct train *t);
-
-/* qp.c */
-void qp_free_all(struct skua_dev *dev);
 
 #endif /* SKUAD_CORE_DEVICE_H */

@@ -45,8 +45,14 @@ struct engine {
 	uint8_t bounce[SEG_MAX_BYTES];
 };
 
-#define TURN_BYTES	65536	/* of the engine's round, for all of a device's QPs; and for what they receive of others */
-#define COPY_COST	256	/* of a turn, at least, for each receiver of a frame but the first */
+/*
+ * Each loop whose length a host or a peer decides takes from an account, and goes on in the next round when
+ * that is used up. Accounts are in bytes of payload, or what takes as long.
+ */
+#define TURN_COST	65536		/* of a round of the engine, for all QPs of a device; and for what they receive of others */
+#define STEP_COST	65536		/* of anything else that is done in steps */
+#define LOOK_COST	64		/* a look at an object, at least */
+#define COPY_COST	256		/* of a turn, at least, for each receiver of a frame but the first */
 
 /* Something of @bytes goes to one more receiver. */
 static inline void engine_charge_copy(struct engine *engine, uint32_t bytes)

@@ -13,56 +13,67 @@
 
 #define COMP_EQE_SIZE	sizeof(struct skua_comp_eqe)
 #define ASYNC_EQE_SIZE	sizeof(struct skua_async_eqe)
+#define EVENT_COST	1024	/* with an interrupt */
 
 static uint32_t eqe_size(const struct eq *eq)
 {
 	return eq->type == SKUA_EQ_ASYNC ? ASYNC_EQE_SIZE : COMP_EQE_SIZE;
 }
 
-int cmd_create_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+static void eq_unmake(struct skua_dev *dev, void *object)
+{
+	struct eq *eq = object;
+
+	pages_release(dev, &eq->ring);
+	free(eq);
+}
+
+/* The first step of CREATE_EQ. */
+static int eq_make(struct skua_dev *dev)
 {
 	const struct skua_cmd_create_eq *in = &dev->cmdq.cmd.create_eq;
 	uint32_t entry = in->type == SKUA_EQ_ASYNC ? ASYNC_EQE_SIZE : COMP_EQE_SIZE;
-	uint64_t ring_size = (uint64_t)entry << (in->log_size & 63);
 	struct eq *eq;
 	int status;
 
 	if (in->type > SKUA_EQ_ASYNC || in->log_size > LIMIT_LOG_EQE ||
 	    le16toh(in->vector) >= SKUA_NUM_VECTORS || le64toh(in->dbr_addr) % 64 ||
-	    ring_check(&in->ring, ring_size, entry))
+	    ring_check(&in->ring, (uint64_t)entry << in->log_size, entry))
 		return SKUA_CMD_BAD_PARAM;
 	if ((in->type == SKUA_EQ_ASYNC && dev->async_eq) || numtab_full(&dev->eqs))
 		return SKUA_CMD_NO_RESOURCE;
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return SKUA_CMD_NO_RESOURCE;
+	cmd_makes(dev, eq, eq_unmake);
 	eq->type = in->type;
 	eq->vector = le16toh(in->vector);
 	eq->size = 1u << in->log_size;
 	eq->dbr.iova = le64toh(in->dbr_addr);
 	status = pages_reserve(dev, &eq->ring, &in->ring);
 	if (status)
-		goto free_eq;
-	status = SKUA_CMD_BAD_ADDRESS;
-	if (!mem_ref_at(&dev->mem, &eq->dbr, sizeof(struct skua_eq_dbr), false))
-		goto free_ring;
-	status = ring_load(dev, &eq->ring, &in->ring, ring_size);
+		return status;
+	return mem_ref_at(&dev->mem, &eq->dbr, sizeof(struct skua_eq_dbr), false) ? SKUA_CMD_OK :
+										    SKUA_CMD_BAD_ADDRESS;
+}
+
+int cmd_create_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	const struct skua_cmd_create_eq *in = &dev->cmdq.cmd.create_eq;
+	int status = dev->cmdq.making ? SKUA_CMD_OK : eq_make(dev);
+	struct eq *eq = dev->cmdq.making;
+
+	if (!status)
+		status = list_load(dev, &eq->ring, &in->ring, (uint64_t)eq->size * eqe_size(eq), true);
 	if (status)
-		goto free_ring;
-	status = SKUA_CMD_NO_RESOURCE;
+		return status;
 	eq->number = numtab_add(&dev->eqs, eq);
 	if (!eq->number)
-		goto free_ring;
+		return SKUA_CMD_NO_RESOURCE;
 	if (eq->type == SKUA_EQ_ASYNC)
 		dev->async_eq = eq;
 	cpl->number = htole32(eq->number);
 	return SKUA_CMD_OK;
-
-free_ring:
-	pages_release(dev, &eq->ring);
-free_eq:
-	free(eq);
-	return status;
 }
 
 static void eq_free(struct skua_dev *dev, struct eq *eq)
@@ -70,8 +81,7 @@ static void eq_free(struct skua_dev *dev, struct eq *eq)
 	if (dev->async_eq == eq)
 		dev->async_eq = NULL;
 	numtab_del(&dev->eqs, eq->number);
-	pages_release(dev, &eq->ring);
-	free(eq);
+	eq_unmake(dev, eq);
 }
 
 int cmd_destroy_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -87,12 +97,15 @@ int cmd_destroy_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return SKUA_CMD_OK;
 }
 
-void eq_free_all(struct skua_dev *dev)
+bool eq_free_all(struct skua_dev *dev, int32_t *budget)
 {
 	struct eq *eq;
 
-	while ((eq = numtab_any(&dev->eqs)))
+	while ((eq = numtab_any(&dev->eqs, budget))) {
 		eq_free(dev, eq);
+		*budget -= FREE_COST;
+	}
+	return !dev->eqs.count;
 }
 
 /* Write an EQE, whose last byte holds the phase, and interrupt if the host asks for it. */
@@ -154,14 +167,24 @@ bool eq_post_comp(struct skua_dev *dev, struct cq *cq)
 void async_event(struct skua_dev *dev, struct async_event *event, uint8_t type,
 		 uint32_t number, uint64_t handle)
 {
-	if (event->queued || dev->status & SKUA_STATUS_FATAL)
+	bool waits = !TAILQ_EMPTY(&dev->async_pending);
+
+	if (event->queued || !dev_running(dev))
 		return;
 	event->type = type;
 	event->number = number;
 	event->handle = handle;
 	event->queued = true;
-	TAILQ_INSERT_TAIL(&dev->async_pending, event, entry);
-	async_event_retry(dev);
+	/* After the one that says so, nothing is written any more. */
+	if (event == &dev->fatal_event)
+		TAILQ_INSERT_HEAD(&dev->async_pending, event, entry);
+	else
+		TAILQ_INSERT_TAIL(&dev->async_pending, event, entry);
+	/* Those that wait come first, in a turn of their own. */
+	if (waits && event != &dev->fatal_event)
+		dev->events_due = true;
+	else
+		async_event_retry(dev);
 }
 
 void async_event_forget(struct skua_dev *dev, struct async_event *event)
@@ -175,8 +198,10 @@ void async_event_retry(struct skua_dev *dev)
 {
 	struct eq *eq = dev->async_eq;
 	struct async_event *event;
+	int32_t budget = STEP_COST;
 	uint32_t ci;
 
+	dev->events_due = false;
 	while (eq && (event = TAILQ_FIRST(&dev->async_pending))) {
 		struct skua_async_eqe eqe = {
 			.type = event->type,
@@ -188,10 +213,16 @@ void async_event_retry(struct skua_dev *dev)
 
 		if (ok && eq->pi - ci >= eq->size)
 			return;
+		dev->events_due = budget <= 0;
+		if (dev->events_due)
+			return;
+		budget -= EVENT_COST;
 		async_event_forget(dev, event);
 		if (!ok || !eq_write(dev, eq, (uint8_t *)&eqe)) {
 			skua_dev_fail(dev, SKUA_HEALTH_EQ_ADDRESS);
 			return;
 		}
+		if (event == &dev->fatal_event)
+			return;
 	}
 }

@@ -42,12 +42,21 @@ void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values)
 #undef STATS_GET
 }
 
-void skua_dev_for_each_qp(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
+/* Objects that have moved may have been missed. */
+static void begin(struct skua_walk *walk, const struct numtab *t)
+{
+	if (walk->shape != numtab_shape(t))
+		*walk = (struct skua_walk){ .shape = numtab_shape(t), .anew = true };
+}
+
+bool skua_dev_for_each_qp(const struct skua_dev *dev, struct skua_walk *walk, skua_info_fn *fn,
+			  void *arg)
 {
 	const struct skua_qp *qp;
-	uint32_t i = 0;
+	int32_t budget = STEP_COST;
 
-	while ((qp = numtab_next(&dev->qps, &i))) {
+	begin(walk, &dev->qps);
+	while ((qp = numtab_walk(&dev->qps, &walk->at, &budget))) {
 		struct skua_qp_info info = {
 			.qpn = qp->number,
 			.dest_qpn = qp->dest_qpn,
@@ -69,14 +78,17 @@ void skua_dev_for_each_qp(const struct skua_dev *dev, skua_info_fn *fn, void *ar
 
 		fn(&info, arg);
 	}
+	return walk->at < numtab_slots(&dev->qps);
 }
 
-void skua_dev_for_each_cq(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
+bool skua_dev_for_each_cq(const struct skua_dev *dev, struct skua_walk *walk, skua_info_fn *fn,
+			  void *arg)
 {
 	const struct cq *cq;
-	uint32_t i = 0;
+	int32_t budget = STEP_COST;
 
-	while ((cq = numtab_next(&dev->cqs, &i))) {
+	begin(walk, &dev->cqs);
+	while ((cq = numtab_walk(&dev->cqs, &walk->at, &budget))) {
 		struct skua_cq_info info = {
 			.cqn = cq->number,
 			.eqn = cq->eq->number,
@@ -89,14 +101,17 @@ void skua_dev_for_each_cq(const struct skua_dev *dev, skua_info_fn *fn, void *ar
 
 		fn(&info, arg);
 	}
+	return walk->at < numtab_slots(&dev->cqs);
 }
 
-void skua_dev_for_each_mr(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
+bool skua_dev_for_each_mr(const struct skua_dev *dev, struct skua_walk *walk, skua_info_fn *fn,
+			  void *arg)
 {
 	const struct mr *mr;
-	uint32_t i = 0;
+	int32_t budget = STEP_COST;
 
-	while ((mr = numtab_next(&dev->mrs, &i))) {
+	begin(walk, &dev->mrs);
+	while ((mr = numtab_walk(&dev->mrs, &walk->at, &budget))) {
 		struct skua_mr_info info = {
 			.key = mr->key,
 			.pdn = mr->pd->number,
@@ -111,6 +126,7 @@ void skua_dev_for_each_mr(const struct skua_dev *dev, skua_info_fn *fn, void *ar
 
 		fn(&info, arg);
 	}
+	return walk->at < numtab_slots(&dev->mrs);
 }
 
 struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap)

@@ -45,12 +45,15 @@ int cmd_destroy_pd(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return SKUA_CMD_OK;
 }
 
-void pd_free_all(struct skua_dev *dev)
+bool pd_free_all(struct skua_dev *dev, int32_t *budget)
 {
 	struct pd *pd;
 
-	while ((pd = numtab_any(&dev->pds)))
+	while ((pd = numtab_any(&dev->pds, budget))) {
 		pd_free(dev, pd);
+		*budget -= FREE_COST;
+	}
+	return !dev->pds.count;
 }
 
 static uint8_t random_variant(void)
@@ -62,43 +65,21 @@ static uint8_t random_variant(void)
 	return v;
 }
 
-/* The last step of CREATE_MR: the region exists from now on. */
-static int mr_add(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+static void mr_unmake(struct skua_dev *dev, void *object)
 {
-	const struct skua_cmd_create_mr *in = &dev->cmdq.cmd.create_mr;
-	struct pd *pd = numtab_get(&dev->pds, le32toh(in->pdn));
-	struct mr *mr = calloc(1, sizeof(*mr));
-	uint32_t index;
+	struct mr *mr = object;
 
-	if (!mr)
-		return SKUA_CMD_NO_RESOURCE;
-	/* That of the reserved lkey is never given out. */
-	static_assert(RESERVED_LKEY >> 8 == NUMTAB_MASK, "another region may get its index");
-	index = numtab_add(&dev->mrs, mr);
-	if (!index) {
-		free(mr);
-		return SKUA_CMD_NO_RESOURCE;
-	}
-	mr->key = index << 8 | random_variant();
-	mr->type = in->type;
-	mr->valid = true;
-	mr->access = le32toh(in->access);
-	mr->pd = pd;
-	mr->iova = le64toh(in->iova);
-	mr->length = le64toh(in->length);
-	mr->pages = dev->cmdq.pages;
-	dev->cmdq.pages = (struct pages){ 0 };
-	pd->refs++;
-	cpl->number = htole32(mr->key);
-	return SKUA_CMD_OK;
+	pages_release(dev, &mr->pages);
+	free(mr);
 }
 
-static int create_mr_start(struct skua_dev *dev)
+/* The first step of CREATE_MR. */
+static int mr_make(struct skua_dev *dev)
 {
 	const struct skua_cmd_create_mr *in = &dev->cmdq.cmd.create_mr;
-	struct cmdq *q = &dev->cmdq;
 	uint64_t length = le64toh(in->length);
 	uint32_t access = le32toh(in->access);
+	struct mr *mr;
 	int status;
 
 	if (!numtab_get(&dev->pds, le32toh(in->pdn)))
@@ -110,57 +91,61 @@ static int create_mr_start(struct skua_dev *dev)
 		return SKUA_CMD_BAD_PARAM;
 	if (in->type == SKUA_MR_FAST && !dev_has(dev, SKUA_F_INVALIDATE))
 		return SKUA_CMD_BAD_PARAM;
-	if (in->type == SKUA_MR_PHYS)
-		return in->iova || length || !pagelist_empty(&in->pages) ? SKUA_CMD_BAD_PARAM :
-									   SKUA_CMD_OK;
-	if (!length)
-		return pagelist_empty(&in->pages) ? SKUA_CMD_OK : SKUA_CMD_BAD_PARAM;
-	if (length > LIMIT_MR_SIZE || le64toh(in->iova) + length - 1 < length - 1)
-		return SKUA_CMD_BAD_PARAM;
-	status = pages_check(&in->pages, length);
-	if (status)
-		return status;
+	if (in->type == SKUA_MR_PHYS) {
+		if (in->iova || length || !pagelist_empty(&in->pages))
+			return SKUA_CMD_BAD_PARAM;
+	} else if (!length) {
+		if (!pagelist_empty(&in->pages))
+			return SKUA_CMD_BAD_PARAM;
+	} else {
+		if (length > LIMIT_MR_SIZE || le64toh(in->iova) + length - 1 < length - 1)
+			return SKUA_CMD_BAD_PARAM;
+		status = pages_check(&in->pages, length);
+		if (status)
+			return status;
+	}
 	if (numtab_full(&dev->mrs))
 		return SKUA_CMD_NO_RESOURCE;
-	status = pages_reserve(dev, &q->pages, &in->pages);
-	if (status)
-		return status;
-	status = pages_load_start(&q->load, &q->pages, &in->pages, length,
-				  access & SKUA_ACCESS_LOCAL_WRITE);
-	if (status) {
-		pages_release(dev, &q->pages);
-		return status;
-	}
-	q->loading = true;
-	return -1;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return SKUA_CMD_NO_RESOURCE;
+	cmd_makes(dev, mr, mr_unmake);
+	mr->type = in->type;
+	mr->valid = true;
+	mr->access = access;
+	mr->iova = le64toh(in->iova);
+	mr->length = length;
+	return !mr->length ? SKUA_CMD_OK : pages_reserve(dev, &mr->pages, &in->pages);
 }
 
 int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
-	struct cmdq *q = &dev->cmdq;
-	int status;
+	const struct skua_cmd_create_mr *in = &dev->cmdq.cmd.create_mr;
+	int status = dev->cmdq.making ? SKUA_CMD_OK : mr_make(dev);
+	struct mr *mr = dev->cmdq.making;
+	uint32_t index;
 
-	if (!q->loading) {
-		status = create_mr_start(dev);
-		return status == SKUA_CMD_OK ? mr_add(dev, cpl) : status;
-	}
-	status = pages_load_step(&q->load, &q->pages, &dev->mem);
-	if (status < 0)
-		return status;
-	q->loading = false;
-	if (!status)
-		status = mr_add(dev, cpl);
+	if (!status && mr->length)
+		status = list_load(dev, &mr->pages, &in->pages, mr->length, mr->access & SKUA_ACCESS_LOCAL_WRITE);
 	if (status)
-		pages_release(dev, &q->pages);
-	return status;
+		return status;
+	/* That of the reserved lkey is never given out. */
+	static_assert(RESERVED_LKEY >> 8 == NUMTAB_MASK, "another region may get its index");
+	index = numtab_add(&dev->mrs, mr);
+	if (!index)
+		return SKUA_CMD_NO_RESOURCE;
+	mr->key = index << 8 | random_variant();
+	mr->pd = numtab_get(&dev->pds, le32toh(in->pdn));
+	mr->pd->refs++;
+	cpl->number = htole32(mr->key);
+	return SKUA_CMD_OK;
 }
 
 static void mr_free(struct skua_dev *dev, struct mr *mr)
 {
 	mr->pd->refs--;
 	numtab_del(&dev->mrs, mr->key >> 8);
-	pages_release(dev, &mr->pages);
-	free(mr);
+	mr_unmake(dev, mr);
 }
 
 int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -177,12 +162,15 @@ int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return cmd_drain(dev);
 }
 
-void mr_free_all(struct skua_dev *dev)
+bool mr_free_all(struct skua_dev *dev, int32_t *budget)
 {
 	struct mr *mr;
 
-	while ((mr = numtab_any(&dev->mrs)))
+	while ((mr = numtab_any(&dev->mrs, budget))) {
 		mr_free(dev, mr);
+		*budget -= FREE_COST;
+	}
+	return !dev->mrs.count;
 }
 
 /* May @access use [@addr, @addr + @len) of the region with @key? *@out: the region; NULL: the

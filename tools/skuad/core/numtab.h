@@ -23,6 +23,8 @@ struct numtab_slot {
 struct numtab {
 	struct numtab_slot *slots;	/* open addressing by the number's low bits */
 	uint32_t mask;
+	struct numtab_slot *old;	/* after the table has grown: the one before, until all has moved; else NULL */
+	uint32_t old_mask, moved;	/* slots of it that are not looked at any more */
 	uint32_t used;			/* slots with a number, resting ones too */
 	uint32_t count, max;		/* objects */
 	uint32_t next;			/* plain: the next number to try */
@@ -47,18 +49,37 @@ uint32_t numtab_add(struct numtab *t, void *object);
 uint32_t numtab_add_one(struct numtab *t, void *object);
 void numtab_del(struct numtab *t, uint32_t number);
 
-/* Some object, or NULL when there is none: to take a table down, in time linear in its size. */
-void *numtab_any(struct numtab *t);
+/* Some object: to take a table down, in time linear in its size. NULL: there is none, or the @budget is used up by
+ * looks at slots. */
+void *numtab_any(struct numtab *t, int32_t *budget);
+
+/* What numtab_get() does not find where it looks first. */
+void *numtab_get_old(const struct numtab *t, uint32_t number);
 
 static inline void *numtab_get(const struct numtab *t, uint32_t number)
 {
 	for (uint32_t i = number & t->mask; t->slots[i].number; i = (i + 1) & t->mask)
 		if (t->slots[i].number == number)
 			return t->slots[i].object;
-	return NULL;
+	return t->old ? numtab_get_old(t, number) : NULL;
+}
+
+/* All slots of a table, and what changes when objects move in it. */
+static inline uint32_t numtab_slots(const struct numtab *t)
+{
+	return t->mask + 1 + (t->old ? t->old_mask + 1 : 0);
+}
+
+static inline uint32_t numtab_shape(const struct numtab *t)
+{
+	return numtab_slots(t) + t->moved;
 }
 
 /* for (uint32_t i = 0; (obj = numtab_next(t, &i)); ) visits each object. */
 void *numtab_next(const struct numtab *t, uint32_t *i);
+
+/* The same in steps, each of which ends when its @budget is used up. Between them objects may come and go; one that
+ * stays is not missed, unless numtab_shape() changes. */
+void *numtab_walk(const struct numtab *t, uint32_t *i, int32_t *budget);
 
 #endif /* SKUAD_CORE_NUMTAB_H */

@@ -9,7 +9,10 @@
 
 #include "core/copy.h"
 
-#define STEP_ENTRIES	4096	/* some 30 us */
+/* Look-ups in the map of host memory in a step, some 30 us; one in a large map counts as several. Fewer would be too
+ * few for the longest command, which has to end in time (CMD-7) while all devices are busy. */
+#define STEP_LOOKS	4096
+#define MANY_COST	8
 
 /* Pages that one entry at depth @depth of the tree stands for. */
 static uint64_t entry_pages(unsigned int depth)
@@ -63,10 +66,12 @@ int pages_load_start(struct pages_load *load, struct pages *pages,
 	pages->addr = malloc(npages * sizeof(*pages->addr));
 	if (!pages->addr)
 		return SKUA_CMD_NO_RESOURCE;
+	load->pages = pages;
 	load->list = *list;
 	load->length = length;
 	load->write = write;
 	load->done = 0;
+	load->entered = false;
 	return SKUA_CMD_OK;
 }
 
@@ -81,21 +86,24 @@ static uint64_t entry_addr(__le64 entry, unsigned int log_align)
 	return addr;
 }
 
-/* Is the part of page @i that the buffer takes reachable? */
-static bool reachable(const struct pages_load *load, const struct pages *pages,
-		      const struct hostmem *m, uint32_t i)
+/* Is the part of the page at hand that the buffer takes within reach? -1: not all of it was looked at. */
+static int reach(struct pages_load *load, const struct hostmem *m, int *looks)
 {
-	uint64_t page = 1ull << pages->log;
-	uint64_t from = i ? 0 : pages->offset;
-	uint64_t end = pages->offset + load->length - i * page;
+	uint64_t page = 1ull << load->pages->log;
+	uint64_t end = load->pages->offset + load->length - load->done * page;
+	int cost = hostmem_is_large(m) ? MANY_COST : 1;
 	uint64_t run;
 
 	if (end > page)
 		end = page;
-	for (; from < end; from += run)
-		if (!hostmem_run(m, pages->addr[i] + from, load->write, &run))
-			return false;
-	return true;
+	for (; load->at < end; load->at += run) {
+		if (*looks <= 0)
+			return -1;
+		*looks -= cost;
+		if (!hostmem_run(m, load->pages->addr[load->done] + load->at, load->write, &run))
+			return SKUA_CMD_BAD_ADDRESS;
+	}
+	return SKUA_CMD_OK;
 }
 
 /* Copy the table at depth @depth that the walk enters at page @i. */
@@ -124,7 +132,8 @@ static int load_table(struct pages_load *load, const struct hostmem *m, unsigned
 	return SKUA_CMD_OK;
 }
 
-static int load_entry(struct pages_load *load, struct pages *pages, const struct hostmem *m)
+/* Read the entry at hand. */
+static int enter(struct pages_load *load, const struct hostmem *m)
 {
 	uint32_t i = load->done;
 	__le64 entry;
@@ -142,25 +151,30 @@ static int load_entry(struct pages_load *load, struct pages *pages, const struct
 	} else {
 		entry = load->list.addr[i];
 	}
-	pages->addr[i] = entry_addr(entry, pages->log);
-	if (pages->addr[i] == UINT64_MAX)
+	load->pages->addr[i] = entry_addr(entry, load->pages->log);
+	if (load->pages->addr[i] == UINT64_MAX)
 		return SKUA_CMD_BAD_PARAM;
-	return reachable(load, pages, m, i) ? SKUA_CMD_OK : SKUA_CMD_BAD_ADDRESS;
+	load->at = i ? 0 : load->pages->offset;
+	load->entered = true;
+	return SKUA_CMD_OK;
 }
 
-int pages_load_step(struct pages_load *load, struct pages *pages, const struct hostmem *m)
+int pages_load_step(struct pages_load *load, const struct hostmem *m)
 {
-	for (unsigned int n = 0; n < STEP_ENTRIES; n++) {
-		int status;
+	int looks = STEP_LOOKS, status;
 
-		if (load->done == pages->n)
-			return SKUA_CMD_OK;
-		status = load_entry(load, pages, m);
+	for (; load->done < load->pages->n; load->done++) {
+		if (!load->entered) {
+			status = enter(load, m);
+			if (status)
+				return status;
+		}
+		status = reach(load, m, &looks);
 		if (status)
 			return status;
-		load->done++;
+		load->entered = false;
 	}
-	return -1;
+	return SKUA_CMD_OK;
 }
 
 void pages_free(struct pages *pages)

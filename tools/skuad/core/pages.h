@@ -24,10 +24,13 @@ struct pages {
  * between. Each entry is read once.
  */
 struct pages_load {
+	struct pages *pages;		/* to be filled */
 	struct skua_pagelist list;	/* our copy */
 	uint64_t length;		/* bytes of the buffer */
 	bool write;			/* the device will write there */
-	uint32_t done;			/* entries read */
+	uint32_t done;			/* entries read, whose pages are within reach */
+	bool entered;			/* the next one is read, and its page within reach up to at */
+	uint64_t at;
 	uint64_t table[SKUA_PL_MAX_LEVELS][SKUA_PL_PER_PAGE];
 };
 
@@ -43,7 +46,7 @@ int pages_load_start(struct pages_load *load, struct pages *pages,
 		     const struct skua_pagelist *list, uint64_t length, bool write);
 
 /* Go on for some microseconds: SKUA_CMD_OK when all is read, -1 when there is more. */
-int pages_load_step(struct pages_load *load, struct pages *pages, const struct hostmem *m);
+int pages_load_step(struct pages_load *load, const struct hostmem *m);
 
 void pages_free(struct pages *pages);
 

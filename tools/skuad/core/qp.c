@@ -4,14 +4,17 @@
  *
  * A QP with work is in the device's active list. When nothing is left to do it stays there
  * for the spin window, in which its record is looked at; then it asks for the doorbell and
- * leaves. A QP in ERR is looked at every 10 ms besides, since receives are never rung.
+ * leaves. A QP in ERR with a receive queue is looked at every 10 ms besides, since receives are never rung.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/qp.h"
 
-#define ERR_LOOK_NS	10000000
+#define ERR_LOOK_NS	10000000	/* between looks at the QPs in ERR; of many at some, the more often */
+#define ERR_MANY_NS	1000000
+#define ERR_LOOKS	256
+#define QP_FREE_COST	2048
 #define WINDOW		256		/* WQEs without completion, at most */
 #define SHADOW_MAX	(WINDOW * SKUA_WQE_MAX_BLOCKS)	/* blocks that a full window can hold */
 #define WQE_TAIL	(SKUA_WQE_MAX_BLOCKS * SKUA_WQE_BLOCK)
@@ -35,15 +38,26 @@ static void qp_deactivate(struct skua_qp *qp)
 	TAILQ_REMOVE(&qp->dev->active, qp, active_entry);
 }
 
+static void err_look_again(struct skua_dev *dev)
+{
+	timer_set(&dev->engine->timers, &dev->err_timer,
+		  engine_now(dev->engine) + (dev->num_err > ERR_LOOKS ? ERR_MANY_NS : ERR_LOOK_NS));
+}
+
+/* They take turns. */
 static void err_look(struct timer *timer)
 {
 	struct skua_dev *dev = (void *)((char *)timer - offsetof(struct skua_dev, err_timer));
-	struct skua_qp *qp;
 
-	TAILQ_FOREACH(qp, &dev->err_qps, err_entry)
+	for (uint32_t i = 0; i < dev->num_err && i < ERR_LOOKS; i++) {
+		struct skua_qp *qp = TAILQ_FIRST(&dev->err_qps);
+
+		TAILQ_REMOVE(&dev->err_qps, qp, err_entry);
+		TAILQ_INSERT_TAIL(&dev->err_qps, qp, err_entry);
 		qp_activate(qp);
-	if (!TAILQ_EMPTY(&dev->err_qps))
-		timer_set(&dev->engine->timers, timer, engine_now(dev->engine) + ERR_LOOK_NS);
+	}
+	if (dev->num_err)
+		err_look_again(dev);
 }
 
 static void err_list_leave(struct skua_qp *qp)
@@ -51,24 +65,31 @@ static void err_list_leave(struct skua_qp *qp)
 	if (!qp->in_err)
 		return;
 	qp->in_err = false;
+	qp->dev->num_err--;
 	TAILQ_REMOVE(&qp->dev->err_qps, qp, err_entry);
+}
+
+static void err_list_join(struct skua_qp *qp)
+{
+	struct skua_dev *dev = qp->dev;
+
+	qp->in_err = true;
+	dev->num_err++;
+	TAILQ_INSERT_TAIL(&dev->err_qps, qp, err_entry);
+	dev->err_timer.fire = err_look;
+	if (!dev->err_timer.pos)
+		err_look_again(dev);
 }
 
 void qp_to_err(struct skua_qp *qp)
 {
-	struct skua_dev *dev = qp->dev;
-
 	if (qp->state == SKUA_QPS_ERR || qp->state == SKUA_QPS_RESET)
 		return;
 	qp->state = SKUA_QPS_ERR;
 	qp->draining = false;
 	qp->cnp_due = false;
-	qp->in_err = true;
-	TAILQ_INSERT_TAIL(&dev->err_qps, qp, err_entry);
-	dev->err_timer.fire = err_look;
-	if (!dev->err_timer.pos)
-		timer_set(&dev->engine->timers, &dev->err_timer,
-			  engine_now(dev->engine) + ERR_LOOK_NS);
+	if (qp->rq_size)
+		err_list_join(qp);
 	qp_activate(qp);
 }
 
@@ -123,6 +144,23 @@ static const struct qp_kind {
 	[SKUA_QPT_ETH] = { SKUA_F_ETHERNET, true, eth_run, unacked_flush },
 };
 
+/* All that was posted, in as many turns as that takes: a program may post while it is flushed. The window is
+ * short, and flushed at once. */
+static bool flush(struct skua_qp *qp, int32_t *budget)
+{
+	uint32_t una = qp->req.una;
+	bool any;
+
+	kinds[qp->type].flush(qp);
+	any = qp->req.una != una;
+	*budget -= (int32_t)(qp->req.una - una) * MESSAGE_COST;
+	if (qp->req.una == qp->req.tail)
+		any |= sq_flush(qp, budget);
+	if (!roce_resp_holds(qp))
+		any |= rq_flush(qp, budget);
+	return any;
+}
+
 bool qp_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct skua_dev *dev = qp->dev;
@@ -138,14 +176,9 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 	if (qp->cnp_due)
 		any |= dcqcn_notify(qp);
 	if (qp->state == SKUA_QPS_SQE)
-		any |= sq_flush(qp);
-	if (qp->state == SKUA_QPS_ERR) {
-		kinds[qp->type].flush(qp);
-		if (qp->req.una == qp->req.tail)
-			any |= sq_flush(qp);
-		if (!roce_resp_holds(qp))
-			any |= rq_flush(qp);
-	}
+		any |= sq_flush(qp, budget);
+	if (qp->state == SKUA_QPS_ERR)
+		any |= flush(qp, budget);
 	if (any || qp->cnp_due || roce_resp_pending(qp) || roce_req_pending(qp)) {
 		qp->idle_since = 0;
 		return any;
@@ -217,16 +250,20 @@ static void qp_unref(struct skua_qp *qp)
 	qp->pd->refs--;
 	qp->scq->refs--;
 	qp->rcq->refs--;
+	cq_leave(&qp->send_user);
+	cq_leave(&qp->recv_user);
 }
 
-void qp_free_all(struct skua_dev *dev)
+bool qp_free_all(struct skua_dev *dev, int32_t *budget)
 {
 	struct skua_qp *qp;
 
-	while ((qp = numtab_any(&dev->qps))) {
+	while ((qp = numtab_any(&dev->qps, budget))) {
 		qp_unref(qp);
 		qp_free(dev, qp);
+		*budget -= QP_FREE_COST;
 	}
+	return !dev->qps.count;
 }
 
 /* Fields of the queues that are out of range, or set where there is no queue. */
@@ -275,7 +312,7 @@ static int load_queues(struct skua_dev *dev, struct skua_qp *qp,
 		qp->sq_dbr.iova = le64toh(in->sq_dbr_addr);
 		if (!mem_ref_at(&dev->mem, &qp->sq_dbr, sizeof(struct skua_dbr), true))
 			return SKUA_CMD_BAD_ADDRESS;
-		status = ring_load(dev, &qp->sq, &in->sq, (uint64_t)qp->sq_size * SKUA_WQE_BLOCK);
+		status = list_load(dev, &qp->sq, &in->sq, (uint64_t)qp->sq_size * SKUA_WQE_BLOCK, true);
 	}
 	if (status || !in->rq.npages)
 		return status;
@@ -284,7 +321,7 @@ static int load_queues(struct skua_dev *dev, struct skua_qp *qp,
 	qp->rq_dbr.iova = le64toh(in->rq_dbr_addr);
 	if (!mem_ref_at(&dev->mem, &qp->rq_dbr, sizeof(struct skua_dbr), false))
 		return SKUA_CMD_BAD_ADDRESS;
-	return ring_load(dev, &qp->rq, &in->rq, (uint64_t)qp->rq_size << qp->rq_log_stride);
+	return list_load(dev, &qp->rq, &in->rq, (uint64_t)qp->rq_size << qp->rq_log_stride, true);
 }
 
 /* Does the host have the type that it asks for, and may it? */
@@ -294,7 +331,13 @@ static bool bad_type(const struct skua_dev *dev, uint8_t type, bool privileged)
 	       !dev_has(dev, kinds[type].feature) || (kinds[type].driver && !privileged);
 }
 
-int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+static void qp_unmake(struct skua_dev *dev, void *object)
+{
+	qp_free(dev, object);
+}
+
+/* The first step of CREATE_QP. */
+static int qp_make(struct skua_dev *dev)
 {
 	const struct skua_cmd_create_qp *in = &dev->cmdq.cmd.create_qp;
 	bool privileged = le32toh(in->flags) & SKUA_QP_PRIVILEGED;
@@ -302,7 +345,6 @@ int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	struct cq *scq = numtab_get(&dev->cqs, le32toh(in->send_cqn));
 	struct cq *rcq = numtab_get(&dev->cqs, le32toh(in->recv_cqn));
 	struct skua_qp *qp;
-	int status;
 
 	if (!pd || !scq || !rcq)
 		return SKUA_CMD_BAD_OBJECT;
@@ -315,6 +357,7 @@ int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return SKUA_CMD_NO_RESOURCE;
+	cmd_makes(dev, qp, qp_unmake);
 	qp->dev = dev;
 	qp->type = in->type;
 	qp->privileged = privileged;
@@ -325,21 +368,28 @@ int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	qp->handle = le64toh(in->qp_handle);
 	qp->timer.fire = roce_timer;
 	STAILQ_INIT(&qp->resp.held);
-	status = reserve_queues(dev, qp, in);
+	return reserve_queues(dev, qp, in);
+}
+
+int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	const struct skua_cmd_create_qp *in = &dev->cmdq.cmd.create_qp;
+	int status = dev->cmdq.making ? SKUA_CMD_OK : qp_make(dev);
+	struct skua_qp *qp = dev->cmdq.making;
+
 	if (!status)
 		status = load_queues(dev, qp, in);
-	if (!status) {
-		status = SKUA_CMD_NO_RESOURCE;
-		qp->number = in->type == SKUA_QPT_GSI ? numtab_add_one(&dev->qps, qp) :
-							numtab_add(&dev->qps, qp);
-	}
-	if (!qp->number) {
-		qp_free(dev, qp);
+	if (status)
 		return status;
-	}
-	pd->refs++;
-	scq->refs++;
-	rcq->refs++;
+	qp->number = in->type == SKUA_QPT_GSI ? numtab_add_one(&dev->qps, qp) :
+						numtab_add(&dev->qps, qp);
+	if (!qp->number)
+		return SKUA_CMD_NO_RESOURCE;
+	qp->pd->refs++;
+	qp->scq->refs++;
+	qp->rcq->refs++;
+	cq_join(qp->scq, &qp->send_user, qp);
+	cq_join(qp->rcq, &qp->recv_user, qp);
 	qp_reset(qp);
 	cpl->number = htole32(qp->number);
 	return SKUA_CMD_OK;

@@ -160,6 +160,7 @@ struct skua_qp {
 	bool dead_sq, dead_rq;		/* overrun or unreachable: left alone until RESET */
 	struct pd *pd;
 	struct cq *scq, *rcq;
+	struct cq_user send_user, recv_user;
 	uint32_t db_page;
 	uint64_t handle;
 	struct async_event error_event, established_event, drained_event;
@@ -256,7 +257,9 @@ int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, 
 	       uint32_t need, struct seglist *segs);
 /* May all of its SGEs be used? enum skua_vendor_err. */
 int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need);
-bool sq_flush(struct skua_qp *qp);		/* what was posted; true if any */
+/* Flush what was posted, as far as the turn's @budget lasts; true if any. */
+bool sq_flush(struct skua_qp *qp, int32_t *budget);
+uint32_t sq_published(struct skua_qp *qp);	/* index behind what was posted */
 bool sq_ask_doorbell(struct skua_qp *qp);	/* false: there is work after all */
 
 /* rq.c */
@@ -267,13 +270,15 @@ void rq_take(struct skua_qp *qp);
 int rq_payload(struct skua_qp *qp, const struct recv_wqe *wqe, uint64_t offset, uint32_t len,
 	       struct seglist *segs);
 void rq_complete(struct skua_qp *qp, struct skua_cqe *cqe);
-bool rq_flush(struct skua_qp *qp);
+bool rq_flush(struct skua_qp *qp, int32_t *budget);	/* as sq_flush() */
+
+/* Of a turn: a message or a flushed WQE, at least. */
+#define MESSAGE_COST	256
 
 /* eth.c */
 bool eth_run(struct skua_qp *qp, int32_t *budget);
 
 #define PSN_WINDOW	(1u << 22)	/* packets ahead of the oldest that is outstanding, at most */
-#define MESSAGE_COST	256	/* of a turn, at least */
 
 /* roce/send.c: all that the path of the QP needs is filled in; what is lost counts as sent; @mark as in link/port.h. */
 enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark *mark);

@@ -99,16 +99,17 @@ void rq_complete(struct skua_qp *qp, struct skua_cqe *cqe)
 {
 	cqe->qp_handle = htole64(qp->handle);
 	cqe->qpn = htole32(qp->number);
-	cq_post(qp->dev, qp->rcq, cqe);
+	if (!cq_post(qp->dev, qp->rcq, cqe))
+		qp_fatal(qp);
 }
 
-bool rq_flush(struct skua_qp *qp)
+bool rq_flush(struct skua_qp *qp, int32_t *budget)
 {
 	struct recv_wqe wqe;
 	uint8_t vendor_err;
 	bool any = false;
 
-	for (;;) {
+	while (*budget > 0) {
 		enum rq_result r = rq_peek(qp, &wqe, &vendor_err);
 		struct skua_cqe cqe = {
 			.opcode = SKUA_CQE_RECV,
@@ -116,10 +117,12 @@ bool rq_flush(struct skua_qp *qp)
 		};
 
 		if (r != RQ_OK && r != RQ_BAD)
-			return any;
+			break;
+		*budget -= MESSAGE_COST;
 		cqe.cookie = htole32(wqe.cookie);
 		rq_take(qp);
 		rq_complete(qp, &cqe);
 		any = true;
 	}
+	return any;
 }

@@ -206,6 +206,11 @@ static uint32_t sq_available(struct skua_qp *qp)
 	return pi - qp->sq_ci;
 }
 
+uint32_t sq_published(struct skua_qp *qp)
+{
+	return qp->sq_ci + sq_available(qp);
+}
+
 bool sq_fetch(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
@@ -268,7 +273,8 @@ void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
 		return;
 	if (wqe->opcode == SKUA_WQE_READ)
 		cqe.byte_len = htole32(wqe->length);
-	cq_post(qp->dev, qp->scq, &cqe);
+	if (!cq_post(qp->dev, qp->scq, &cqe))
+		qp_fatal(qp);
 }
 
 int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, uint32_t len,
@@ -318,11 +324,12 @@ int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need)
 	return err;
 }
 
-bool sq_flush(struct skua_qp *qp)
+bool sq_flush(struct skua_qp *qp, int32_t *budget)
 {
 	bool any = false;
 
-	while (sq_fetch(qp)) {
+	while (*budget > 0 && sq_fetch(qp)) {
+		*budget -= MESSAGE_COST;
 		sq_complete(qp, sq_wqe(qp, qp->req.una), SKUA_CQE_WR_FLUSH_ERR,
 			    SKUA_VENDOR_ERR_NONE);
 		qp->req.una++;

@@ -72,11 +72,19 @@ struct skua_mr_info {
 void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info);
 /* Counters, in host byte order, by the names and the order of SKUA_STATS. */
 void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values);
-/* Calls @fn for each object of a kind, with a struct skua_{qp,cq,mr}_info. */
+/*
+ * Calls @fn for objects of a kind, with a struct skua_{qp,cq,mr}_info: for as many as fit in a step of the engine. True:
+ * there are more; call it again with the same walk, which begins with zeros. Is anew set when @fn is called, all objects
+ * come again from the first one.
+ */
+struct skua_walk {
+	uint32_t at, shape;
+	bool anew;
+};
 typedef void skua_info_fn(const void *info, void *arg);
-void skua_dev_for_each_qp(const struct skua_dev *dev, skua_info_fn *fn, void *arg);
-void skua_dev_for_each_cq(const struct skua_dev *dev, skua_info_fn *fn, void *arg);
-void skua_dev_for_each_mr(const struct skua_dev *dev, skua_info_fn *fn, void *arg);
+bool skua_dev_for_each_qp(const struct skua_dev *dev, struct skua_walk *walk, skua_info_fn *fn, void *arg);
+bool skua_dev_for_each_cq(const struct skua_dev *dev, struct skua_walk *walk, skua_info_fn *fn, void *arg);
+bool skua_dev_for_each_mr(const struct skua_dev *dev, struct skua_walk *walk, skua_info_fn *fn, void *arg);
 /* Sets the capture of the device's port, or ends it with NULL; returns the earlier one. */
 struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap);
 void skua_dev_set_link(struct skua_dev *dev, bool up);

@@ -166,7 +166,7 @@ static void do_devices(struct request *r)
 struct kind {
 	const char *name;	/* of the list in the answer */
 	size_t size;		/* of its struct skua_*_info */
-	void (*for_each)(const struct skua_dev *dev, skua_info_fn *fn, void *arg);
+	bool (*for_each)(const struct skua_dev *dev, struct skua_walk *walk, skua_info_fn *fn, void *arg);
 	void (*tell)(struct json_object *o, const void *info);
 };
 
@@ -175,13 +175,17 @@ struct list_call {
 	struct skua_dev *dev;
 	char *info;
 	size_t n, room;
-	bool failed;
+	bool more, failed;
+	struct skua_walk walk;
 };
 
 static void add_info(const void *info, void *arg)
 {
 	struct list_call *c = arg;
 
+	if (c->walk.anew)
+		c->n = 0;
+	c->walk.anew = false;
 	if (c->n == c->room) {
 		size_t room = c->room ? 2 * c->room : 64;
 		void *p = realloc(c->info, room * c->kind->size);
@@ -200,7 +204,7 @@ static void get_list(void *arg)
 {
 	struct list_call *c = arg;
 
-	c->kind->for_each(c->dev, add_info, c);
+	c->more = c->kind->for_each(c->dev, &c->walk, add_info, c);
 }
 
 static void do_list(struct request *r, const struct kind *kind)
@@ -212,7 +216,9 @@ static void do_list(struct request *r, const struct kind *kind)
 		const struct ctl_device *d = &r->state->devices[i];
 		struct list_call c = { .kind = kind, .dev = d->dev };
 
-		engine_call(d->engine, get_list, &c);
+		do
+			engine_call(d->engine, get_list, &c);
+		while (c.more);
 		for (size_t k = 0; k < c.n; k++) {
 			struct json_object *o = json_object_new_object();
 

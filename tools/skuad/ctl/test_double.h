@@ -71,7 +71,8 @@ void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values)
 #undef STAT_VALUE
 }
 
-void skua_dev_for_each_qp(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
+bool skua_dev_for_each_qp(const struct skua_dev *dev, struct skua_walk *walk, skua_info_fn *fn,
+			  void *arg)
 {
 	for (uint32_t i = 0; i < dev->nqps; i++) {
 		struct skua_qp_info qp = {
@@ -83,19 +84,25 @@ void skua_dev_for_each_qp(const struct skua_dev *dev, skua_info_fn *fn, void *ar
 
 		fn(&qp, arg);
 	}
+	(void)walk;
+	return false;
 }
 
-void skua_dev_for_each_cq(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
+bool skua_dev_for_each_cq(const struct skua_dev *dev, struct skua_walk *walk, skua_info_fn *fn,
+			  void *arg)
 {
 	struct skua_cq_info cq = {
 		.cqn = 5, .eqn = 2, .size = 256, .pi = 1000, .ci = 990, .queues = 2,
 		.error = dev->mac == 2,
 	};
 
+	(void)walk;
 	fn(&cq, arg);
+	return false;
 }
 
-void skua_dev_for_each_mr(const struct skua_dev *dev, skua_info_fn *fn, void *arg)
+bool skua_dev_for_each_mr(const struct skua_dev *dev, struct skua_walk *walk, skua_info_fn *fn,
+			  void *arg)
 {
 	struct skua_mr_info mr = {
 		.key = 0x101, .pdn = 4, .type = SKUA_MR_REGULAR, .valid = true,
@@ -107,7 +114,9 @@ void skua_dev_for_each_mr(const struct skua_dev *dev, skua_info_fn *fn, void *ar
 	fn(&mr, arg);
 	mr = (struct skua_mr_info){ .key = 0x202, .pdn = 4, .type = SKUA_MR_PHYS, .valid = true,
 				    .access = SKUA_ACCESS_MASK };
+	(void)walk;
 	fn(&mr, arg);
+	return false;
 }
 
 struct capture *skua_dev_set_capture(struct skua_dev *dev, struct capture *cap)

@@ -408,6 +408,7 @@ static void again(struct host *h)
 	n->cmd_pi = 0;
 	memset(at(n, IOVA), 0, n->used + 4 * 4096);
 	skua_dev_reset(n->dev);
+	work(h);
 	CHECK(!n->dev->pages_used && !n->dev->eqs.count && !n->dev->pds.count &&
 	      !n->dev->cqs.count && !n->dev->qps.count && !n->dev->mrs.count &&
 	      !n->dev->mcast.groups);

@@ -129,7 +129,7 @@ static void send_repeat(struct traffic *t, const struct step *p)
 	struct seglist frame = { .n = 1 };
 	uint32_t len, crc;
 
-	skua_dev_for_each_qp(s->n->dev, find_qp, &qp);
+	skua_dev_for_each_qp(s->n->dev, &(struct skua_walk){ 0 }, find_qp, &qp);
 	f.psn = psn_add(qp.una_psn, p->n[0] & PSN_MASK);
 	for (size_t i = 0; i < sizeof(f.held); i += 16)
 		memcpy(f.held + i, p->v, 16);
@@ -191,7 +191,7 @@ static void send_train(struct traffic *t, const struct step *p)
 
 	if (!s->mtu)
 		return;		/* an ETH QP: no packet is for it */
-	skua_dev_for_each_qp(s->n->dev, find_qp, &qp);
+	skua_dev_for_each_qp(s->n->dev, &(struct skua_walk){ 0 }, find_qp, &qp);
 	tr.psn = psn_add(train_is_response(op) ? qp.una_psn : qp.rq_psn, p->n[0] & PSN_MASK);
 	memcpy(&tr.msn, p->bytes + 4, 4);
 	memcpy(&tr.msg_len, p->bytes + 8, 4);

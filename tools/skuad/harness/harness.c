@@ -12,7 +12,11 @@
 
 static void raise_irq(void *host, unsigned int vector)
 {
-	__atomic_add_fetch(&((struct node *)host)->irqs[vector], 1, __ATOMIC_RELAXED);
+	struct node *n = host;
+
+	__atomic_add_fetch(&n->irqs[vector], 1, __ATOMIC_RELAXED);
+	if (n->on_irq)
+		n->on_irq(n, vector);
 }
 
 static const struct skua_host_ops ops = { raise_irq };
@@ -248,7 +252,12 @@ void *query(struct world *w, struct node *n, struct skua_cmd cmd, uint32_t len)
 
 void bring_up(struct world *w, struct node *n)
 {
+	time_t end = now() + WAIT_SECONDS;
+
 	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
+	settle(w);
+	while (!reg_read(n, SKUA_REG_STATUS) && now() < end)
+		;
 	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY);
 	n->cmd_ring = take(n, sizeof(struct skua_cmd) << LOG_CMD);
 	n->cmd_cpl = take(n, sizeof(struct skua_cmd_cpl) << LOG_CMD);

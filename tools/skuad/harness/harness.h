@@ -54,6 +54,7 @@ struct node {
 	uint8_t *mem, *extra;
 	uint64_t used;			/* bytes of mem given away */
 	unsigned int irqs[SKUA_NUM_VECTORS];
+	void (*on_irq)(struct node *n, unsigned int vector);	/* if set; in the midst of the engine's step */
 	unsigned int reads;		/* of BARs */
 	uint64_t cmd_ring, cmd_cpl, cmd_dbr;
 	uint32_t cmd_pi;

@@ -142,7 +142,7 @@ static struct skua_qp_info info_of(const struct node *n)
 {
 	struct skua_qp_info qp = { .qpn = n->qpn };
 
-	skua_dev_for_each_qp(n->dev, find_qp, &qp);
+	skua_dev_for_each_qp(n->dev, &(struct skua_walk){ 0 }, find_qp, &qp);
 	return qp;
 }
 

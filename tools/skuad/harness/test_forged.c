@@ -234,7 +234,7 @@ static void take_image(const struct node *n, struct image *image)
 	image->held_bytes = n->dev->held_bytes;
 	image->nqps = 0;
 	memset(image->qps, 0, sizeof(image->qps));
-	skua_dev_for_each_qp(n->dev, note_qp, image);
+	skua_dev_for_each_qp(n->dev, &(struct skua_walk){ 0 }, note_qp, image);
 }
 
 static void take_images(struct scene *s)

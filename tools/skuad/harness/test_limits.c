@@ -304,6 +304,7 @@ static void what_is_held_is_bounded(void **state)
 	assert_true(qps < HELD_MAX / 4096);
 	assert_in_range(most, HELD_MAX - 8192, HELD_MAX + 8192);
 	skua_dev_reset(n->dev);
+	settle(w);
 	assert_int_equal(n->dev->held_bytes, 0);
 }
 

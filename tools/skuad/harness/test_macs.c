@@ -164,7 +164,7 @@ static void the_mac_of_a_pinned_port_is_not_taken(void **state)
 }
 
 #define PORTS		50u
-#define FLOODS_A_STEP	(2 * TURN_BYTES / COPY_COST + 2 * PORTS)
+#define FLOODS_A_STEP	(2 * TURN_COST / COPY_COST + 2 * PORTS)
 
 /* What goes to all ports counts for each. */
 static void floods_count_against_the_turn(void **state)

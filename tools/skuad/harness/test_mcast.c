@@ -399,7 +399,7 @@ static void between_engines(void **state)
 
 /* Copies that one step of the engine may make: a turn of each node, and one datagram more. */
 #define MEMBERS		200u
-#define COPIES_A_STEP	(2 * TURN_BYTES / COPY_COST + 2 * MEMBERS)
+#define COPIES_A_STEP	(2 * TURN_COST / COPY_COST + 2 * MEMBERS)
 
 /* Each member is served in the sender's turn, and counts. A neighbour has its own meanwhile. */
 static void copies_count_against_the_turn(void **state)

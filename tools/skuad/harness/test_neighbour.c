@@ -521,7 +521,7 @@ static void ack_all(struct world *w, uint32_t turn)
 	struct skua_qp_info qp = { .qpn = w->n[0].qpn };
 
 	(void)turn;
-	skua_dev_for_each_qp(w->n[0].dev, find_qp, &qp);
+	skua_dev_for_each_qp(w->n[0].dev, &(struct skua_walk){ 0 }, find_qp, &qp);
 	for (uint32_t psn = qp.una_psn; psn != qp.sq_psn; psn = psn_add(psn, 1))
 		answer(&w->n[0], &w->n[1], TRAIN_ACK, AETH_ACK, psn);
 }
@@ -594,7 +594,7 @@ static void lies_by_chance_end(void **state)
 			struct repeat_frame f = frame_of(b, a, z & 64 ? REPEAT_MISSING : REPEAT_HELLO);
 
 			z = (z ^ z >> 27) * 0x94d049bb133111ebull + 1;
-			skua_dev_for_each_qp(a->dev, find_qp, &qp);
+			skua_dev_for_each_qp(a->dev, &(struct skua_walk){ 0 }, find_qp, &qp);
 			t = train_from(a, ops[z >> 40 & 3], psn_add(qp.una_psn, (z >> 20) % 70 - 5));
 			t.syndrome = z >> 50 & 7 ? AETH_ACK : (uint8_t)(z >> 53);
 			t.first = z >> 9 & 1;

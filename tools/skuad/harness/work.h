@@ -4,15 +4,15 @@
  * does as much on each machine: builds with sanitizers count the basic blocks that a thread runs (the fuzzers its
  * function calls), wherever they are, so that no loop is forgotten.
  *
- * engine_step(), as tests call it, ends the test that makes a round longer than work_most. The most is done where packets
- * are made of a turn's bytes, and impairments hand over what they have held back.
+ * engine_step(), as tests call it, ends the test that makes a round longer than work_most. The most is done where
+ * packets are made of a turn's bytes, and impairments hand over what they have held back.
  */
 #ifndef SKUAD_HARNESS_WORK_H
 #define SKUAD_HARNESS_WORK_H
 
 #include <stdint.h>
 
-#define WORK_MOST	2000000
+#define WORK_MOST	1000000
 #define WORK_OF_STEPS	200000	/* where there are no packets */
 
 extern uint64_t work_most;

@@ -733,7 +733,7 @@ bool port_receive(struct link_port *port)
 {
 	bool any = false;
 
-	port->engine->turn = TURN_BYTES;
+	port->engine->turn = TURN_COST;
 	if (port->wire->uplink)
 		any = uplink_run(port->wire->uplink);
 	for (struct port_ring *ring = port->in; ring; ring = ring->next_in)

@@ -144,7 +144,7 @@ void roce_timer(struct timer *timer)
 	struct skua_qp *qp = (void *)((char *)timer - offsetof(struct skua_qp, timer));
 	struct roce_req *req = &qp->req;
 
-	if (!qp_can_send(qp))
+	if (!qp_can_send(qp) || !dev_running(qp->dev))
 		return;
 	if (!req->rnr_wait)
 		loss_timer(qp);

@@ -161,13 +161,14 @@ static void hold(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ticket
 }
 
 /* In order, as far as the trains are over. */
-static bool release_held(struct skua_qp *qp)
+static bool release_held(struct skua_qp *qp, int32_t *budget)
 {
 	struct held_recv *held;
 	bool any = false;
 
-	while ((held = STAILQ_FIRST(&qp->resp.held)) &&
+	while (*budget > 0 && (held = STAILQ_FIRST(&qp->resp.held)) &&
 	       port_drained(qp->dev->port, held->ticket)) {
+		*budget -= MESSAGE_COST;
 		rq_complete(qp, &held->cqe);
 		drop_held(qp, held);
 		any = true;
@@ -1039,7 +1040,7 @@ static bool send_missing(struct skua_qp *qp)
 bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_resp *resp = &qp->resp;
-	bool any = release_held(qp);
+	bool any = release_held(qp, budget);
 
 	if (resp->missing_due)
 		any |= send_missing(qp);

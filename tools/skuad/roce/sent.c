@@ -28,15 +28,17 @@ bool sent_reserve(struct skua_dev *dev)
 	return true;
 }
 
-void sent_free_all(struct skua_dev *dev)
+bool sent_free_all(struct skua_dev *dev, int32_t *budget)
 {
 	struct sent_run *run;
 
-	while ((run = SLIST_FIRST(&dev->free_runs))) {
+	while (*budget > 0 && (run = SLIST_FIRST(&dev->free_runs))) {
+		*budget -= LOOK_COST;
 		SLIST_REMOVE_HEAD(&dev->free_runs, free);
 		dev->num_runs--;
 		free(run);
 	}
+	return SLIST_EMPTY(&dev->free_runs);
 }
 
 /* After sent_reserve(). */

@@ -118,6 +118,6 @@ struct sent_run *sent_again(struct skua_dev *dev, struct sent *s, struct sent_ru
 /* The first @npkts of the first run are outstanding no longer. */
 void sent_remove(struct skua_dev *dev, struct sent *s, uint32_t npkts);
 /* Memory that the device keeps for runs. */
-void sent_free_all(struct skua_dev *dev);
+bool sent_free_all(struct skua_dev *dev, int32_t *budget);
 
 #endif /* SKUAD_ROCE_SENT_H */

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Tables of numbers, against an array. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/numtab.h"
+#include "harness/work.h"
+
+#define MOST	70000u
+
+static struct { uint32_t number; bool seen; } objects[MOST];	/* number 0: not in the table */
+
+static uint32_t draw(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*seed >> 33);
+}
+
+static void change(struct numtab *t, uint32_t i)
+{
+	if (objects[i].number) {
+		numtab_del(t, objects[i].number);
+		assert_null(numtab_get(t, objects[i].number));
+		objects[i].number = 0;
+		return;
+	}
+	objects[i].number = numtab_add(t, &objects[i]);
+	assert_in_range(objects[i].number, 2, NUMTAB_MASK - 1);
+}
+
+static uint32_t seen(void *object)
+{
+	size_t i = (size_t)((char *)object - (char *)objects) / sizeof(objects[0]);
+
+	assert_true(objects[i].number && !objects[i].seen);
+	objects[i].seen = true;
+	return 1;
+}
+
+static void check(const struct numtab *t)
+{
+	uint32_t count = 0, at = 0;
+	int32_t budget = INT32_MAX;
+	void *object;
+
+	for (uint32_t i = 0; i < MOST; i++) {
+		objects[i].seen = false;
+		count += objects[i].number > 0;
+		if (objects[i].number)
+			assert_ptr_equal(numtab_get(t, objects[i].number), &objects[i]);
+	}
+	assert_int_equal(t->count, count);
+	while ((object = numtab_next(t, &at)))
+		count -= seen(object);
+	assert_int_equal(count, 0);
+	for (uint32_t i = 0; i < MOST; i++)
+		objects[i].seen = false;
+	for (at = 0; (object = numtab_walk(t, &at, &budget)); )
+		count += seen(object);
+	assert_int_equal(at, numtab_slots(t));
+	assert_int_equal(t->count, count);
+}
+
+/* From none to many, and to none, while others come and go. No change takes long (work.h), growth included. */
+static void objects_come_and_go(void **state)
+{
+	bool opaque = *state != NULL;
+	struct numtab t;
+	uint64_t seed = 1;
+	int32_t budget;
+	void *object;
+
+	assert_int_equal(numtab_init(&t, MOST, opaque), 0);
+	/* Plain numbers that follow each other stand side by side: it takes longer to close a gap between them. */
+	work_most = opaque ? 3000 : WORK_MOST;
+	for (uint32_t i = 0; i < MOST; i++) {
+		uint64_t before = work_done();
+
+		if (!objects[i].number)
+			change(&t, i);
+		work_check(before);
+		for (int n = draw(&seed) % 3; n; n--) {
+			before = work_done();
+			change(&t, draw(&seed) % (i + 1));
+			work_check(before);
+		}
+		if (i % 7000 == 0 || i == 4099 || i == 33000)
+			check(&t);
+	}
+	check(&t);
+	while (t.count) {
+		budget = 100;
+		object = numtab_any(&t, &budget);
+		if (object)
+			change(&t, (uint32_t)((size_t)((char *)object - (char *)objects) / sizeof(objects[0])));
+	}
+	check(&t);
+	budget = 100;
+	assert_null(numtab_any(&t, &budget));
+	assert_int_equal(budget, 100);
+	numtab_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "OBJ-1: objects_come_and_go", objects_come_and_go, NULL, NULL, NULL },
+		{ "SEC-4: objects_come_and_go", objects_come_and_go, NULL, NULL, objects },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * No step of the engine is long (harness/work.h), whatever programs, drivers and peers do: what is done for many
+ * objects takes many steps. Each test makes work of one kind that grows with what a host asks for.
+ */
+#include <errno.h>
+
+#include "core/qp.h"
+#include "ctl/control.h"
+#include "harness/datagram.h"
+#include "harness/work.h"
+
+#define MANY	8192u
+#define MS	1000000ull
+
+/* So many QPs on the same rings, in INIT; with a receive queue or without one. */
+static void create_many(struct world *w, struct node *n, bool with_rq, uint32_t *qpns)
+{
+	struct skua_cmd cmd = create_qp_cmd(n);
+
+	cmd.create_qp.log_sq_blocks = 0;
+	cmd.create_qp.log_rq_size = 0;
+	cmd.create_qp.sq = list(n->sq, 64);
+	cmd.create_qp.rq = list(n->rq, 64);
+	if (!with_rq) {
+		cmd.create_qp.rq = (struct skua_pagelist){ 0 };
+		cmd.create_qp.log_rq_stride = 0;
+		cmd.create_qp.rq_dbr_addr = 0;
+	}
+	for (uint32_t i = 0; i < MANY; i++) {
+		qpns[i] = must(w, n, cmd);
+		must(w, n, init_cmd(qpns[i]));
+	}
+}
+
+static unsigned int steps(struct world *w)
+{
+	unsigned int n = 0;
+
+	while (engine_step(w->engines[0]))
+		n++;
+	return n;
+}
+
+/* A round that does more than it may ends the test: where work is counted, a little is. */
+static void work_is_counted(void **state)
+{
+	struct world *w = *state;
+	uint64_t before = work_done();
+
+	must(w, &w->n[0], (struct skua_cmd)CMD(SKUA_CMD_NOP));
+#ifdef __SANITIZE_ADDRESS__
+	assert_in_range(work_done() - before, 10, work_most / 10);
+#else
+	assert_int_equal(work_done(), before);
+#endif
+}
+
+/* A program that consumes each flushed CQE at once, and posts again. */
+static struct {
+	bool sq;
+	unsigned int left;
+} eager;
+
+static void post_again(struct node *n, unsigned int vector)
+{
+	if (vector != 1)
+		return;
+	while (poll_eq(n))
+		host_store32(&((struct skua_eq_dbr *)at(n, n->eq_dbr))->event, n->eq_ci);
+	while (poll_cq(n)) {
+		if (!eager.left)
+			continue;
+		eager.left--;
+		if (eager.sq)
+			host_store32(at(n, n->sq_dbr), ++n->sq_pi);
+		else
+			host_store32(at(n, n->rq_dbr), ++n->rq_pi);
+	}
+	arm(n, SKUA_CQ_ARM_NEXT, n->cq_ci);
+}
+
+static void flush_without_end(struct world *w, struct node *n, bool sq)
+{
+	eager.sq = sq;
+	eager.left = 100000;
+	for (int i = 0; i < 16; i++) {
+		post(n, SKUA_WQE_NOP, SKUA_WQE_SIGNALED, 0, 0, 0, 0, 0);
+		post_recv(n, n->buf, 64);
+	}
+	arm(n, SKUA_CQ_ARM_NEXT, 0x3fffffff);
+	n->on_irq = post_again;
+	must(w, n, state_cmd(n->qpn, SKUA_QPS_ERR));
+	steps(w);
+	n->on_irq = NULL;
+	assert_int_equal(eager.left, 0);
+	assert_int_equal(qp_state(w, n, n->qpn), SKUA_QPS_ERR);
+	expect_none(w, n);
+}
+
+static void flushing_a_send_queue_takes_turns(void **state)
+{
+	struct world *w = *state;
+
+	flush_without_end(w, &w->n[0], true);
+}
+
+static void flushing_a_receive_queue_takes_turns(void **state)
+{
+	struct world *w = *state;
+
+	flush_without_end(w, &w->n[0], false);
+}
+
+#define LOG_LONG	13
+
+/* All that was published when the command came is flushed before it completes. */
+static void leaving_sqe_takes_steps(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_wqe_ctrl nop = { .opcode = SKUA_WQE_NOP, .nblocks = 1 };
+	struct skua_cmd cmd;
+	uint32_t flushed = 0;
+	struct skua_cqe *cqe;
+
+	new_completions(n, LOG_LONG + 1);
+	n->cq = n->buf + (1u << 20);
+	n->cqn = must(w, n, create_cq_cmd(n));
+	new_queues(n);
+	cmd = create_qp_cmd(n);
+	cmd.create_qp.type = SKUA_QPT_UD;
+	cmd.create_qp.log_sq_blocks = LOG_LONG;
+	cmd.create_qp.sq = list(n->buf, 64u << LOG_LONG);
+	n->qpn = must(w, n, cmd);
+	ud_bring(w, n, QKEY, SKUA_QPS_RTS);
+	for (uint64_t i = 0; i < 1u << LOG_LONG; i++) {
+		memcpy(at(n, n->buf + i * 64), &nop, sizeof(nop));
+		nop.cookie = htole32((uint32_t)i);
+	}
+	*(uint8_t *)at(n, n->buf) = 0xff;
+	host_store32(at(n, n->sq_dbr), 1);
+	ring(n, SKUA_DB_SQ, n->qpn, 1);
+	expect(w, n, SKUA_CQE_NOP, SKUA_CQE_LOC_QP_OP_ERR);
+	host_store32(at(n, n->sq_dbr), 1u << LOG_LONG);
+	must(w, n, state_cmd(n->qpn, SKUA_QPS_RTS));
+	while ((cqe = poll_cq(n))) {
+		assert_int_equal(cqe->status, SKUA_CQE_WR_FLUSH_ERR);
+		flushed++;
+	}
+	assert_int_equal(flushed, (1u << LOG_LONG) - 1);
+	assert_int_equal(qp_state(w, n, n->qpn), SKUA_QPS_RTS);
+}
+
+/* The QP of a CQ that has overflown learns it at once, and all others soon. */
+static void a_cq_fails_in_steps(void **state)
+{
+	static uint32_t qpns[MANY];
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	create_many(w, n, true, qpns);
+	skua_dev_inject(n->dev, SKUA_FAULT_CQ_ERROR, n->cqn);
+	assert_true(steps(w) > MANY / 256);
+	for (uint32_t i = 0; i < MANY; i++)
+		assert_int_equal(((struct skua_qp *)numtab_get(&n->dev->qps, qpns[i]))->state, SKUA_QPS_ERR);
+	assert_int_equal(qp_state(w, n, n->qpn), SKUA_QPS_ERR);
+}
+
+/* They take turns, and what is posted to any of them is flushed. */
+static void many_qps_in_err_are_looked_at_in_turn(void **state)
+{
+	static uint32_t qpns[MANY];
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	const struct skua_qp *qp;
+	unsigned int looks;
+
+	new_completions(n, 14);
+	n->cq = n->buf;
+	n->cqn = must(w, n, create_cq_cmd(n));
+	create_many(w, n, true, qpns);
+	for (uint32_t i = 0; i < MANY; i++)
+		must(w, n, state_cmd(qpns[i], SKUA_QPS_ERR));
+	settle(w);
+	expect_none(w, n);
+	/* They share a record: something is posted to each. */
+	post_recv(n, n->buf, 64);
+	for (unsigned int ms = 0; ms < MANY / 200 + 10; ms++) {
+		looks = 0;
+		engine_clock_advance(w->engines[0], MS);
+		assert_false(timers_next(&w->engines[0]->timers) > engine_now(w->engines[0]) + 10 * MS);
+		timers_run(&w->engines[0]->timers, engine_now(w->engines[0]));
+		TAILQ_FOREACH(qp, &n->dev->active, active_entry)
+			looks++;
+		assert_true(looks <= 256);
+		settle(w);
+	}
+	for (uint32_t i = 0; i < MANY; i++)
+		expect(w, n, SKUA_CQE_RECV, SKUA_CQE_WR_FLUSH_ERR);
+	expect_none(w, n);
+}
+
+/* Where nothing can be posted that would not be rung, nothing is looked at. */
+static void qps_in_err_without_a_receive_queue_are_left_alone(void **state)
+{
+	static uint32_t qpns[MANY];
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	create_many(w, n, false, qpns);
+	for (uint32_t i = 0; i < MANY; i++)
+		must(w, n, state_cmd(qpns[i], SKUA_QPS_ERR));
+	settle(w);
+	assert_int_equal(timers_next(&w->engines[0]->timers), TIMER_NEVER);
+}
+
+static void a_reset_takes_steps(void **state)
+{
+	static uint32_t qpns[MANY];
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	unsigned int rounds = 0;
+	uint64_t before;
+
+	create_many(w, n, true, qpns);
+	before = work_done();
+	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
+	work_check(before);
+	assert_int_equal(reg_read(n, SKUA_REG_STATUS), 0);
+	/* Until then nothing is taken. */
+	reg_write(n, SKUA_REG_CMD_LOG_SIZE, 3);
+	assert_int_equal(reg_read(n, SKUA_REG_CMD_LOG_SIZE), 0);
+	while (reg_read(n, SKUA_REG_STATUS) != SKUA_STATUS_READY) {
+		assert_true(engine_step(w->engines[0]));
+		rounds++;
+	}
+	assert_true(rounds > 10);
+	assert_int_equal(n->dev->qps.count + n->dev->cqs.count + n->dev->eqs.count + n->dev->mrs.count +
+			 n->dev->pds.count, 0);
+	n->used = 0;
+	revive(w, n);
+}
+
+/* Large pages over many small regions of host memory. */
+static void a_page_list_of_many_regions_takes_steps(void **state)
+{
+	const uint64_t base = 1ull << 40, page = 32u << 20;
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_cmd cmd = create_mr_cmd(n);
+
+	for (uint64_t i = 0; i < page / 4096; i++)
+		assert_int_equal(skua_dev_mem_map(n->dev, base + i * 4096, 4096, n->extra, true), 0);
+	cmd.create_mr.length = htole64(6 * page);
+	cmd.create_mr.pages = (struct skua_pagelist){ .npages = htole32(6), .log_page = 25 };
+	for (int i = 0; i < 6; i++)
+		cmd.create_mr.pages.addr[i] = htole64(base | SKUA_PL_PRESENT);
+	must(w, n, cmd);
+	/* One hole in the midst. */
+	assert_int_equal(skua_dev_mem_unmap(n->dev, base + page / 2, 4096), 0);
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_BAD_ADDRESS);
+	for (uint64_t i = 0; i < page / 4096; i++)
+		assert_int_equal(skua_dev_mem_unmap(n->dev, base + i * 4096, 4096), i == page / 8192 ? -ENOENT : 0);
+}
+
+/* The longest ring that there may be, of the smallest pages; a reset in the midst of it leaves nothing behind. */
+static void a_long_ring_takes_steps(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	uint64_t top = take(n, 4096), leaf = take(n, 4096);
+	struct skua_cmd cmd = create_cq_cmd(n);
+
+	for (int i = 0; i < 512; i++) {
+		((uint64_t *)at(n, top))[i] = htole64(leaf | SKUA_PL_PRESENT);
+		((uint64_t *)at(n, leaf))[i] = htole64((n->buf + (uint64_t)i * 4096) | SKUA_PL_PRESENT);
+	}
+	cmd.create_cq.log_size = LIMIT_LOG_CQE;
+	cmd.create_cq.ring = (struct skua_pagelist){ .npages = htole32(64u << (LIMIT_LOG_CQE - 12)), .level = 2,
+						     .log_page = 12, .addr = { htole64(top | SKUA_PL_PRESENT) } };
+	must(w, n, cmd);
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_CQ, n->number));
+	cmd.hdr.id = htole32(n->cmd_pi);
+	memcpy(at(n, n->cmd_ring + (n->cmd_pi & ((1 << LOG_CMD) - 1)) * sizeof(cmd)), &cmd, sizeof(cmd));
+	host_store32(&((struct skua_dbr *)at(n, n->cmd_dbr))->pi, ++n->cmd_pi);
+	ring(n, SKUA_DB_CMD, 0, n->cmd_pi);
+	engine_step(w->engines[0]);
+	assert_non_null(n->dev->cmdq.making);
+	n->used = 0;
+	revive(w, n);
+	assert_null(n->dev->cmdq.making);
+}
+
+/* Events that found no room are written as fast as turns allow, once there is some. */
+static void events_that_waited_take_turns(void **state)
+{
+	static uint32_t qpns[MANY];
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_cmd cmd = create_eq_cmd(n);
+	const unsigned int log = 12;
+	uint64_t ring_at = IOVA + (8u << 20);
+
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_EQ, n->aeqn));
+	create_many(w, n, false, qpns);
+	assert_true(n->used < 8u << 20);
+	cmd.create_eq.type = SKUA_EQ_ASYNC;
+	cmd.create_eq.log_size = log;
+	cmd.create_eq.dbr_addr = htole64(n->aeq_dbr);
+	cmd.create_eq.ring = list(ring_at, 64u << log);
+	host_store32(at(n, n->aeq_dbr), 0);
+	must(w, n, cmd);
+	skua_dev_inject(n->dev, SKUA_FAULT_CQ_ERROR, n->cqn);
+	steps(w);
+	assert_int_equal(n->dev->async_eq->pi, 1u << log);
+	host_store32(at(n, n->aeq_dbr), 1u << log);
+	must(w, n, (struct skua_cmd)CMD(SKUA_CMD_NOP));
+	steps(w);
+	assert_int_equal(n->dev->async_eq->pi, 2u << log);
+	host_store32(at(n, n->aeq_dbr), 2u << log);
+	must(w, n, (struct skua_cmd)CMD(SKUA_CMD_NOP));
+	steps(w);
+	/* One of each QP, and the CQ's. */
+	assert_int_equal(n->dev->async_eq->pi, MANY + 2);
+}
+
+static unsigned int fired;
+
+static void fire(struct timer *timer)
+{
+	(void)timer;
+	fired++;
+}
+
+static void timers_of_one_time_fire_in_turns(void **state)
+{
+	static struct timer timers[1000];
+	struct timers t = { 0 };
+
+	(void)state;
+	fired = 0;
+	for (int i = 0; i < 1000; i++) {
+		timers[i] = (struct timer){ .fire = fire };
+		timer_set(&t, &timers[i], 5);
+	}
+	assert_false(timers_run(&t, 4));
+	assert_true(timers_run(&t, 5));
+	assert_in_range(fired, 1, 100);
+	while (timers_run(&t, 5))
+		;
+	assert_int_equal(fired, 1000);
+	timers_free(&t);
+}
+
+static void see(const void *info, void *arg)
+{
+	const struct skua_qp_info *qp = info;
+	uint32_t **next = arg;
+
+	*(*next)++ = qp->qpn;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* As skuactl has it, while others go: those that stay are listed once. */
+static void objects_are_listed_in_steps(void **state)
+{
+	static uint32_t qpns[MANY], seen[2 * MANY];
+	struct skua_walk walk = { 0 };
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	uint32_t *next = seen, gone = 0;
+	unsigned int rounds = 0;
+	uint64_t before;
+	bool more;
+
+	create_many(w, n, false, qpns);
+	do {
+		before = work_done();
+		more = skua_dev_for_each_qp(n->dev, &walk, see, &next);
+		work_check(before);
+		rounds++;
+		for (int i = 0; i < 40 && gone < MANY / 2; i++)
+			must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, qpns[gone++]));
+	} while (more);
+	assert_true(rounds > 10);
+	qsort(seen, (size_t)(next - seen), sizeof(*seen), by_number);
+	for (uint32_t i = gone; i < MANY; i++)
+		assert_non_null(bsearch(&qpns[i], seen, (size_t)(next - seen), sizeof(*seen), by_number));
+	for (uint32_t *p = seen + 1; p < next; p++)
+		assert_true(p[0] != p[-1]);
+}
+
+/* A program on another processor that writes to its records and rings what it likes, whenever it likes. */
+struct hostile {
+	struct node mine;		/* its own indices */
+	bool stop, greedy;
+	uint64_t seed;
+};
+
+static uint32_t draw(struct hostile *h)
+{
+	h->seed = h->seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(h->seed >> 33);
+}
+
+static void write_anything(struct hostile *h)
+{
+	struct node *n = &h->mine;
+	uint32_t r = draw(h);
+	void *dbr = at(n, r & 1 ? n->sq_dbr : n->rq_dbr);
+
+	switch (r / 2 % 8) {
+	case 0:
+		__atomic_store_n((uint64_t *)at(n, (r & 1 ? n->sq : n->rq) + draw(h) % (64 * 8) * 8),
+				 draw(h) % 256 ? 0 : draw(h), __ATOMIC_RELAXED);
+		break;
+	case 1:
+		host_store32(dbr, draw(h) % 4096 ? host_load32(dbr) - 1 : draw(h));
+		break;
+	case 2:
+		__atomic_store_n(&((struct skua_cq_dbr *)at(n, n->cq_dbr))->arm,
+				 htole64(SKUA_CQ_ARM(SKUA_CQ_ARM_NEXT, draw(h), 0)), __ATOMIC_RELAXED);
+		break;
+	case 3:
+		host_store32(at(n, n->cq_dbr), host_load32(at(n, n->cq_dbr)) + draw(h) % 32);
+		break;
+	default:
+		host_store32(dbr, host_load32(dbr) + draw(h) % 8);
+	}
+}
+
+/* Half of the time it does all that it can to have more flushed. */
+static void *be_hostile(void *arg)
+{
+	struct hostile *h = arg;
+	struct node *n = &h->mine;
+
+	while (!__atomic_load_n(&h->stop, __ATOMIC_RELAXED)) {
+		if (!h->greedy)
+			write_anything(h);
+		else if (poll_cq(n))
+			host_store32(at(n, n->rq_dbr), ++n->rq_pi);
+	}
+	return NULL;
+}
+
+/* Whatever comes of it is the program's own affair: no step is long, the device lives, and so does its neighbour. */
+static void a_hostile_program_makes_no_step_long(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0], *peer = &w->n[1];
+	struct hostile h = { .seed = 1 };
+	pthread_t thread;
+
+	for (int round = 0; round < 60; round++) {
+		h.stop = false;
+		h.greedy = round % 2;
+		for (int i = 0; i < 32; i++)
+			post_recv(n, n->buf, 4096);
+		h.mine = *n;
+		assert_int_equal(pthread_create(&thread, NULL, be_hostile, &h), 0);
+		for (int i = 0; i < 300; i++) {
+			ring(n, SKUA_DB_SQ, n->qpn, 0);
+			engine_step(w->engines[0]);
+			if (i == 100)
+				must(w, n, state_cmd(n->qpn, SKUA_QPS_ERR));
+			if (i % 32 == 0)
+				engine_clock_advance(w->engines[0], 10 * MS);
+		}
+		__atomic_store_n(&h.stop, true, __ATOMIC_RELAXED);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		/* All anew. */
+		must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, n->qpn));
+		must(w, n, object_cmd(SKUA_CMD_DESTROY_CQ, n->cqn));
+		memset(at(n, n->cq), 0, 64u << LOG_CQ);
+		memset(at(n, n->cq_dbr), 0, sizeof(struct skua_cq_dbr));
+		n->cq_ci = 0;
+		n->cqn = must(w, n, create_cq_cmd(n));
+		n->qpn = must(w, n, create_qp_cmd(n));
+		reconnect(w, n, peer);
+		reconnect(w, peer, n);
+		assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY | SKUA_STATUS_ENABLED);
+	}
+	post(n, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, n->buf, 4096, peer->buf, peer->key, 0);
+	expect(w, n, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STEPPED(work_is_counted, "GEN-1"),
+		STEPPED(flushing_a_send_queue_takes_turns, "ERR-1"),
+		STEPPED(flushing_a_receive_queue_takes_turns, "DBR-10"),
+		STEPPED(leaving_sqe_takes_steps, "QPS-12"),
+		STEPPED(a_cq_fails_in_steps, "ERR-9"),
+		STEPPED(many_qps_in_err_are_looked_at_in_turn, "DBR-10"),
+		STEPPED(qps_in_err_without_a_receive_queue_are_left_alone, "DBR-10"),
+		STEPPED(a_reset_takes_steps, "RST-1 RST-2"),
+		STEPPED(a_page_list_of_many_regions_takes_steps, "CMD-8"),
+		STEPPED(a_long_ring_takes_steps, "CMD-8"),
+		STEPPED(events_that_waited_take_turns, "EVT-5"),
+		STEPPED(timers_of_one_time_fire_in_turns, "ROC-13"),
+		STEPPED(objects_are_listed_in_steps, "CMD-8"),
+		STEPPED(a_hostile_program_makes_no_step_long, "RST-5"),
+	};
+
+	work_most = WORK_OF_STEPS;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
