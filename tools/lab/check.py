@@ -229,6 +229,7 @@ CHECKS = [
                                                      'tools/skuad/fuzz/run-fuzzers.sh')],
           ['python3', paths.lab('test-lab')]),
     _skuad('skuad', 900, 'check'),
+    _skuad('skuad-asan', 1200, 'SKUA_TEST_TIMEOUT=600', 'check-asan', full=True),
     _skuad('skuad-tsan', 900, 'check-tsan'),
     _worlds('worlds', 240, 10000, 1),
     # From the seeds on, whatever was learnt before, and with the same chance each time: what fails here fails
