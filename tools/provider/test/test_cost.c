@@ -2,6 +2,10 @@
 /*
  * What a post and its poll cost, in instructions: a child posts and polls, its parent single-steps
  * it and counts. Such a count does not depend on the machine's other work, as time does.
+ *
+ * It does depend on the compiler. The limits are for gcc at -O2, which make check uses; another
+ * compiler only has its figures printed. Instructions of libc are not counted, because libc chooses
+ * its memcpy() by the processor.
  */
 #include "cmocka_all.h"
 
@@ -10,6 +14,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +81,19 @@ static void post_and_poll(unsigned int send_flags)
 		_exit(1);
 }
 
+/* Is the next instruction of @child one of this program? */
+static bool is_ours(pid_t child)
+{
+#ifdef __x86_64__
+	extern const char __executable_start[], etext[];
+	uintptr_t next = ptrace(PTRACE_PEEKUSER, child, offsetof(struct user, regs.rip), NULL);
+
+	return next >= (uintptr_t)__executable_start && next < (uintptr_t)etext;
+#else
+	return true;
+#endif
+}
+
 /* Instructions in each step of a round, once all is warm. */
 static void count(unsigned int send_flags, unsigned long steps[STEPS])
 {
@@ -98,7 +116,11 @@ static void count(unsigned int send_flags, unsigned long steps[STEPS])
 		_exit(0);
 	}
 	while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
-		steps[*current]++;
+		if (WSTOPSIG(status) != SIGTRAP && WSTOPSIG(status) != SIGSTOP) {
+			kill(child, SIGKILL);
+			fail_msg("the child died of signal %d", WSTOPSIG(status));
+		}
+		steps[*current] += is_ours(child);
 		assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
 	}
 	assert_true(WIFEXITED(status));
@@ -108,27 +130,27 @@ static void count(unsigned int send_flags, unsigned long steps[STEPS])
 		steps[i] /= ROUNDS;
 }
 
-static void test_cost_of_a_write_of_64_bytes(void **state)
+static void cost_is_at_most(unsigned int send_flags, unsigned long post, unsigned long poll)
 {
 	unsigned long steps[STEPS];
 
-	count(0, steps);
+	count(send_flags, steps);
 	print_message("post %lu, poll %lu instructions\n", steps[POST], steps[POLL]);
-#ifdef __x86_64__
-	assert_true(steps[POST] <= 170);
-	assert_true(steps[POLL] <= 90);
+	assert_true(steps[POST] && steps[POLL]);
+#if defined(__x86_64__) && !defined(__clang__)
+	assert_true(steps[POST] <= post);
+	assert_true(steps[POLL] <= poll);
 #endif
+}
+
+static void test_cost_of_a_write_of_64_bytes(void **state)
+{
+	cost_is_at_most(0, 170, 90);
 }
 
 static void test_cost_of_64_bytes_inline(void **state)
 {
-	unsigned long steps[STEPS];
-
-	count(IBV_SEND_INLINE, steps);
-	print_message("post %lu, poll %lu instructions\n", steps[POST], steps[POLL]);
-#ifdef __x86_64__
-	assert_true(steps[POST] <= 230);
-#endif
+	cost_is_at_most(IBV_SEND_INLINE, 217, 90);
 }
 
 int main(void)
