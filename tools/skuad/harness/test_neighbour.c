@@ -364,6 +364,15 @@ static void a_peer_that_never_answers_is_given_up(void **state)
 	}
 }
 
+/* A WQE of 1 MiB of @a, of which it hears nothing but a lie each ms, ends so. */
+static void ends_with(struct world *w, uint8_t opcode, void (*lie)(struct world *w, uint32_t turn), uint8_t status)
+{
+	mute(&w->n[1]);
+	post_to(&w->n[0], &w->n[1], opcode, 1 << 20);
+	assert_int_equal(lie_until_the_end(w, lie, MS), status);
+	nothing_is_held(w);
+}
+
 /* Beyond what was sent, and from the past. */
 static void ack_nonsense(struct world *w, uint32_t turn)
 {
@@ -379,13 +388,7 @@ static void ack_nonsense(struct world *w, uint32_t turn)
 
 static void acks_of_what_was_never_sent_are_none(void **state)
 {
-	struct world *w = *state;
-	struct node *a = &w->n[0], *b = &w->n[1];
-
-	mute(b);
-	post_to(a, b, SKUA_WQE_WRITE, 1 << 20);
-	assert_int_equal(lie_until_the_end(w, ack_nonsense, MS), SKUA_CQE_RETRY_EXC_ERR);
-	nothing_is_held(w);
+	ends_with(*state, SKUA_WQE_WRITE, ack_nonsense, SKUA_CQE_RETRY_EXC_ERR);
 }
 
 /* Of 64 packets; the responses never come. */
@@ -415,13 +418,7 @@ static void say_lost(struct world *w, uint32_t turn)
 
 static void endless_naks_end(void **state)
 {
-	struct world *w = *state;
-	struct node *a = &w->n[0], *b = &w->n[1];
-
-	mute(b);
-	post_to(a, b, SKUA_WQE_WRITE, 1 << 20);
-	assert_int_equal(lie_until_the_end(w, say_lost, MS), SKUA_CQE_RETRY_EXC_ERR);
-	nothing_is_held(w);
+	ends_with(*state, SKUA_WQE_WRITE, say_lost, SKUA_CQE_RETRY_EXC_ERR);
 }
 
 static void say_not_ready(struct world *w, uint32_t turn)
@@ -432,13 +429,7 @@ static void say_not_ready(struct world *w, uint32_t turn)
 
 static void endless_rnr_naks_end(void **state)
 {
-	struct world *w = *state;
-	struct node *a = &w->n[0], *b = &w->n[1];
-
-	mute(b);
-	post_to(a, b, SKUA_WQE_SEND, 1 << 20);
-	assert_int_equal(lie_until_the_end(w, say_not_ready, MS), SKUA_CQE_RNR_RETRY_EXC_ERR);
-	nothing_is_held(w);
+	ends_with(*state, SKUA_WQE_SEND, say_not_ready, SKUA_CQE_RNR_RETRY_EXC_ERR);
 }
 
 static void say(struct node *to, const struct repeat_frame *f)
