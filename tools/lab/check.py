@@ -24,6 +24,8 @@ from stage import digest, tail
 
 OUT = os.path.join(paths.BUILD, 'check')
 SUM = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
+# A test that failed: TAP says why below this line, cmocka above. And what run_selftests.sh says of a script.
+NOT_OK, FAILED = re.compile(r'not ok |# \S+ ended with status '), re.compile(r'\[  FAILED  \]')
 LAB = paths.lab('lab')
 
 KERNEL = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
@@ -309,6 +311,19 @@ CHECKS = [
 ]
 
 
+def failures(log, each=8, most=40):
+    """The lines of a log that tell of failed tests: @each of them with so many lines that say why."""
+    with open(log, errors='replace') as file:
+        texts = file.readlines()
+    shown = set()
+    for i, text in enumerate(texts):
+        if NOT_OK.match(text):
+            shown.update(range(i, min(i + 1 + each, len(texts))))
+        elif FAILED.match(text):
+            shown.update(range(max(i - each, 0), i + 1))
+    return [texts[i] for i in sorted(shown)[:most]]
+
+
 def check(names, full=False, debug=False):
     """Run stages by name, or all; debug: those under the debug kernel. Returns an exit status."""
     if debug:
@@ -331,8 +346,9 @@ def check(names, full=False, debug=False):
             failed.append(os.path.relpath(one.directory, paths.REPO))
     # Last, since the end is often all that somebody else's machine shows of what it printed.
     for place in failed:
-        print('failed: %s, artefacts in %s, the end of its log:\n%s' % (
-            os.path.basename(place), place, tail(os.path.join(paths.REPO, place, 'log'), 15)))
+        log = os.path.join(paths.REPO, place, 'log')
+        print('failed: %s, artefacts in %s, the end of its log:\n%s' % (os.path.basename(place), place, tail(log, 8)))
+        print(''.join('    ' + text for text in failures(log)), end='')
     print('%s in all' % say.seconds(time.monotonic() - start))
     print('%d passed, %d failed, %d skipped' % tuple(total))
     return 1 if total[1] or not total[0] else 0
