@@ -17,8 +17,9 @@ a_qp() {
 }
 
 # Traffic in the background, as $traffic, which runs when this returns; and its end by an error.
+# shellcheck disable=SC2154 # tap.sh sets slowness
 start_traffic() {
-	left timeout 60 rdma_traffic -t 50 "$@" skua_0 skua_1 >/tmp/traffic 2>&1 &
+	left timeout $((60 * slowness)) rdma_traffic -t $((50 * slowness)) "$@" skua_0 skua_1 >/tmp/traffic 2>&1 &
 	traffic=$!
 	within 10 a_qp
 }

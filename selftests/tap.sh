@@ -20,9 +20,12 @@ t() {
 	fi
 }
 
+# How many times as long something may take, because the kernel finds faults and is slow.
+slowness=${SKUA_SLOWNESS:-1}
+
 # within SECONDS COMMAND...: does it succeed in time?
 within() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 * slowness))
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $end ] || return 1

@@ -165,7 +165,8 @@ def _debug(name, *tests):
     """Tests under the debug kernel, in which all takes many times as long. A test that is ended
     leaves the NICs as they are to the next; so only the stage as a whole has a budget. Last is whether
     anything was lost."""
-    options = ('--kernel', 'debug', '--mem', '3G', '--env', 'SKUA_TEST_TIMEOUT=1800', '--env', 'SKUA_CYCLES=3')
+    options = ('--kernel', 'debug', '--mem', '3G', '--env', 'SKUA_TEST_TIMEOUT=1800', '--env', 'SKUA_SLOWNESS=10',
+               '--env', 'SKUA_CYCLES=3')
     return Check(name, 1860, SYSTEM, in_guest(name, 1800, './run_selftests.sh', *tests, 'test_leaks.sh',
                                               options=options),
                  [*products.stages('debug'), sources.LINUX_STAGES['7.2'], products.SELFTESTS_STAGE], full=True,
