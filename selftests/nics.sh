@@ -11,9 +11,10 @@ device=$(basename "$(readlink -f /sys/class/infiniband/skua_0/device)")
 works() { left rdma_traffic -Q -n 60 -s 0-20000 skua_0 skua_1; }
 there() { [ -e /sys/class/infiniband/skua_0 ] && [ -e /sys/class/infiniband/skua_1 ]; }
 
-# The number of a QP of a program's, in $qpn, and of its CQ, in $cqn.
+# a_qp [TYPE]: the number of a QP in RTS, an RC QP by default, in $qpn, and of its CQ, in $cqn.
 a_qp() {
-	read -r qpn cqn < <(skuactl qps skua0 | awk '/ RC +RTS / { print $2, $(NF - 1); exit }')
+	read -r qpn cqn < <(skuactl qps skua0 |
+		awk -v type="${1:-RC}" '$3 == type && $4 == "RTS" { print $2, $(NF - 1); exit }')
 }
 
 # Traffic in the background, as $traffic, which runs when this returns; and its end by an error.

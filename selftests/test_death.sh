@@ -31,9 +31,9 @@ many() {
 	done
 }
 
-# RST-11: the CQ is one of the kernel's.
+# RST-11: stray_completion TYPE: in the CQ of a QP of the kernel's.
 stray_completion() {
-	echo workqueue >$dir/hold && within 10 a_qp || return
+	echo workqueue >$dir/hold && within 10 a_qp "$1" || return
 	lines=$(dmesg | wc -l)
 	skuactl inject skua0 stray-completion "$cqn" && within 15 is_dead &&
 		dmesg | tail -n "+$((lines + 1))" | grep 'device is dead: it completed work that is not outstanding'
@@ -48,6 +48,7 @@ for fault in command-timeout fatal gone; do
 		t "$fault, $poll" many $poll $fault
 	done
 done
-t 'a completion of nothing' stray_completion
+t 'a completion of nothing' stray_completion RC
+t 'a completion of no frame' stray_completion ETH
 t 'unload' rmmod skua_selftest
 end

@@ -66,14 +66,17 @@ static inline u32 skua_sq_room(const struct skua_sq *sq)
 	return sq->blocks - (sq->pi - smp_load_acquire(&sq->ci));
 }
 
-/* Blocks before @ci are free again. False if @ci makes no sense. */
-static inline bool skua_sq_retire(struct skua_sq *sq, u32 ci)
+/* Does @cqe retire at least one block, and none that was not posted (RST-11)? */
+static inline bool skua_sq_expects(const struct skua_sq *sq, const struct skua_cqe *cqe)
 {
-	if (unlikely(ci - sq->ci > sq->blocks))
-		return false;
+	return le32_to_cpu(cqe->sq_ci) - sq->ci - 1 < READ_ONCE(sq->pi) - sq->ci;
+}
+
+/* Blocks before @ci are free again. */
+static inline void skua_sq_retire(struct skua_sq *sq, u32 ci)
+{
 	/* Release: bookkeeping of these blocks was read before they are used again. */
 	smp_store_release(&sq->ci, ci);
-	return true;
 }
 
 /* Slot of the block at pi: index of the bookkeeping of a WQE that begins there, and cookie. */
@@ -257,6 +260,13 @@ static inline void skua_rqe_add_sge(struct skua_rqe *rqe, u64 addr, u32 length, 
 	struct skua_sge *sges = (struct skua_sge *)(rqe + 1);
 
 	skua_sge_set(&sges[rqe->num_sge++], addr, length, lkey);
+}
+
+/* Is @cqe that of the oldest entry (CQE-2, RST-11)? */
+static inline bool skua_rq_expects(const struct skua_rq *rq, const struct skua_cqe *cqe)
+{
+	return rq->ci != READ_ONCE(rq->pi) &&
+	       le32_to_cpu(cqe->cookie) == (rq->ci & (rq->size - 1));
 }
 
 static inline void skua_rq_reset(struct skua_rq *rq)

@@ -28,20 +28,18 @@ static_assert((int)SKUA_CQE_REM_ACCESS_ERR == (int)IB_WC_REM_ACCESS_ERR);
 static_assert((int)SKUA_CQE_RNR_RETRY_EXC_ERR == (int)IB_WC_RNR_RETRY_EXC_ERR);
 static_assert((int)SKUA_CQE_GENERAL_ERR == (int)IB_WC_GENERAL_ERR);
 
-/* False if the CQE cannot be true. */
+/* False if the CQE is impossible. */
 static bool skua_ib_poll_send(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
 {
-	u32 ci = le32_to_cpu(cqe->sq_ci);
-
-	/* At least one block is done, and no more than are posted. */
-	if (unlikely(ci - qp->sq.ci - 1 >= READ_ONCE(qp->sq.pi) - qp->sq.ci))
+	if (unlikely(!skua_sq_expects(&qp->sq, cqe)))
 		return false;
 	wc->opcode = cqe->opcode < ARRAY_SIZE(skua_ib_wc_opcodes) ?
 		     skua_ib_wc_opcodes[cqe->opcode] : IB_WC_SEND;
 	wc->byte_len = le32_to_cpu(cqe->byte_len);
 	wc->wr_id = qp->sq_wrs[le32_to_cpu(cqe->cookie) & (qp->sq.blocks - 1)].wr_id;
 	/* The WQE's bookkeeping was read: its blocks may be used again. */
-	return skua_sq_retire(&qp->sq, ci);
+	skua_sq_retire(&qp->sq, le32_to_cpu(cqe->sq_ci));
+	return true;
 }
 
 /* Where a datagram came from. */
@@ -60,13 +58,12 @@ static void skua_ib_poll_source(const struct skua_cqe *cqe, struct ib_wc *wc)
 	wc->wc_flags |= IB_WC_WITH_VLAN;
 }
 
-/* False if the CQE cannot be true. */
+/* False if the CQE is impossible. */
 static bool skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
 {
 	u32 slot = qp->rq.ci & (qp->rq.size - 1);
 
-	/* Entries are completed in order (CQE-2). */
-	if (unlikely(qp->rq.ci == READ_ONCE(qp->rq.pi) || le32_to_cpu(cqe->cookie) != slot))
+	if (unlikely(!skua_rq_expects(&qp->rq, cqe)))
 		return false;
 	wc->opcode = IB_WC_RECV;
 	if (cqe->opcode == SKUA_CQE_RECV_WRITE_IMM)

@@ -157,11 +157,23 @@ static int skua_channel_start_qp(struct skua_channel *ch)
 
 /* Polling */
 
+/* Is it of this channel's QP, and completes it what is outstanding? */
+static bool skua_channel_expects(const struct skua_channel *ch, const struct skua_cqe *cqe)
+{
+	if (le32_to_cpu(cqe->qpn) != ch->qp_watch.qpn)
+		return false;
+	return cqe->opcode & SKUA_CQE_OPCODE_RECV ? skua_rq_expects(&ch->rx.rq, cqe) :
+						    skua_sq_expects(&ch->tx.sq, cqe);
+}
+
 static void skua_channel_complete(struct skua_channel *ch, const struct skua_cqe *cqe, int budget)
 {
 	struct skua_eth *eth = ch->eth;
-	u32 sq_ci = le32_to_cpu(cqe->sq_ci);
 
+	if (unlikely(!skua_channel_expects(ch, cqe))) {
+		skua_health_dead(eth->nic, "it completed work that is not outstanding");
+		return;
+	}
 	if (unlikely(cqe->status != SKUA_CQE_SUCCESS && cqe->status != SKUA_CQE_WR_FLUSH_ERR)) {
 		if (net_ratelimit())
 			netdev_err(eth->netdev, "%s failed, status %u, cause %u: restarting\n",
@@ -169,14 +181,10 @@ static void skua_channel_complete(struct skua_channel *ch, const struct skua_cqe
 				   cqe->status, cqe->vendor_err);
 		schedule_work(&eth->restart);
 	}
-	if (cqe->opcode & SKUA_CQE_OPCODE_RECV && ch->rx.rq.ci == ch->rx.rq.pi)
-		skua_health_dead(eth->nic, "it received a frame that there was no entry for");
-	else if (cqe->opcode & SKUA_CQE_OPCODE_RECV)
+	if (cqe->opcode & SKUA_CQE_OPCODE_RECV)
 		skua_rx_complete(ch, cqe);
-	else if (sq_ci - ch->tx.sq.ci <= READ_ONCE(ch->tx.sq.pi) - ch->tx.sq.ci)
-		skua_tx_complete(ch, sq_ci, budget);
 	else
-		skua_health_dead(eth->nic, "it completed a frame that was not sent");
+		skua_tx_complete(ch, le32_to_cpu(cqe->sq_ci), budget);
 }
 
 static bool skua_cqe_is_send(const struct skua_cqe *cqe, u32 unused)
