@@ -10,6 +10,7 @@ import tempfile
 
 import chroot
 import paths
+import tsc
 
 ANSWER = os.path.join(paths.BUILD, 'accelerator')
 
@@ -51,3 +52,9 @@ def options(answer):
         return ['-accel', 'kvm', '-cpu', 'host']
     # Without erms, memcpy in a guest under TCG is ten times as fast as with it.
     return ['-accel', 'tcg,thread=multi', '-cpu', 'max,erms=off,fsrm=off']
+
+
+def append(answer):
+    """What the kernel is told."""
+    frequency = tsc.khz() if answer == 'tcg' else None      # KVM has a clock of its own
+    return 'tsc_early_khz=%d' % frequency if frequency else ''

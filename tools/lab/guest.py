@@ -55,7 +55,7 @@ class Guest:
             '-smp', str(cpus), '-m', memory, '-nodefaults', '-no-reboot', '-no-user-config', '-display', 'none',
             '-object', 'memory-backend-memfd,id=mem0,size=%s,share=on' % memory,
             '-machine', 'q35,memory-backend=mem0,hpet=off', '-kernel', os.path.join(kernel, 'vmlinux'),
-            '-initrd', initramfs, '-append', APPEND,
+            '-initrd', initramfs, '-append', ' '.join((APPEND, accelerator.append(self.accelerator))),
             '-chardev', 'file,id=console,path=%s' % self.console, '-serial', 'chardev:console',
             '-device', 'virtio-rng-pci', '-device', 'virtio-serial-pci,max_ports=8']
         for image in (os.path.join(paths.IMAGES, 'root.erofs'), os.path.join(kernel, 'modules.erofs')):
