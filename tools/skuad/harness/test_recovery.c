@@ -242,6 +242,42 @@ static void the_time_to_wait_is_learnt(void **state)
 	assert_in_range(STAT(w, a, retransmits), 1, 5);
 }
 
+/* A path that has become longer is measured, although each packet is retransmitted before its answer comes. */
+static void a_longer_round_trip_is_learnt(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	b->dev->inject.go_back_n = true;
+	measure(w);
+	IMPAIR(b, "delay=20ms,dir=out");
+	for (int i = 0; i < 20; i++) {
+		post_write(a, b, 8);
+		soon(w, a);
+	}
+	assert_in_range(qp_of(a)->req.loss.smoothed_rtt, 4 * MS, 21 * MS);
+	assert_in_range(STAT(w, a, retransmits), 3, 24);
+}
+
+/* The first packet seems lost. Its answer comes just after the retransmission: neither time is a round trip. */
+static void a_loss_is_no_first_round_trip(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct train nak = train_from(a, TRAIN_ACK, FIRST_PSN);
+
+	b->dev->inject.go_back_n = true;
+	nak.syndrome = AETH_NAK_SEQ;
+	IMPAIR(b, "delay=10ms,dir=out");
+	post_write(a, b, 8);
+	settle(w);
+	pass(w, 9 * MS);
+	arrive(w, a, b, nak);
+	soon(w, a);
+	assert_int_equal(STAT(w, a, retransmits), 1);
+	assert_int_equal(qp_of(a)->req.loss.smoothed_rtt, 0);
+}
+
 /* Responses that were had before are no progress, and keep nobody from probing. */
 static void old_responses_are_no_progress(void **state)
 {
@@ -528,6 +564,8 @@ int main(void)
 		STEPPED(sent_again_before_the_timeout, "REP-8 ROC-13 ROC-17 REC-13"),
 		STEPPED(the_end_comes_when_the_timeout_says, "ROC-13 ROC-17 REC-13"),
 		STEPPED(the_time_to_wait_is_learnt, "ROC-17 REC-3 REC-4"),
+		STEPPED(a_longer_round_trip_is_learnt, "REC-4"),
+		STEPPED(a_loss_is_no_first_round_trip, "REC-4"),
 		STEPPED(old_responses_are_no_progress, "ROC-13 ROC-17 REC-14"),
 		STEPPED(less_is_sent_each_time, "ROC-19 REC-15 CNG-16"),
 		STEPPED(without_a_timeout_nobody_gives_up, "ROC-13 ROC-17"),

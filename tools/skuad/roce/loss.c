@@ -44,6 +44,7 @@ struct news {
 	uint64_t sample_from;		/* the sample is the time since then; 0: no sample */
 	bool is_gap;			/* the sample is the time between two responses */
 	bool is_most;			/* the sample is an upper bound: the packet was sent more than once */
+	bool is_least;			/* the sample is a lower bound: an earlier transmission may have arrived */
 	bool no_sample;			/* some packets had to wait for one that was retransmitted */
 };
 
@@ -147,19 +148,24 @@ static bool is_gap_by_loss(const struct skua_qp *qp, const struct sent_run *run)
 
 /*
  * Where a sample begins that the arrival of @run gives. An ACK that a loss held up would measure the loss. For a
- * response it begins with the arrival before, because until then the peer was at work on that.
+ * response it begins with the arrival before, because until then the peer was at work on that. If everything needs
+ * probes, round trips have become longer than the estimate: they took at least the time since the last transmission.
  */
 static void sample(const struct skua_qp *qp, const struct sent_run *run, struct news *news)
 {
 	const struct loss *l = &qp->req.loss;
 
+	/* The ACK of packets before the last probe may have been lost, so they say no more. */
+	if (news->is_least && run->sent_at <= news->sample_from)
+		return;
 	news->sample_from = run->first_sent_at;
 	news->is_gap = run->response && l->arrived_at > run->first_sent_at;
 	news->is_most = run->retransmitted;
+	news->is_least = run->retransmitted && l->smoothed_rtt && l->probes >= PROBES_SLOW;
 	if (news->is_gap)
 		news->sample_from = is_gap_by_loss(qp, run) ? 0 : l->arrived_at;
-	else if (run->was_lost && !l->smoothed_rtt)
-		news->sample_from = run->sent_at;	/* better than nothing */
+	else if (news->is_least)
+		news->sample_from = run->sent_at;
 	else if (run->was_lost || (run->retransmitted && l->smoothed_rtt))
 		news->no_sample = true;
 }
@@ -328,7 +334,7 @@ static void take_sample(struct skua_qp *qp, const struct news *news)
 	struct loss *l = &qp->req.loss;
 	bool first = !l->smoothed_rtt;
 
-	if (news->is_gap && rtt <= l->smoothed_rtt)
+	if ((news->is_gap || news->is_least) && rtt <= l->smoothed_rtt)
 		return;
 	/* An outage of the line may have been in it. */
 	if (news->is_gap && rtt > ack_timeout_ns(qp))
