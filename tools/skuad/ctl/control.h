@@ -97,7 +97,7 @@ const struct impair_config *skua_dev_get_impair(const struct skua_dev *dev);
 enum skua_fault {
 	SKUA_FAULT_NONE,		/* end those that last */
 	SKUA_FAULT_COMMAND_TIMEOUT,	/* the next @number commands vanish, resets or not */
-	/* The @number-th command from now on completes with INTERNAL; those that destroy do not count. */
+	/* The @number-th command from now on completes with NO_RESOURCE; those that destroy do not count. */
 	SKUA_FAULT_COMMAND_ERROR,
 	SKUA_FAULT_FATAL,		/* as the manual has it, with health INJECTED */
 	SKUA_FAULT_GONE,		/* reads give all ones; until a function level reset */
