@@ -162,7 +162,7 @@ bool pages_charge(struct skua_dev *dev, uint32_t npages)
 void pages_release(struct skua_dev *dev, struct pages *pages)
 {
 	dev->pages_used -= pages->n;
-	pages_free(pages);
+	pages_free(pages, &dev->old_pages);
 }
 
 int ring_check(const struct skua_pagelist *list, uint64_t size, uint32_t entry)
@@ -300,11 +300,17 @@ bool cmdq_run(struct skua_dev *dev)
 	struct cmdq *q = &dev->cmdq;
 	struct skua_cmd_cpl cpl = { 0 };
 	const struct command *c;
+	int32_t budget = STEP_COST;
 	int status = SKUA_CMD_OK;
 
 	if (!q->awake)
 		return false;
 	if (!q->busy) {
+		/* What commands before have released comes first, so that it cannot pile up. */
+		if (dev->old_pages) {
+			pages_free_old(&dev->old_pages, &budget);
+			return true;
+		}
 		if (!fetch(dev))
 			return false;
 		STAT_INC(dev, commands);

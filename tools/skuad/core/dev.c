@@ -14,7 +14,8 @@ static const uint8_t all_ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
 static bool free_objects(struct skua_dev *dev, int32_t *budget)
 {
 	return qp_free_all(dev, budget) && mr_free_all(dev, budget) && cq_free_all(dev, budget) &&
-	       eq_free_all(dev, budget) && pd_free_all(dev, budget) && sent_free_all(dev, budget);
+	       eq_free_all(dev, budget) && pd_free_all(dev, budget) && sent_free_all(dev, budget) &&
+	       pages_free_old(&dev->old_pages, budget);
 }
 
 /* Until no other thread refers to memory of this device. Each step of the others is short, and

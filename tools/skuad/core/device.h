@@ -200,6 +200,7 @@ struct skua_dev {
 
 	struct numtab eqs, pds, cqs, qps, mrs;
 	uint64_t pages_used, max_pages;	/* quota */
+	struct old_pages *old_pages;	/* that were released, and are not freed yet; not in the quota */
 	struct eq *async_eq;
 	TAILQ_HEAD(, async_event) async_pending;
 	bool events_due;		/* some of them may have room */
@@ -305,7 +306,7 @@ void cmd_makes(struct skua_dev *dev, void *object, void (*unmake)(struct skua_de
 int ring_check(const struct skua_pagelist *list, uint64_t size, uint32_t entry);
 int pages_reserve(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list);
 int list_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list, uint64_t size, bool write);
-void pages_release(struct skua_dev *dev, struct pages *pages);	/* free, and give back quota */
+void pages_release(struct skua_dev *dev, struct pages *pages);	/* free, maybe in steps, and give back quota */
 bool pages_charge(struct skua_dev *dev, uint32_t npages);
 
 /* Take down all objects of a kind, as far as the @budget lasts; true when none is left. */

@@ -6,6 +6,7 @@
 #include "core/pages.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "core/copy.h"
 
@@ -13,6 +14,9 @@
  * few for the longest command, which has to end in time (CMD-7) while all devices are busy. */
 #define STEP_LOOKS	4096
 #define MANY_COST	8
+
+#define FREE_AT_ONCE	512	/* addresses: a page of our own memory */
+#define ADDR_COST	2	/* to free one of many, as steps are charged */
 
 /* Pages that one entry at depth @depth of the tree stands for. */
 static uint64_t entry_pages(unsigned int depth)
@@ -55,6 +59,18 @@ int pages_check(const struct skua_pagelist *list, uint64_t length)
 	return SKUA_CMD_OK;
 }
 
+/* What the C library has of large arrays it may give back at once, and late. So they are mapped, and cut as we like. */
+static uint64_t *alloc(uint32_t n)
+{
+	size_t bytes = n * sizeof(uint64_t);
+	void *p;
+
+	if (n < PAGES_FREE_STEP)
+		return malloc(bytes);
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
 int pages_load_start(struct pages_load *load, struct pages *pages,
 		     const struct skua_pagelist *list, uint64_t length, bool write)
 {
@@ -63,7 +79,7 @@ int pages_load_start(struct pages_load *load, struct pages *pages,
 	*pages = (struct pages){
 		.offset = le64toh(list->offset), .n = npages, .log = list->log_page,
 	};
-	pages->addr = malloc(npages * sizeof(*pages->addr));
+	pages->addr = alloc(npages);
 	if (!pages->addr)
 		return SKUA_CMD_NO_RESOURCE;
 	load->pages = pages;
@@ -177,8 +193,35 @@ int pages_load_step(struct pages_load *load, const struct hostmem *m)
 	return SKUA_CMD_OK;
 }
 
-void pages_free(struct pages *pages)
+void pages_free(struct pages *pages, struct old_pages **old)
 {
-	free(pages->addr);
+	struct old_pages *large = (void *)pages->addr;
+
+	if (large && pages->n > FREE_AT_ONCE) {
+		*large = (struct old_pages){ *old, pages->n };
+		*old = large;
+	} else {
+		free(pages->addr);
+	}
 	*pages = (struct pages){ 0 };
+}
+
+bool pages_free_old(struct old_pages **old, int32_t *budget)
+{
+	struct old_pages *first;
+	uint32_t n, keep;
+
+	while (*budget > 0 && (first = *old)) {
+		n = first->n;
+		keep = (n - 1) / PAGES_FREE_STEP * PAGES_FREE_STEP;
+		*budget -= (int32_t)(n - keep) * ADDR_COST;
+		first->n = keep;
+		if (!keep)
+			*old = first->next;
+		if (n < PAGES_FREE_STEP)
+			free(first);
+		else
+			munmap((uint64_t *)first + keep, (n - keep) * sizeof(uint64_t));
+	}
+	return !*old;
 }

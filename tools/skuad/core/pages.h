@@ -48,7 +48,20 @@ int pages_load_start(struct pages_load *load, struct pages *pages,
 /* Go on for some microseconds: SKUA_CMD_OK when all is read, -1 when there is more. */
 int pages_load_step(struct pages_load *load, const struct hostmem *m);
 
-void pages_free(struct pages *pages);
+/*
+ * The addresses of a large buffer take long to free, because the kernel frees each page of our memory that they are in.
+ * So they are freed in steps. An array that waits for that begins with its place in a list.
+ */
+#define PAGES_FREE_STEP	32768u	/* addresses, some 30 us */
+struct old_pages {
+	struct old_pages *next;
+	uint32_t n;			/* addresses that are left */
+};
+
+/* Free @pages, or put its addresses into the list @old if there are many. */
+void pages_free(struct pages *pages, struct old_pages **old);
+/* Free those in the list as far as the @budget lasts; true when none is left. */
+bool pages_free_old(struct old_pages **old, int32_t *budget);
 
 /* The pointer to byte @offset of the buffer, and the bytes in one piece from there. */
 static inline uint8_t *pages_run(const struct pages *pages, const struct hostmem *m,

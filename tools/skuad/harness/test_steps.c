@@ -264,6 +264,81 @@ static void a_page_list_of_many_regions_takes_steps(void **state)
 		assert_int_equal(skua_dev_mem_unmap(n->dev, base + i * 4096, 4096), i == page / 8192 ? -ENOENT : 0);
 }
 
+/* A command that nobody waits for. */
+static void begin(struct node *n, struct skua_cmd cmd)
+{
+	cmd.hdr.id = htole32(n->cmd_pi);
+	memcpy(at(n, n->cmd_ring + (n->cmd_pi & ((1 << LOG_CMD) - 1)) * sizeof(cmd)), &cmd, sizeof(cmd));
+	host_store32(&((struct skua_dbr *)at(n, n->cmd_dbr))->pi, ++n->cmd_pi);
+	ring(n, SKUA_DB_CMD, 0, n->cmd_pi);
+}
+
+/* CREATE_MR of @npages small pages, up to 2^18. */
+static struct skua_cmd large_mr_cmd(struct node *n, uint32_t npages)
+{
+	struct skua_cmd cmd = create_mr_cmd(n);
+	uint64_t top = take(n, 4096), leaf = take(n, 4096);
+
+	for (int i = 0; i < 512; i++) {
+		((uint64_t *)at(n, top))[i] = htole64(leaf | SKUA_PL_PRESENT);
+		((uint64_t *)at(n, leaf))[i] = htole64(n->buf | SKUA_PL_PRESENT);
+	}
+	cmd.create_mr.length = htole64(npages * 4096ull);
+	cmd.create_mr.pages = (struct skua_pagelist){ .npages = htole32(npages), .level = 2, .log_page = 12,
+						      .addr = { htole64(top | SKUA_PL_PRESENT) } };
+	return cmd;
+}
+
+/* After the command, before the next one. */
+static void the_pages_of_a_region_are_freed_in_steps(void **state)
+{
+	const uint32_t npages = 7 * PAGES_FREE_STEP + 5;
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	uint64_t used = n->dev->pages_used;
+
+	begin(n, object_cmd(SKUA_CMD_DESTROY_MR, must(w, n, large_mr_cmd(n, npages))));
+	begin(n, (struct skua_cmd)CMD(SKUA_CMD_NOP));
+	while (!n->dev->old_pages)
+		assert_true(engine_step(w->engines[0]));
+	assert_int_equal(n->dev->old_pages->n, npages);
+	assert_int_equal(n->dev->pages_used, used);
+	/* What is left over goes with the first part. */
+	for (uint32_t left = 7; left-- > 0;) {
+		assert_int_equal(n->dev->cmdq.ci, n->cmd_pi - 1);
+		assert_true(engine_step(w->engines[0]));
+		assert_int_equal(n->dev->old_pages ? n->dev->old_pages->n : 0, left * PAGES_FREE_STEP);
+	}
+	settle(w);
+	assert_int_equal(n->dev->cmdq.ci, n->cmd_pi);
+}
+
+/* Those of smaller regions, and those of larger ones. */
+static void a_reset_frees_pages_in_steps(void **state)
+{
+	static const uint32_t npages[] = { PAGES_FREE_STEP / 2, 4 * PAGES_FREE_STEP };
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	unsigned int pages_in_all = 0, rounds = 0;
+
+	for (int i = 0; i < 2; i++) {
+		struct skua_cmd cmd = large_mr_cmd(n, npages[i]);
+
+		for (int j = 0; j < 16; j++) {
+			must(w, n, cmd);
+			pages_in_all += npages[i];
+		}
+	}
+	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
+	for (; reg_read(n, SKUA_REG_STATUS) != SKUA_STATUS_READY; rounds++)
+		assert_true(engine_step(w->engines[0]));
+	/* The last part of a step may be a whole one. */
+	assert_true(rounds >= pages_in_all / PAGES_FREE_STEP / 2);
+	assert_null(n->dev->old_pages);
+	n->used = 0;
+	revive(w, n);
+}
+
 /* The longest ring that there may be, of the smallest pages; a reset in the midst of it leaves nothing behind. */
 static void a_long_ring_takes_steps(void **state)
 {
@@ -281,10 +356,7 @@ static void a_long_ring_takes_steps(void **state)
 						     .log_page = 12, .addr = { htole64(top | SKUA_PL_PRESENT) } };
 	must(w, n, cmd);
 	must(w, n, object_cmd(SKUA_CMD_DESTROY_CQ, n->number));
-	cmd.hdr.id = htole32(n->cmd_pi);
-	memcpy(at(n, n->cmd_ring + (n->cmd_pi & ((1 << LOG_CMD) - 1)) * sizeof(cmd)), &cmd, sizeof(cmd));
-	host_store32(&((struct skua_dbr *)at(n, n->cmd_dbr))->pi, ++n->cmd_pi);
-	ring(n, SKUA_DB_CMD, 0, n->cmd_pi);
+	begin(n, cmd);
 	engine_step(w->engines[0]);
 	assert_non_null(n->dev->cmdq.making);
 	n->used = 0;
@@ -504,6 +576,8 @@ int main(void)
 		STEPPED(qps_in_err_without_a_receive_queue_are_left_alone, "DBR-10"),
 		STEPPED(a_reset_takes_steps, "RST-1 RST-2"),
 		STEPPED(a_page_list_of_many_regions_takes_steps, "CMD-8"),
+		STEPPED(the_pages_of_a_region_are_freed_in_steps, "CMD-8"),
+		STEPPED(a_reset_frees_pages_in_steps, "RST-1 RST-2"),
 		STEPPED(a_long_ring_takes_steps, "CMD-8"),
 		STEPPED(events_that_waited_take_turns, "EVT-5"),
 		STEPPED(timers_of_one_time_fire_in_turns, "ROC-13"),
