@@ -56,6 +56,23 @@ struct skua_wqe_ud ud_to_group(const uint8_t *mgid)
 	return to;
 }
 
+void ud_join(struct world *w, struct node *n, unsigned int num, const uint8_t *mgid)
+{
+	struct skua_cmd attach = CMD(SKUA_CMD_ATTACH_MCAST);
+	struct queues old = new_queues(n);
+	struct skua_cmd cmd = create_qp_cmd(n);
+
+	cmd.create_qp.type = SKUA_QPT_UD;
+	memcpy(attach.mcast.mgid, mgid, 16);
+	while (num--) {
+		n->qpn = must(w, n, cmd);
+		ud_bring(w, n, QKEY, SKUA_QPS_RTR);
+		attach.mcast.qpn = htole32(n->qpn);
+		must(w, n, attach);
+	}
+	use_queues(n, old);
+}
+
 void post_ud(struct node *n, uint8_t opcode, uint8_t flags, uint64_t addr, uint32_t len,
 	     struct skua_wqe_ud to, uint32_t imm)
 {

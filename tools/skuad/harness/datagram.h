@@ -31,6 +31,9 @@ void set_gid(struct world *w, struct node *n, uint16_t index, const uint8_t *gid
 /* The next CQE has to be that of a good receive. */
 struct skua_cqe *expect_datagram(struct world *w, struct node *n, uint32_t byte_len);
 
+/* @num QPs join a group. They have no receive: a datagram for each is dropped, and counted. */
+void ud_join(struct world *w, struct node *n, unsigned int num, const uint8_t *mgid);
+
 /* A datagram of no payload for the node's QP. */
 struct train datagram(struct node *n);
 

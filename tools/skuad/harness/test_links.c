@@ -213,6 +213,69 @@ static void datagrams_arrive_over_every_link(void **state)
 	}
 }
 
+/* Copies that one step may make: a turn of the link, a turn of each node, and one datagram more of each. */
+#define MEMBERS		200u
+#define DATAGRAMS	100u
+#define COPIES_A_STEP	(3 * (TURN_COST / COPY_COST + MEMBERS))
+
+/* Nothing is lost, and what came behind it arrives whole. */
+static void a_flood_to_a_group_takes_turns(void **state)
+{
+	static const uint8_t group[16] = { [10] = 255, [11] = 255, 239, 1, 2, 3 };
+
+	(void)state;
+	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++) {
+		struct world *w = world_on(&pairs[p]);
+		struct node *a = &w->n[0], *b = &w->n[1];
+		uint64_t before, now = 0;
+		struct queues rc;
+
+		ud_join(w, b, MEMBERS, group);
+		rc = ud_queues(w, a, SKUA_QPT_UD, SKUA_QPS_RTS);
+		for (unsigned int i = 0; i < DATAGRAMS; i++)
+			post_ud(a, SKUA_WQE_SEND, 0, a->buf, 64, ud_to_group(group), 0);
+		use_queues(a, rc);
+		fill(a, 1 << 16, (uint32_t)p);
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 16, b->buf, b->key, 0);
+		for (int i = 0; i < 20000 && now < DATAGRAMS * MEMBERS; i++) {
+			before = now;
+			if (!engine_step(w->engines[0]))
+				usleep(50);
+			now = b->dev->stats.rdma_rx_no_receive;
+			assert_true(now - before <= COPIES_A_STEP);
+		}
+		assert_int_equal(now, DATAGRAMS * MEMBERS);
+		done(w, a, SKUA_CQE_WRITE);
+		assert_memory_equal(at(b, b->buf), at(a, a->buf), 1 << 16);
+		assert_int_equal(STAT(w, b, rdma_rx_no_receive), now);
+		world_destroy(w);
+	}
+}
+
+/* A peer that is cut off, and a device that goes, while frames wait for a turn. */
+static void a_link_goes_in_the_midst_of_a_flood(void **state)
+{
+	static const uint8_t group[16] = { [10] = 255, [11] = 255, 239, 1, 2, 3 };
+
+	(void)state;
+	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++) {
+		struct world *w = world_on(&pairs[p]);
+		struct node *a = &w->n[0], *b = &w->n[1];
+
+		ud_join(w, b, MEMBERS, group);
+		ud_queues(w, a, SKUA_QPT_UD, SKUA_QPS_RTS);
+		for (unsigned int i = 0; i < DATAGRAMS; i++)
+			post_ud(a, SKUA_WQE_SEND, 0, a->buf, 64, ud_to_group(group), 0);
+		for (int i = 0; i < 20000 && !b->dev->stats.rdma_rx_no_receive; i++)
+			engine_step(w->engines[0]);
+		assert_in_range(b->dev->stats.rdma_rx_no_receive, 1, DATAGRAMS * MEMBERS - 1);
+		skua_dev_destroy(w->n[p % 2].dev);
+		w->n[p % 2].dev = NULL;
+		settle(w);
+		world_destroy(w);
+	}
+}
+
 /* Two engines that sleep and are woken, a full socket between them now and then. */
 static void two_engines_talk_over_a_socket(void **state)
 {
@@ -492,6 +555,56 @@ static void what_is_not_frames_ends_a_stream(void **state)
 	assert_int_equal(STAT(w, a, rx_no_buffer) + STAT(w, a, rx_dropped), 1);
 	close(fd);
 	turn(w);
+	world_destroy(w);
+}
+
+static void raise_irq(void *host, unsigned int vector)
+{
+	(void)host;
+	(void)vector;
+}
+
+#define PORTS		50u
+#define FRAMES		2000u
+/* Of the link, and of each of the PORTS and two more devices; and one frame more of each. */
+#define FLOODS_A_STEP	((PORTS + 3) * (TURN_COST / (COPY_COST + 60) + PORTS + 2))
+
+/* What comes from outside for all ports counts for each. */
+static void floods_from_outside_take_turns(void **state)
+{
+	static const struct pair pair = { "stream:listen:%s/f", "stream:listen:%s/f" };
+	static const uint8_t frame[64] = { 0, 0, 0, 60, 255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 9, 0x88, 0xb5 };
+	static const struct skua_host_ops ops = { .raise_irq = raise_irq };
+	static uint8_t frames[FRAMES * sizeof(frame)];
+	struct world *w = world_on(&pair);
+	struct skua_dev *others[PORTS];
+	uint64_t before, now = 0;
+	char link[300];
+	int fd = stream_to("f");
+
+	(void)state;
+	expand(link, pair.a);
+	for (unsigned int i = 0; i < PORTS; i++) {
+		struct skua_dev_config config = { .name = "m", .mac = { 2, 1, [5] = (uint8_t)i }, .link = link };
+
+		others[i] = skua_dev_create(w->engines[0], &config, &ops, NULL);
+		assert_non_null(others[i]);
+	}
+	turn(w);
+	for (unsigned int i = 0; i < FRAMES; i++)
+		memcpy(frames + i * sizeof(frame), frame, sizeof(frame));
+	assert_int_equal(write(fd, frames, sizeof(frames)), sizeof(frames));
+	while (now < FRAMES) {
+		before = now;
+		assert_true(engine_step(w->engines[0]));
+		now = w->n[0].dev->stats.rx_no_buffer;
+		assert_true((now - before) * (PORTS + 2) <= FLOODS_A_STEP);
+	}
+	assert_int_equal(now, FRAMES);
+	close(fd);
+	turn(w);
+	for (unsigned int i = 0; i < PORTS; i++)
+		skua_dev_destroy(others[i]);
 	world_destroy(w);
 }
 
@@ -909,11 +1022,14 @@ int main(void)
 		  data_arrive_over_every_link_at_every_pmtu, NULL, NULL, NULL },
 		{ "UD-7 MCG-4 MCG-5: datagrams_arrive_over_every_link", datagrams_arrive_over_every_link,
 		  NULL, NULL, NULL },
+		ALONE(a_flood_to_a_group_takes_turns, "SEC-8 MCG-4 UD-7"),
+		ALONE(a_link_goes_in_the_midst_of_a_flood, "SEC-8"),
 		cmocka_unit_test(two_engines_talk_over_a_socket),
 		cmocka_unit_test(frames_arrive_over_every_link),
 		cmocka_unit_test(qemus_netdevs_are_peers),
 		cmocka_unit_test(a_stream_waits_for_its_listener),
 		cmocka_unit_test(what_is_not_frames_ends_a_stream),
+		ALONE(floods_from_outside_take_turns, "SEC-8 ETH-6"),
 		ALONE(few_packets_are_ahead_at_first, "ROC-19 CNG-11 CNG-12"),
 		ALONE(few_responses_are_asked_for_at_first, "ROC-19 ROC-22"),
 		ALONE(few_packets_are_ahead_of_a_slow_line, "ROC-19 CNG-14"),

@@ -55,6 +55,8 @@ struct dgram {
 	struct link_addr local, remote;
 	bool vxlan;
 	uint32_t run_len;		/* longer datagrams go singly: to unix sockets all do */
+	int num_msgs, next_msg;		/* received; the first that was not handed over, or not all of it */
+	uint32_t msg_start;		/* of next_msg: bytes that were handed over */
 	struct mmsghdr msgs[RX_MESSAGES];
 	struct iovec iov[RX_MESSAGES];
 	struct sockaddr_storage from[RX_MESSAGES];
@@ -254,39 +256,60 @@ static uint32_t told_length(struct msghdr *hdr)
 	return (uint32_t)len;
 }
 
-/* How many frames message @i was. */
-static unsigned int received_run(struct dgram *d, unsigned int i)
+/* Hand over the next message, as far as the turn lasts. How many frames that were. */
+static unsigned int take_run(struct dgram *d)
 {
-	uint32_t left = d->msgs[i].msg_len, each = told_length(&d->msgs[i].msg_hdr);
+	struct mmsghdr *msg = &d->msgs[d->next_msg];
+	uint32_t each = told_length(&msg->msg_hdr);
 	unsigned int frames = 0;
-	uint8_t *p = d->buf[i];
 
 	do {
+		uint32_t left = msg->msg_len - d->msg_start;
 		uint32_t len = each && each < left ? each : left;
 
-		received(d, &d->from[i], p, len);
-		p += len;
-		left -= len;
+		received(d, &d->from[d->next_msg], d->buf[d->next_msg] + d->msg_start, len);
+		d->msg_start += len;
 		frames++;
-	} while (left);
+	} while (d->msg_start < msg->msg_len && d->up.engine->turn > 0);
+	if (d->msg_start == msg->msg_len) {
+		d->msg_start = 0;
+		d->next_msg++;
+	}
 	return frames;
+}
+
+static unsigned int take(struct dgram *d)
+{
+	unsigned int frames = 0;
+
+	while (d->next_msg < d->num_msgs && d->up.engine->turn > 0)
+		frames += take_run(d);
+	d->up.held = d->next_msg < d->num_msgs;
+	return frames;
+}
+
+static void dgram_take(struct uplink *up)
+{
+	take(dgram_of(up, up));
 }
 
 static bool rx_look(struct engine_fd *efd)
 {
 	struct dgram *d = dgram_of(efd, rx);
-	bool any = d->tx.fd < 0 && uplink_retry(&d->up);
-	unsigned int frames = 0;
-	int n = RX_MESSAGES;
+	bool any = d->tx.fd < 0 && uplink_retry(&d->up), more = true;
+	unsigned int frames;
 
-	while (n == RX_MESSAGES && frames < RX_FRAMES) {
+	d->up.engine->turn = TURN_COST;
+	frames = take(d);
+	while (more && !d->up.held && frames < RX_FRAMES) {
 		for (unsigned int i = 0; i < RX_MESSAGES; i++) {
 			d->msgs[i].msg_hdr.msg_controllen = sizeof(d->control[i]);
 			d->msgs[i].msg_hdr.msg_namelen = sizeof(d->from[i]);
 		}
-		n = recvmmsg(efd->fd, d->msgs, RX_MESSAGES, MSG_DONTWAIT, NULL);
-		for (int i = 0; i < n; i++)
-			frames += received_run(d, (unsigned int)i);
+		d->num_msgs = recvmmsg(efd->fd, d->msgs, RX_MESSAGES, MSG_DONTWAIT, NULL);
+		d->next_msg = 0;
+		more = d->num_msgs == RX_MESSAGES;
+		frames += take(d);
 	}
 	return frames || any;
 }
@@ -316,7 +339,7 @@ static void dgram_close(struct uplink *up)
 	uplink_free(up);
 }
 
-static const struct uplink_ops dgram_ops = { dgram_flush, dgram_close };
+static const struct uplink_ops dgram_ops = { dgram_flush, dgram_take, dgram_close };
 
 static void tune(int fd, int family)
 {

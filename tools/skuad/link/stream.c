@@ -60,6 +60,7 @@ static void disconnect(struct stream *s, const char *why)
 	s->up.blocked = false;
 	s->skip = 0;
 	s->start = s->end = 0;
+	s->up.held = false;
 	uplink_drop_tx(&s->up);
 	if (s->listener.fd >= 0)
 		engine_fd_add(s->up.engine, &s->listener);
@@ -106,21 +107,26 @@ static void stream_flush(struct uplink *up)
 	set_blocked(s, up->tx_head != up->tx_tail);
 }
 
-/* Deliver what is whole. False: what came is no frame. */
+/* Deliver what is whole, as far as the turn lasts. False: it was no frame, and the peer is cut off. */
 static bool deliver(struct stream *s)
 {
 	uint32_t len;
 
-	while (s->end - s->start >= UPLINK_LEN) {
+	while (s->end - s->start >= UPLINK_LEN && s->up.engine->turn > 0) {
 		memcpy(&len, s->rx + s->start, UPLINK_LEN);
 		len = be32toh(len);
-		if (len > LEN_MAX - UPLINK_LEN)
+		if (len > LEN_MAX - UPLINK_LEN) {
+			disconnect(s, "the peer sends what is not frames");
 			return false;
+		}
 		if (s->end - s->start - UPLINK_LEN < len)
 			break;
 		uplink_received(&s->up, s->rx + s->start + UPLINK_LEN, len);
 		s->start += UPLINK_LEN + len;
 	}
+	s->up.held = s->start != s->end && s->up.engine->turn <= 0;
+	if (s->up.held)
+		return true;
 	if (s->start == s->end) {
 		s->start = s->end = 0;
 	} else if (s->end > RX_BYTES - READ_BYTES) {
@@ -132,27 +138,33 @@ static bool deliver(struct stream *s)
 	return true;
 }
 
+static void stream_take(struct uplink *up)
+{
+	deliver(stream_of(up, up));
+}
+
 /* True if anything came, or was found out. */
 static bool receive(struct stream *s)
 {
-	for (int i = 0; i < READS; i++) {
+	bool any;
+
+	s->up.engine->turn = TURN_COST;
+	any = uplink_take(&s->up);
+	for (int i = 0; i < READS && s->up.carrier && !s->up.held; i++) {
 		ssize_t n = recv(s->conn.fd, s->rx + s->end, READ_BYTES, MSG_DONTWAIT);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return i;
+			return any;
 		if (n <= 0) {
 			disconnect(s, n ? strerror(errno) : "the peer has gone");
 			return true;
 		}
 		s->end += (uint32_t)n;
-		if (!deliver(s)) {
-			disconnect(s, "the peer sends what is not frames");
-			return true;
-		}
-		if (n < (ssize_t)READ_BYTES)
-			return true;
+		any = true;
+		if (!deliver(s) || n < (ssize_t)READ_BYTES)
+			break;
 	}
-	return true;
+	return any;
 }
 
 /* It failed; the log is told once. */
@@ -251,7 +263,7 @@ static void stream_close(struct uplink *up)
 	uplink_free(up);
 }
 
-static const struct uplink_ops stream_ops = { stream_flush, stream_close };
+static const struct uplink_ops stream_ops = { stream_flush, stream_take, stream_close };
 
 /* 0 or -errno. */
 static int start_listening(struct stream *s)

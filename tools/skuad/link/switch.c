@@ -683,8 +683,10 @@ void uplink_received(struct uplink *up, uint8_t *bytes, uint32_t len)
 		return;
 	}
 	/* What is known to be on that side has no business here. */
-	for (to.port = to.uplink ? NULL : wire->ports; to.port; to.port = to.port->next)
+	for (to.port = to.uplink ? NULL : wire->ports; to.port; to.port = to.port->next) {
+		engine_charge_copy(up->engine, len);
 		deliver_frame(to.port, &frame);
+	}
 }
 
 bool port_link_stats(const struct link_port *port, struct port_link_stats *stats)
@@ -734,8 +736,10 @@ bool port_receive(struct link_port *port)
 	bool any = false;
 
 	port->engine->turn = TURN_COST;
-	if (port->wire->uplink)
+	if (port->wire->uplink) {
 		any = uplink_run(port->wire->uplink);
+		any |= uplink_take(port->wire->uplink);
+	}
 	for (struct port_ring *ring = port->in; ring; ring = ring->next_in)
 		any |= receive_from(ring);
 	return any;

@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/engine_priv.h"
 #include "link/uplink.h"
 
 #define FRAMES	64		/* before others have their turn */
@@ -59,7 +60,8 @@ static void tap_ready(struct engine_fd *efd)
 
 	if (t->up.blocked)
 		tap_flush(&t->up);
-	for (int i = 0; i < FRAMES; i++) {
+	t->up.engine->turn = TURN_COST;
+	for (int i = 0; i < FRAMES && t->up.engine->turn > 0; i++) {
 		n = read(efd->fd, t->buf, sizeof(t->buf));
 		if (n <= 0)
 			return;
@@ -78,7 +80,7 @@ static void tap_close(struct uplink *up)
 	uplink_free(up);
 }
 
-static const struct uplink_ops tap_ops = { tap_flush, tap_close };
+static const struct uplink_ops tap_ops = { .flush = tap_flush, .close = tap_close };
 
 struct uplink *tap_open(struct engine *engine, const struct link_spec *spec, const char *name)
 {

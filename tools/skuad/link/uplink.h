@@ -28,6 +28,8 @@ struct uplink;
 struct uplink_ops {
 	/* Send of what waits as much as can be; sets blocked if the rest must wait. */
 	void (*flush)(struct uplink *up);
+	/* Hand over more of what was received; clears held when nothing is left. */
+	void (*take)(struct uplink *up);
 	void (*close)(struct uplink *up);
 };
 
@@ -41,6 +43,7 @@ struct uplink {
 	uint32_t tx_head, tx_tail;
 	bool carrier;			/* there is somebody to send to */
 	bool blocked;			/* flush() again when the engine says so */
+	bool held;			/* the turn was over before all that was received had been handed over */
 	struct uplink_stats {
 		uint64_t tx_frames, tx_bytes, tx_lost;
 		uint64_t rx_frames, rx_bytes, rx_lost;
@@ -77,6 +80,15 @@ static inline bool uplink_retry(struct uplink *up)
 	return up->tx_tail - up->tx_head != waiting;
 }
 
+/* Take what was received and had to wait for a turn. True if there was anything. */
+static inline bool uplink_take(struct uplink *up)
+{
+	if (!up->held)
+		return false;
+	up->ops->take(up);
+	return true;
+}
+
 /* For the kinds of links: */
 bool uplink_init(struct uplink *up, const struct uplink_ops *ops, struct engine *engine);
 void uplink_free(struct uplink *up);
@@ -87,7 +99,7 @@ const uint8_t *uplink_peek(const struct uplink *up, uint32_t offset, uint32_t *l
 void uplink_sent(struct uplink *up, uint32_t bytes);
 /* Nobody is there: what waits is lost. */
 void uplink_drop_tx(struct uplink *up);
-/* A frame has come. (switch.c) */
+/* A frame has come (switch.c). Where it has many receivers, it takes from the turn of the engine. */
 void uplink_received(struct uplink *up, uint8_t *frame, uint32_t len);
 
 struct uplink *stream_open(struct engine *engine, const struct link_spec *spec, const char *name);
