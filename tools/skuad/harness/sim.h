@@ -23,9 +23,8 @@
 
 #include <stdio.h>
 
-#include "core/device.h"
+#include "core/qp.h"
 #include "harness/harness.h"
-#include "roce/sent.h"
 
 #define SIM_QPS		64
 #define SIM_MSGS	64			/* of one side of a QP */
@@ -118,6 +117,7 @@ struct sim_run {
 /* A requester at the last look (sim_rules.c). Times are those of the engine's clock. */
 struct sim_seen {
 	uint64_t at;			/* 0: there was no look yet */
+	struct roce_req req;		/* all of it: did anything change? */
 	uint64_t quiet_since;		/* since then nothing was sent, and there was no progress */
 	uint32_t una_psn, sent_psn;
 	uint64_t next_order, arrived;	/* send orders: of the next packet, behind the last that arrived */
