@@ -203,6 +203,20 @@ struct sim_failure {
 	uint64_t at;			/* ns since the world began */
 };
 
+/* What losses cost (sim_cost.c). */
+enum sim_cost_kind {
+	SIM_COST_NONE, SIM_COST_REPEAT, SIM_COST_GO_BACK, SIM_COST_LATE, SIM_COST_LATE_GO_BACK, SIM_COST_KINDS,
+};
+struct sim_cost {
+	enum sim_cost_kind kind;	/* SIM_COST_NONE: other things cost more, or nothing was lost */
+	double probes, again, time;
+};
+
+struct sim_result {
+	struct sim_failure failure;
+	struct sim_cost cost;
+};
+
 struct sim {
 	uint64_t seed;
 	struct sim_off off;
@@ -238,6 +252,7 @@ struct sim {
 	unsigned int base_timers;
 	uint64_t done_at;		/* when all work was done */
 	struct sim_failure failure;
+	struct sim_cost cost;
 };
 
 /* sim_draw.c */
@@ -309,6 +324,7 @@ void sim_check_rules(struct sim *s, unsigned int qp, unsigned int side);
 
 /* sim_cost.c */
 void sim_check_cost(struct sim *s);		/* all done */
+void sim_add_cost(const struct sim_cost *cost);	/* to the mean of all worlds */
 /* False: the worlds so far, enough of them, cost too much. Says how much. */
 bool sim_costs_little(FILE *out, uint64_t worlds);
 
@@ -317,7 +333,7 @@ void sim_run(struct sim *s, const char *pcap);
 
 /* sim_shrink.c */
 struct sim_off sim_shrink(uint64_t seed, struct sim_off off, const char *kind);
-/* One world, in memory of its own; what failed. */
-struct sim_failure sim_world(uint64_t seed, struct sim_off off, const char *pcap, FILE *words);
+/* One world, in memory of its own. */
+struct sim_result sim_world(uint64_t seed, struct sim_off off, const char *pcap, FILE *words);
 
 #endif /* SKUAD_HARNESS_SIM_H */

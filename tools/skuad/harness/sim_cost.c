@@ -14,23 +14,21 @@
 #define SLOW		50000000u	/* bits a second: a queue there outlasts PTOs */
 #define SMALL		4.0		/* losses: a world with few weighs less */
 
-enum kind { REPEAT, GO_BACK, LATE, LATE_GO_BACK, KINDS };
-
 /* Limits of the means: probes and retransmitted packets for a loss, and time, as a share of what it may take. */
 static const struct {
 	const char *name;
 	double probes, again, time;
-} most[KINDS] = {
-	[REPEAT] = { "selective repeat", 0.25, 4.0, 1.3 },
-	[GO_BACK] = { "go-back-N", 0.30, 9.0, 1.4 },
-	[LATE] = { "reordered, selective repeat", 0.25, 6.0, 1.3 },
-	[LATE_GO_BACK] = { "reordered, go-back-N", 0.30, 14.0, 1.4 },
+} most[SIM_COST_KINDS] = {
+	[SIM_COST_REPEAT] = { "selective repeat", 0.25, 4.0, 1.3 },
+	[SIM_COST_GO_BACK] = { "go-back-N", 0.30, 9.0, 1.4 },
+	[SIM_COST_LATE] = { "reordered, selective repeat", 0.25, 6.0, 1.3 },
+	[SIM_COST_LATE_GO_BACK] = { "reordered, go-back-N", 0.30, 14.0, 1.4 },
 };
 
 static struct {
 	unsigned int worlds;
 	double probes, again, time;
-} sum[KINDS];
+} sum[SIM_COST_KINDS];
 
 /* What the lines have done to frames. */
 static uint64_t acted(const struct sim *s, enum impair_action action)
@@ -93,7 +91,8 @@ void sim_check_cost(struct sim *s)
 	unsigned int requesters;
 	bool slow;
 	bool go_back = s->go_back_n[0] || s->go_back_n[1];
-	enum kind kind = late ? go_back ? LATE_GO_BACK : LATE : go_back ? GO_BACK : REPEAT;
+	enum sim_cost_kind kind = late ? go_back ? SIM_COST_LATE_GO_BACK : SIM_COST_LATE :
+				  go_back ? SIM_COST_GO_BACK : SIM_COST_REPEAT;
 
 	if (!counts(s) || sim_is_off(s, SIM_CHECK_COST))
 		return;
@@ -109,17 +108,27 @@ void sim_check_cost(struct sim *s)
 			 (unsigned long long)again);
 	if (!lost && !late)
 		return;
-	sum[kind].worlds++;
-	sum[kind].probes += least((double)s->probes / ((double)lost + SMALL), 2);
-	sum[kind].again += least((double)again / ((double)lost + SMALL), 30);
-	sum[kind].time += least((double)s->done_at / (double)time, 3);
+	s->cost = (struct sim_cost){
+		.kind = kind,
+		.probes = least((double)s->probes / ((double)lost + SMALL), 2),
+		.again = least((double)again / ((double)lost + SMALL), 30),
+		.time = least((double)s->done_at / (double)time, 3),
+	};
+}
+
+void sim_add_cost(const struct sim_cost *cost)
+{
+	sum[cost->kind].worlds++;
+	sum[cost->kind].probes += cost->probes;
+	sum[cost->kind].again += cost->again;
+	sum[cost->kind].time += cost->time;
 }
 
 bool sim_costs_little(FILE *out, uint64_t worlds)
 {
 	bool good = true;
 
-	for (unsigned int k = 0; k < KINDS; k++) {
+	for (unsigned int k = SIM_COST_NONE + 1; k < SIM_COST_KINDS; k++) {
 		double n = sum[k].worlds, probes = sum[k].probes / n, again = sum[k].again / n, time = sum[k].time / n;
 
 		if (!n)

@@ -7,20 +7,20 @@
 
 #include "harness/sim.h"
 
-struct sim_failure sim_world(uint64_t seed, struct sim_off off, const char *pcap, FILE *words)
+struct sim_result sim_world(uint64_t seed, struct sim_off off, const char *pcap, FILE *words)
 {
 	struct sim *s = malloc(sizeof(*s));
-	struct sim_failure failure;
+	struct sim_result result;
 
 	assert_non_null(s);
 	sim_draw(s, seed, off);
 	sim_run(s, pcap);
 	if (words)
 		sim_describe(words, s);
-	failure = s->failure;
+	result = (struct sim_result){ s->failure, s->cost };
 	sim_free(s);
 	free(s);
-	return failure;
+	return result;
 }
 
 /*
@@ -37,7 +37,7 @@ static bool fails(uint64_t seed, struct sim_off *off, const char *kind)
 	struct sim_off less = *off;
 
 	for (unsigned int i = 0; i < SALTS && time(NULL) < give_up_at; i++) {
-		if (!strcmp(sim_world(seed, less, NULL, NULL).kind, kind)) {
+		if (!strcmp(sim_world(seed, less, NULL, NULL).failure.kind, kind)) {
 			*off = less;
 			return true;
 		}

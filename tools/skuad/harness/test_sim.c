@@ -12,8 +12,15 @@
  * SKUA_ARTIFACTS=DIR	where a capture of each kind of failure goes; else TMPDIR, or /tmp
  *
  * Of each kind of failure the first world is shrunk and described; all are counted.
+ *
+ * Each processor runs every n-th world, in a process of its own. What becomes of them is taken in the order of
+ * their seeds.
  */
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +28,12 @@
 
 #define WORLDS		500
 #define KINDS		40
+#define WORKERS		64
+
+static struct {
+	pid_t pid;
+	int results;
+} worker[WORKERS];
 
 static struct {
 	char name[40];
@@ -69,6 +82,7 @@ static void capture_path(char *path, size_t len, uint64_t seed)
 
 static void explain(uint64_t seed, struct sim_off off, const struct sim_failure *f)
 {
+	struct sim_failure again;
 	struct sim_off less;
 	char path[4096];
 
@@ -76,14 +90,17 @@ static void explain(uint64_t seed, struct sim_off off, const struct sim_failure 
 	       f->kind, f->text);
 	say_command(seed, off);
 	fflush(stdout);
+	current = seed;
+	running = true;
 	less = sim_shrink(seed, off, f->kind);
 	capture_path(path, sizeof(path), seed);
 	printf("what is left when all else is switched off:\n");
 	say_command(seed, less);
-	*(struct sim_failure *)(uintptr_t)f = sim_world(seed, less, path, stdout);
-	printf("  fails after %.6f s: %s: %s\n  capture of node a: %s\n\n", (double)f->at / 1e9, f->kind,
-	       f->text, path);
+	again = sim_world(seed, less, path, stdout).failure;
+	printf("  fails after %.6f s: %s: %s\n  capture of node a: %s\n\n", (double)again.at / 1e9, again.kind,
+	       again.text, path);
 	fflush(stdout);
+	running = false;
 }
 
 /* True: the first of its kind. */
@@ -100,20 +117,74 @@ static bool count(uint64_t seed, const char *kind)
 	return kinds[i].count++ == 0;
 }
 
-static struct sim_failure run(uint64_t seed, struct sim_off off, FILE *words)
+static struct sim_result run(uint64_t seed, struct sim_off off, FILE *words)
 {
-	struct sim_failure f;
+	struct sim_result r;
 
 	current = seed;
 	running = true;
-	f = sim_world(seed, off, NULL, words);
+	r = sim_world(seed, off, NULL, words);
 	running = false;
-	return f;
+	return r;
+}
+
+/* Every @n-th world from @seed on, up to @end. */
+static void work(int results, uint64_t seed, uint64_t end, unsigned int n, struct sim_off off)
+{
+	for (; seed < end; seed += n) {
+		struct sim_result r = run(seed, off, NULL);
+
+		/* At once, since it is less than PIPE_BUF. */
+		if (write(results, &r, sizeof(r)) != sizeof(r))
+			exit(1);
+	}
+	exit(0);
+}
+
+static unsigned int start_workers(uint64_t seed, uint64_t worlds, struct sim_off off)
+{
+	unsigned int n;
+	cpu_set_t cpus;
+	int fd[2];
+
+	n = sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (unsigned int)CPU_COUNT(&cpus);
+	n = n > WORKERS ? WORKERS : n;
+	fflush(stdout);
+	for (unsigned int i = 0; i < n; i++) {
+		assert_int_equal(pipe(fd), 0);
+		worker[i].pid = fork();
+		assert_true(worker[i].pid >= 0);
+		if (!worker[i].pid) {
+			for (unsigned int k = 0; k < i; k++)
+				close(worker[k].results);
+			close(fd[0]);
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			work(fd[1], seed + i, seed + worlds, n, off);
+		}
+		close(fd[1]);
+		worker[i].results = fd[0];
+	}
+	return n;
+}
+
+/* True: all of them ended well. Those that are not @done are ended. */
+static bool end_workers(unsigned int n, bool done)
+{
+	bool good = true;
+	int status;
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (!done)
+			kill(worker[i].pid, SIGKILL);
+		close(worker[i].results);
+		good &= waitpid(worker[i].pid, &status, 0) == worker[i].pid && !status;
+	}
+	return good || !done;
 }
 
 static int one(uint64_t seed, struct sim_off off)
 {
-	struct sim_failure f = run(seed, off, stdout);
+	struct sim_failure f = run(seed, off, stdout).failure;
 	char path[4096];
 
 	if (!f.kind[0]) {
@@ -137,13 +208,13 @@ static double seconds(void)
 
 int main(int argc, char **argv)
 {
-	uint64_t worlds = number("SKUA_WORLDS", WORLDS), seed = number("SKUA_SEED", 1), failed = 0;
+	uint64_t worlds = number("SKUA_WORLDS", WORLDS), seed = number("SKUA_SEED", 1), done = 0, failed = 0;
 	uint64_t enough = number("SKUA_ENOUGH", UINT64_MAX);
-	bool slow;
 	const char *without = getenv("SKUA_WITHOUT");
-	bool brief = number("SKUA_BRIEF", 0);
+	bool brief = number("SKUA_BRIEF", 0), slow, died;
 	double start = seconds();
 	struct sim_off off;
+	unsigned int n;
 
 	(void)argc;
 	program = argv[0];
@@ -154,34 +225,43 @@ int main(int argc, char **argv)
 	atexit(say_where);
 	if (getenv("SKUA_WORLD"))
 		return one(number("SKUA_WORLD", 1), off);
-	for (uint64_t i = 0; i < worlds; i++) {
-		struct sim_failure f = run(seed + i, off, NULL);
+	n = start_workers(seed, worlds, off);
+	while (done < worlds && failed < enough) {
+		uint64_t at = seed + done;
+		struct sim_result r;
+		const struct sim_failure *f = &r.failure;
 
-		if (!f.kind[0])
+		if (read(worker[done % n].results, &r, sizeof(r)) != sizeof(r))
+			break;
+		done++;
+		sim_add_cost(&r.cost);
+		if (!f->kind[0])
 			continue;
 		failed++;
-		running = true;
 		if (brief)
-			printf("world %llu fails after %.6f s: %s: %s\n", (unsigned long long)(seed + i),
-			       (double)f.at / 1e9, f.kind, f.text);
-		if (count(seed + i, f.kind) && !brief)
-			explain(seed + i, off, &f);
-		running = false;
-		if (failed >= enough)
-			worlds = i + 1;
+			printf("world %llu fails after %.6f s: %s: %s\n", (unsigned long long)at,
+			       (double)f->at / 1e9, f->kind, f->text);
+		if (count(at, f->kind) && !brief)
+			explain(at, off, f);
 	}
 	for (unsigned int i = 0; i < KINDS && kinds[i].count; i++)
 		printf("%-16s %llu worlds, first %llu\n", kinds[i].name,
 		       (unsigned long long)kinds[i].count, (unsigned long long)kinds[i].first);
+	died = done < worlds && failed < enough;
+	if (died)
+		printf("world %llu: the process died\n", (unsigned long long)(seed + done));
+	if (!end_workers(n, done == worlds)) {
+		printf("a process failed after its last world\n");
+		died = true;
+	}
 	/* Worlds that failed, and parts that are off, distort the means. */
-	slow = !sim_costs_little(stdout, worlds) && !failed && !off.parts && !off.qps;
+	slow = !sim_costs_little(stdout, done) && !failed && !off.parts && !off.qps;
 	if (slow)
-		printf("%-16s %llu worlds, first %llu\n", "costs", (unsigned long long)worlds,
+		printf("%-16s %llu worlds, first %llu\n", "costs", (unsigned long long)done,
 		       (unsigned long long)seed);
-	failed += slow;
 	printf("worlds %llu to %llu in %.1f s\n", (unsigned long long)seed,
-	       (unsigned long long)(seed + worlds - 1), seconds() - start);
-	printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)(worlds + slow - failed),
-	       (unsigned long long)failed);
-	return failed > 0;
+	       (unsigned long long)(seed + done - 1), seconds() - start);
+	printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)(done - failed),
+	       (unsigned long long)(failed + slow + died));
+	return failed || slow || died;
 }
