@@ -120,7 +120,7 @@ struct sim_seen {
 	struct roce_req req;		/* all of it: did anything change? */
 	uint64_t quiet_since;		/* since then nothing was sent, and there was no progress */
 	uint32_t una_psn, sent_psn;
-	uint64_t next_order, arrived;	/* send orders: of the next packet, behind the last that arrived */
+	uint64_t next_order;		/* the send order of the next packet */
 	uint8_t reordered, persist;	/* n of the reordering window, and recoveries until it is forgotten */
 	uint64_t grew_order;		/* n grew when this was the next send order, or later */
 	uint64_t rtt, rttvar, min_rtt;

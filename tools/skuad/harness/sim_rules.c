@@ -158,7 +158,7 @@ static void check_lost(const struct view *v)
 	uint64_t arrived = v->loss->rack[NEWS_ANSWERED].order;
 	const struct sent_run *run;
 
-	if (v->loss->reo_wnd_mult || v->seen->reordered || arrived == v->seen->arrived)
+	if (v->loss->reo_wnd_mult || v->seen->reordered || arrived == v->seen->req.loss.rack[NEWS_ANSWERED].order)
 		return;
 	TAILQ_FOREACH(run, &v->req->sent.runs, entry)
 		if (run->state == SENT_IN_FLIGHT && arrived > run->order + PACKETS + (run->response ? run->npkts : 0))
@@ -189,24 +189,28 @@ static uint64_t reordering_window(const struct view *v)
 {
 	unsigned int n = v->seen->reordered < v->loss->reo_wnd_mult ? v->seen->reordered : v->loss->reo_wnd_mult;
 	uint64_t ns = (v->seen->min_rtt < v->loss->min_rtt ? v->seen->min_rtt : v->loss->min_rtt) / 4;
+	uint64_t rtt = v->seen->rtt < v->loss->smoothed_rtt ? v->seen->rtt : v->loss->smoothed_rtt;
 
 	if (!n)
 		return ns;
-	return n * ns < v->loss->smoothed_rtt ? n * ns : v->loss->smoothed_rtt;
+	return n * ns < rtt ? n * ns : rtt;
 }
 
-/* Does what has arrived tell that packets of @r are lost? REC-8: after reordering only the time does. */
-static bool is_lost(const struct view *v, const struct sim_run *r)
+/* Does what @rack has tell that packets of @r are lost? REC-8: after reordering only the time does. */
+static bool is_lost_by(const struct view *v, const struct sim_run *r, const struct rack *rack)
 {
 	const bool by_packets = !v->seen->reordered || !v->loss->reo_wnd_mult;
 
-	for (unsigned int k = 0; k < NEWS_KINDS; k++) {
-		const struct rack *rack = &v->loss->rack[k];
+	return rack->order > r->order && ((by_packets && rack->order - r->order > PACKETS) ||
+					  v->now >= r->sent_at + rack->rtt + reordering_window(v));
+}
 
-		if (rack->order > r->order && ((by_packets && rack->order - r->order > PACKETS) ||
-					       v->now >= r->sent_at + rack->rtt + reordering_window(v)))
+/* The loss time may have passed before the news of this instant came. */
+static bool is_lost(const struct view *v, const struct sim_run *r)
+{
+	for (unsigned int k = 0; k < NEWS_KINDS; k++)
+		if (is_lost_by(v, r, &v->loss->rack[k]) || is_lost_by(v, r, &v->seen->req.loss.rack[k]))
 			return true;
-	}
 	return false;
 }
 
@@ -245,12 +249,16 @@ static void check_reordering(const struct view *v)
 	const struct sim_seen *seen = v->seen;
 	unsigned int n = v->loss->reo_wnd_mult;
 	bool passed = false;
+	uint64_t lost;
 
 	for (unsigned int k = 0; k < NEWS_KINDS; k++)
 		passed |= v->loss->rack[k].order >= seen->grew_order;
 	if (seen->reordered && n > seen->reordered && !passed)
 		BROKEN(v, "reordering", "n grows from %u to %u too soon", seen->reordered, n);
-	if (seen->reordered && !n && seen->persist > 4)
+	/* Each recovery begins with a loss. Most lost packets have been retransmitted by now. */
+	lost = v->req->sent.npkts[SENT_LOST] + v->req->sent.next_order - seen->next_order -
+	       psn_add(v->req->sent_psn, -seen->sent_psn);
+	if (seen->reordered && !n && seen->persist > lost)
 		SUSPECT(v, "reordering", "forgotten, %u recoveries too soon", seen->persist);
 	if (seen->first == SENT_LOST && !seen->first_again && !n && v->req->sent.next_order == seen->next_order &&
 	    psn_diff(v->req->una_psn, seen->first_psn) > 0)
@@ -280,13 +288,22 @@ static void check_window(const struct view *v)
 		BROKEN(v, "window", "%u packets in flight, %u allowed", flight, most);
 }
 
-/* Has any packet arrived that was sent after the recovery period began? */
-static bool is_recovered(const struct view *v)
+/* Has any packet arrived that was sent after the recovery period of @recovery_order began? */
+static bool is_recovered(const struct view *v, uint64_t recovery_order)
 {
 	for (unsigned int k = 0; k < NEWS_KINDS; k++)
-		if (v->loss->rack[k].order > v->req->congestion.recovery_order)
+		if (v->loss->rack[k].order > recovery_order)
 			return true;
 	return false;
+}
+
+/* At most so many packets have arrived since the last look: those that are outstanding no longer, or held. */
+static uint32_t arrived_since(const struct view *v)
+{
+	const struct sent *sent = &v->req->sent;
+
+	return psn_add(v->req->sent_psn, -v->seen->una_psn) - sent->npkts[SENT_IN_FLIGHT] -
+	       sent->npkts[SENT_WAITING] - sent->npkts[SENT_LOST];
 }
 
 /* CNG-12, CNG-15, CNG-16: how the window grows and shrinks. CNG-17 may set it back, and then it goes on. */
@@ -296,12 +313,13 @@ static void check_growth(const struct view *v)
 	const struct sim_seen *seen = v->seen;
 	uint64_t arrived = seen->flight + seen->gaps + v->req->sent.next_order - seen->next_order;
 
-	/* What was sent after it may have arrived in the same instant. */
-	if (v->loss->retries > seen->retries && c->window > 4 + v->req->sent.next_order - seen->next_order)
+	/* What was outstanding, or was sent after it, may have arrived in the same instant: slow start. */
+	if (v->loss->retries > seen->retries && c->window > 4 + arrived_since(v))
 		BROKEN(v, "growth", "the window is %u after a retry", c->window);
 	if (v->loss->retries != seen->retries || c->window == seen->window_before)
 		return;
-	if (c->window > seen->window && c->recovery_order == seen->recovery_order && !is_recovered(v))
+	if (c->window > seen->window && c->recovery_order == seen->recovery_order &&
+	    !is_recovered(v, c->recovery_order))
 		SUSPECT(v, "growth", "the window grows from %u to %u in the recovery period", seen->window, c->window);
 	if (c->window > seen->window && seen->window >= seen->ssthresh && c->ssthresh == seen->ssthresh &&
 	    c->window - seen->window > 2 + arrived / seen->window)
@@ -309,7 +327,8 @@ static void check_growth(const struct view *v)
 	if (c->window > seen->window && arrived < seen->window / 2)
 		SUSPECT(v, "growth", "the window grows from %u to %u, with %llu packets in flight", seen->window,
 		       c->window, (unsigned long long)arrived);
-	if (c->window < seen->window && c->window_before && seen->next_order <= seen->recovery_order)
+	if (c->window < seen->window && c->window_before && seen->next_order <= seen->recovery_order &&
+	    !is_recovered(v, seen->recovery_order))
 		SUSPECT(v, "growth", "the window shrinks from %u to %u in the recovery period", seen->window,
 		       c->window);
 }
@@ -358,6 +377,17 @@ static void check_rnr(const struct view *v)
 		BROKEN(v, "rnr", "%llu packets were sent to try", (unsigned long long)sent);
 }
 
+/* Some time may have passed since the last transmission: a pause may follow another at once. */
+static uint64_t last_sent_at(const struct view *v)
+{
+	const struct sent_run *run;
+	uint64_t at = v->seen->quiet_since;
+
+	TAILQ_FOREACH(run, &v->req->sent.runs, entry)
+		at = run->sent_at > at ? run->sent_at : at;
+	return at;
+}
+
 static void look(const struct view *v)
 {
 	const struct roce_req *req = v->req;
@@ -365,9 +395,10 @@ static void look(const struct view *v)
 	struct sim_seen *seen = v->seen;
 
 	/* Packets that were held arrived before they were acknowledged. */
-	if ((req->una_psn != seen->una_psn && seen->first != SENT_HELD) ||
-	    req->sent.next_order != seen->next_order || !seen->at)
+	if ((req->una_psn != seen->una_psn && seen->first != SENT_HELD) || !seen->at)
 		seen->quiet_since = v->now;
+	else if (req->sent.next_order != seen->next_order)
+		seen->quiet_since = last_sent_at(v);
 	seen->nruns = 0;
 	for (; run && seen->nruns < SIM_RUNS; run = TAILQ_NEXT(run, entry))
 		if (run->state == SENT_IN_FLIGHT)
@@ -389,7 +420,6 @@ static void look(const struct view *v)
 	seen->una_psn = req->una_psn;
 	seen->sent_psn = req->sent_psn;
 	seen->next_order = req->sent.next_order;
-	seen->arrived = v->loss->rack[NEWS_ANSWERED].order;
 	seen->reordered = v->loss->reo_wnd_mult;
 	seen->rtt = v->loss->smoothed_rtt;
 	seen->rttvar = v->loss->rttvar;
