@@ -259,6 +259,32 @@ static void a_longer_round_trip_is_learnt(void **state)
 	assert_in_range(STAT(w, a, retransmits), 3, 24);
 }
 
+/* An estimate that is so long that only retries are left is given up at the second. */
+static void a_long_estimate_is_given_up(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	const struct loss *l = &qp_of(a)->req.loss;
+	uint64_t before;
+
+	IMPAIR(b, "delay=66500us,dir=out");
+	post_write(a, b, 8);
+	next_cqe(w, a);
+	assert_true(l->smoothed_rtt >= 66 * MS);
+	IMPAIR(b, "drop=every:1,dir=in");
+	post_write(a, b, 8);
+	while (l->retries < 2)
+		next_event(w);
+	assert_int_equal(l->smoothed_rtt, 0);
+	settle(w);
+	before = STAT(w, a, retransmits);
+	while (l->retries < 3)
+		next_event(w);
+	assert_true(STAT(w, a, retransmits) - before >= 2);
+	assert_true(skua_dev_set_impair(b->dev, NULL));
+	next_cqe(w, a);
+}
+
 /* The first packet seems lost. Its answer comes just after the retransmission: neither time is a round trip. */
 static void a_loss_is_no_first_round_trip(void **state)
 {
@@ -565,6 +591,7 @@ int main(void)
 		STEPPED(the_end_comes_when_the_timeout_says, "ROC-13 ROC-17 REC-13"),
 		STEPPED(the_time_to_wait_is_learnt, "ROC-17 REC-3 REC-4"),
 		STEPPED(a_longer_round_trip_is_learnt, "REC-4"),
+		STEPPED(a_long_estimate_is_given_up, "REC-3"),
 		STEPPED(a_loss_is_no_first_round_trip, "REC-4"),
 		STEPPED(old_responses_are_no_progress, "ROC-13 ROC-17 REC-14"),
 		STEPPED(less_is_sent_each_time, "ROC-19 REC-15 CNG-16"),

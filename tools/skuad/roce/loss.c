@@ -640,6 +640,9 @@ static void retry(struct skua_qp *qp)
 	congestion_persistent(qp);
 	qp->req.rnr_trying = false;
 	l->min_rtt_at = 0;
+	/* The estimate is so long that no probe comes before a retry. It may be wrong (RFC 6298, section 5). */
+	if (l->retries > 1 && !l->pto_count)
+		l->smoothed_rtt = 0;
 	qp_activate(qp);
 }
 
