@@ -219,7 +219,7 @@ struct skua_dev {
 	struct repeat_peer peers[REPEAT_PEERS];
 	uint64_t held_bytes;		/* of packets that came too early, and of CQEs that wait; up to HELD_MAX */
 	struct free_runs free_runs;	/* of tables of sent packets */
-	uint32_t num_runs;		/* that there are, free or not */
+	uint32_t used_runs;		/* that are not free */
 
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
 	bool refused;			/* the wire had no room for one of them */
@@ -240,6 +240,12 @@ struct skua_dev {
 static inline bool dev_has(const struct skua_dev *dev, unsigned int feature)
 {
 	return dev->accepted >> feature & 1;
+}
+
+/* Does a QP find memory for what it sends only if it waits for nothing else? */
+static inline bool sent_is_scarce(const struct skua_dev *dev)
+{
+	return dev->used_runs >= SENT_RUNS_MAX;
 }
 
 static inline bool dev_running(const struct skua_dev *dev)

@@ -308,6 +308,55 @@ static void what_is_held_is_bounded(void **state)
 	assert_int_equal(n->dev->held_bytes, 0);
 }
 
+/* A QP of the node's queues waits for all that the window lets it send. Its peer never answers. */
+static uint32_t wait_for_nobody(struct world *w, struct node *n, const struct node *peer)
+{
+	uint32_t before = n->dev->used_runs, qpn = must(w, n, create_qp_cmd(n));
+	struct skua_cmd rts = rts_cmd(qpn);
+
+	rts.modify_qp.attr.max_rd_atomic = htole16(128);
+	must(w, n, init_cmd(qpn));
+	must(w, n, rtr_cmd(qpn, peer, peer->qpn ^ 1));
+	must(w, n, rts);
+	ring(n, SKUA_DB_SQ, qpn, n->sq_pi);
+	settle(w);
+	return n->dev->used_runs - before;
+}
+
+/* Then what others send is slower, and goes on: no QP waits for another's peer. */
+static void what_is_kept_of_sent_packets_is_bounded(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct queues own = new_queues(a);
+	struct skua_cqe *cqe;
+
+	for (int i = 0; i < 256; i++)
+		post(a, SKUA_WQE_READ, 0, a->buf, 8, b->buf, b->key, 0);
+	while (a->dev->used_runs < SENT_RUNS_MAX)
+		assert_in_range(wait_for_nobody(w, a, b), 100, 128);
+	assert_int_equal(wait_for_nobody(w, a, b), 1);
+	assert_int_equal(wait_for_nobody(w, a, b), 1);
+	use_queues(a, own);
+	fill(a, 1 << 20, 1);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf + (1 << 20), 1 << 20, b->buf, b->key, 0);
+	for (int i = 0; i < 2; i++) {
+		cqe = poll_cq(a);
+		for (int ms = 0; !cqe && ms < 20; ms++) {
+			pass(w, 1000000);
+			cqe = poll_cq(a);
+		}
+		assert_non_null(cqe);
+		assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+	}
+	assert_memory_equal(at(a, a->buf + (1 << 20)), at(a, a->buf), 1 << 20);
+	assert_int_equal(STAT(w, a, ack_timeouts), 0);
+	skua_dev_reset(a->dev);
+	settle(w);
+	assert_int_equal(a->dev->used_runs, 0);
+}
+
 /* SGEs and inline data */
 
 struct large {
@@ -544,6 +593,7 @@ int main(void)
 		STEPPED(the_quota_bounds_what_queues_cost, "PL-10 SEC-8"),
 		STEPPED(the_quota_bounds_what_reads_cost, "PL-10 CMD-12 SEC-8"),
 		STEPPED(more_reads_later, "QPS-1 ROC-8"),
+		STEPPED(what_is_kept_of_sent_packets_is_bounded, "PL-11"),
 		STEPPED(what_is_held_is_bounded, "SEC-8 REP-5"),
 		STEPPED(sges, "LIM-1 LIM-4 WQE-4 WQE-6 RQE-1 RQE-3"),
 		STEPPED(inline_data, "LIM-1 LIM-3 WQE-3 WQE-6"),

@@ -254,7 +254,7 @@ bool req_must_ask(const struct skua_qp *qp, uint32_t npkts)
 	/* In time for the window to move on. */
 	if (most > req->congestion.window / 2)
 		most = req->congestion.window / 2;
-	return req->ask || !req->loss.smoothed_rtt || req->unasked + npkts >= most;
+	return req->ask || !req->loss.smoothed_rtt || req->unasked + npkts >= most || sent_is_scarce(qp->dev);
 }
 
 /* Can what the peer answers be stored? An atomic is carried out once: its place is looked up, too. */
@@ -321,7 +321,7 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 			return false;
 		npkts = room;
 	}
-	if (!sent_reserve(qp->dev)) {
+	if (!sent_reserve(qp->dev, &qp->req.sent)) {
 		req->busy = true;
 		return false;
 	}
@@ -392,7 +392,7 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 		return false;
 	assign_psn(qp, wqe);
 	npkts = train_of(qp, wqe->npsn - req->nxt_pkt, room);
-	if (!sent_reserve(qp->dev)) {
+	if (!sent_reserve(qp->dev, &qp->req.sent)) {
 		req->busy = true;
 		return false;
 	}

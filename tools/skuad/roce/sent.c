@@ -7,23 +7,23 @@
 
 #include "core/qp.h"
 
-#define RUNS_MAX	(1u << 18)	/* of a device: 20 MiB */
-
 void sent_init(struct sent *s)
 {
 	*s = (struct sent){ .runs = TAILQ_HEAD_INITIALIZER(s->runs) };
 }
 
-bool sent_reserve(struct skua_dev *dev)
+bool sent_reserve(struct skua_dev *dev, const struct sent *s)
 {
 	struct sent_run *run;
 
+	/* A QP that has none may have one in any case: it waits for itself, not for QPs whose peers do not answer. */
+	if (sent_is_scarce(dev) && !sent_is_empty(s))
+		return false;
 	if (!SLIST_EMPTY(&dev->free_runs))
 		return true;
-	run = dev->num_runs < RUNS_MAX ? malloc(sizeof(*run)) : NULL;
+	run = malloc(sizeof(*run));
 	if (!run)
 		return false;
-	dev->num_runs++;
 	SLIST_INSERT_HEAD(&dev->free_runs, run, free);
 	return true;
 }
@@ -35,7 +35,6 @@ bool sent_free_all(struct skua_dev *dev, int32_t *budget)
 	while (*budget > 0 && (run = SLIST_FIRST(&dev->free_runs))) {
 		*budget -= LOOK_COST;
 		SLIST_REMOVE_HEAD(&dev->free_runs, free);
-		dev->num_runs--;
 		free(run);
 	}
 	return SLIST_EMPTY(&dev->free_runs);
@@ -47,6 +46,7 @@ static struct sent_run *take(struct skua_dev *dev)
 	struct sent_run *run = SLIST_FIRST(&dev->free_runs);
 
 	SLIST_REMOVE_HEAD(&dev->free_runs, free);
+	dev->used_runs++;
 	return run;
 }
 
@@ -54,6 +54,7 @@ static void give_back(struct skua_dev *dev, struct sent *s, struct sent_run *run
 {
 	s->num_retransmitted -= run->retransmitted;
 	TAILQ_REMOVE(&s->runs, run, entry);
+	dev->used_runs--;
 	SLIST_INSERT_HEAD(&dev->free_runs, run, free);
 }
 
@@ -94,7 +95,7 @@ struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_ru
 {
 	struct sent_run *rest;
 
-	if (!sent_reserve(dev))
+	if (!sent_reserve(dev, s))
 		return NULL;
 	rest = take(dev);
 	*rest = *run;

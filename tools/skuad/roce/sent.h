@@ -23,6 +23,8 @@
 
 struct skua_dev;
 
+#define SENT_RUNS_MAX	(1u << 18)	/* of a device, and one of each QP: 20 MiB, and 5 */
+
 enum sent_state {
 	SENT_IN_FLIGHT,
 	SENT_HELD,	/* arrived out of order: a request at the peer, a response here */
@@ -72,8 +74,8 @@ static inline uint32_t sent_gaps(const struct sent *s)
 void sent_init(struct sent *s);
 /* Forget all of it. */
 void sent_clear(struct skua_dev *dev, struct sent *s);
-/* Make sure that the next sent_add() finds memory. False: there is none. */
-bool sent_reserve(struct skua_dev *dev);
+/* Make sure that the next sent_add() finds memory. False: there is none, or the device's is used up. */
+bool sent_reserve(struct skua_dev *dev, const struct sent *s);
 /* Of sent_add(): a run of their own. */
 void sent_add_run(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t npkts,
 		  bool response, uint64_t now);
