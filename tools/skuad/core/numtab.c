@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Number tables. The table grows with what is in it, so a limit of a hundred thousand
- * costs nothing until it is used; random numbers need no hash. When it has grown, what was in it moves to the larger
- * table bit by bit, with each object that is added.
+ * Number tables. The table grows with what is in it, so a limit of a hundred thousand costs nothing until it is used.
+ * When it has grown, what was in it moves to the larger table bit by bit, with each object that is added.
+ *
+ * The low bits of a number are its place. Two numbers never have the same one, because we choose the numbers: one whose
+ * place is taken is not given out. At most half of a table is used, so one of two draws finds a place. Numbers that
+ * have different places in a table have different ones in all larger tables, too.
  */
 #include "core/numtab.h"
 
@@ -12,10 +15,8 @@
 
 #define FIRST_SIZE	64
 #define MOVE_SLOTS	64		/* with each addition; two would do */
-#define MOVED		UINT32_MAX	/* in place of a number, so that those behind it are found */
 #define SLOT_COST	8
 #define WALK_COST	256
-#define WALK_FAR	65536
 
 int numtab_init(struct numtab *t, uint32_t max, bool opaque)
 {
@@ -32,35 +33,29 @@ void numtab_free(struct numtab *t)
 	t->old = NULL;
 }
 
-static struct numtab_slot *find_in(struct numtab_slot *slots, uint32_t mask, uint32_t number)
+/* Where a number is, or would be; the table before it has grown comes first, as long as it is there. */
+static struct numtab_slot *old_place(const struct numtab *t, uint32_t number)
 {
-	for (uint32_t i = number & mask; slots[i].number; i = (i + 1) & mask)
-		if (slots[i].number == number)
-			return &slots[i];
-	return NULL;
+	return t->old ? &t->old[number & t->old_mask] : NULL;
+}
+
+static struct numtab_slot *place(const struct numtab *t, uint32_t number)
+{
+	return &t->slots[number & t->mask];
 }
 
 static struct numtab_slot *find(const struct numtab *t, uint32_t number)
 {
-	struct numtab_slot *slot = find_in(t->slots, t->mask, number);
+	struct numtab_slot *slot = old_place(t, number);
 
-	return slot || !t->old ? slot : find_in(t->old, t->old_mask, number);
+	return slot && slot->number == number ? slot : place(t, number);
 }
 
 void *numtab_get_old(const struct numtab *t, uint32_t number)
 {
-	struct numtab_slot *slot = find_in(t->old, t->old_mask, number);
+	const struct numtab_slot *slot = old_place(t, number);
 
-	return slot ? slot->object : NULL;
-}
-
-static void insert(struct numtab *t, uint32_t number, void *object)
-{
-	uint32_t i = number & t->mask;
-
-	while (t->slots[i].number)
-		i = (i + 1) & t->mask;
-	t->slots[i] = (struct numtab_slot){ number, object };
+	return slot->number == number ? slot->object : NULL;
 }
 
 static void move_some(struct numtab *t)
@@ -68,9 +63,9 @@ static void move_some(struct numtab *t)
 	for (int n = 0; t->old && n < MOVE_SLOTS; n++) {
 		struct numtab_slot *slot = &t->old[t->moved++];
 
-		if (slot->number && slot->number != MOVED)
-			insert(t, slot->number, slot->object);
-		*slot = (struct numtab_slot){ slot->number ? MOVED : 0, NULL };
+		if (slot->number)
+			*place(t, slot->number) = *slot;
+		*slot = (struct numtab_slot){ 0 };
 		if (t->moved <= t->old_mask)
 			continue;
 		free(t->old);
@@ -94,23 +89,48 @@ static bool grow(struct numtab *t)
 	return true;
 }
 
-static uint32_t draw(struct numtab *t)
+/* In a table of some size. That place is kept for number 1. */
+static bool has_place_of_one(uint32_t number)
+{
+	return number % FIRST_SIZE == 1;
+}
+
+/* Plain numbers go up; where the next one's place is taken, they go on from another. */
+static uint32_t draw(struct numtab *t, bool again)
 {
 	uint32_t number;
 
-	if (!t->opaque) {
-		t->next = t->next < NUMTAB_MASK ? t->next + 1 : 2;
+	if (!t->opaque && !again) {
+		t->next = (t->next + 1) & NUMTAB_MASK;
+		t->next += has_place_of_one(t->next);
 		return t->next;
 	}
 	/* Never fails for so few bytes once the kernel's pool is up. */
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		abort();
-	return number & NUMTAB_MASK;
+	t->next = number & NUMTAB_MASK;
+	return t->next;
+}
+
+static bool is_free(const struct numtab *t, uint32_t number)
+{
+	const struct numtab_slot *old = old_place(t, number);
+
+	return number && number != NUMTAB_MASK && !has_place_of_one(number) && !place(t, number)->number &&
+	       (!old || !old->number);
 }
 
 static bool has_room(struct numtab *t)
 {
 	return t->count < t->max && (t->used < (t->mask + 1) / 2 || grow(t));
+}
+
+static uint32_t add(struct numtab *t, uint32_t number, void *object)
+{
+	*place(t, number) = (struct numtab_slot){ number, object };
+	t->used++;
+	t->count++;
+	return number;
 }
 
 uint32_t numtab_add(struct numtab *t, void *object)
@@ -120,61 +140,36 @@ uint32_t numtab_add(struct numtab *t, void *object)
 	move_some(t);
 	if (!has_room(t))
 		return 0;
-	do
-		number = draw(t);
-	while (number <= 1 || number == NUMTAB_MASK || find(t, number));
-	insert(t, number, object);
-	t->used++;
-	t->count++;
-	return number;
+	for (number = draw(t, false); !is_free(t, number);)
+		number = draw(t, true);
+	return add(t, number, object);
 }
 
 uint32_t numtab_add_one(struct numtab *t, void *object)
 {
 	move_some(t);
-	if (find(t, 1) || !has_room(t))
-		return 0;
-	insert(t, 1, object);
-	t->used++;
-	t->count++;
-	return 1;
+	return find(t, 1)->number || !has_room(t) ? 0 : add(t, 1, object);
 }
 
-/* Take the slot out and move up those behind it that would not be found any more. */
-static void erase(struct numtab *t, struct numtab_slot *slot)
+static void erase(struct numtab *t, uint32_t number)
 {
-	uint32_t hole = (uint32_t)(slot - t->slots);
-
+	*find(t, number) = (struct numtab_slot){ 0 };
 	t->used--;
-	if (t->old && slot >= t->old && slot <= t->old + t->old_mask) {
-		*slot = (struct numtab_slot){ MOVED, NULL };
-		return;
-	}
-	for (uint32_t i = (hole + 1) & t->mask; t->slots[i].number; i = (i + 1) & t->mask) {
-		uint32_t home = t->slots[i].number & t->mask;
-
-		if (((i - home) & t->mask) >= ((i - hole) & t->mask)) {
-			t->slots[hole] = t->slots[i];
-			hole = i;
-		}
-	}
-	t->slots[hole] = (struct numtab_slot){ 0 };
 }
 
 void numtab_del(struct numtab *t, uint32_t number)
 {
-	struct numtab_slot *slot = find(t, number);
 	uint32_t *rest;
 
 	t->count--;
 	if (number == 1) {
-		erase(t, slot);
+		erase(t, 1);
 		return;
 	}
-	slot->object = NULL;
+	find(t, number)->object = NULL;
 	rest = &t->rest[t->nrest++ % NUMTAB_REST];
 	if (*rest)
-		erase(t, find(t, *rest));
+		erase(t, *rest);
 	*rest = number;
 }
 
@@ -198,17 +193,11 @@ void *numtab_next(const struct numtab *t, uint32_t *i)
 	return NULL;
 }
 
-/*
- * A deletion moves up objects that are not where they belong, as far as the next empty slot: a step ends before one,
- * if there is one nearby.
- */
 void *numtab_walk(const struct numtab *t, uint32_t *i, int32_t *budget)
 {
 	const struct numtab_slot *slot;
 
-	while ((slot = slot_at(t, *i))) {
-		if (*budget <= 0 && (!slot->number || *budget <= -WALK_FAR))
-			return NULL;
+	while (*budget > 0 && (slot = slot_at(t, *i))) {
 		(*i)++;
 		*budget -= slot->object ? WALK_COST : SLOT_COST;
 		if (slot->object)

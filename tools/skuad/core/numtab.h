@@ -3,7 +3,7 @@
  * Numbers of objects: 24-bit numbers, each naming one object of a kind.
  *
  * Opaque numbers are drawn at random, so that a peer or a program cannot guess them
- * (manual: trust); plain ones go up. A number that was freed rests before it comes again.
+ * (manual: trust); plain ones go up, as long as they can. A number that was freed rests before it comes again.
  */
 #ifndef SKUAD_CORE_NUMTAB_H
 #define SKUAD_CORE_NUMTAB_H
@@ -16,12 +16,12 @@
 #define NUMTAB_MASK	0xffffffu
 
 struct numtab_slot {
-	uint32_t number;	/* 0: never used; its object may be NULL: it rests */
+	uint32_t number;	/* 0: free; its object may be NULL: it rests */
 	void *object;
 };
 
 struct numtab {
-	struct numtab_slot *slots;	/* open addressing by the number's low bits */
+	struct numtab_slot *slots;	/* by the numbers' low bits, which differ */
 	uint32_t mask;
 	struct numtab_slot *old;	/* after the table has grown: the one before, until all has moved; else NULL */
 	uint32_t old_mask, moved;	/* slots of it that are not looked at any more */
@@ -58,9 +58,10 @@ void *numtab_get_old(const struct numtab *t, uint32_t number);
 
 static inline void *numtab_get(const struct numtab *t, uint32_t number)
 {
-	for (uint32_t i = number & t->mask; t->slots[i].number; i = (i + 1) & t->mask)
-		if (t->slots[i].number == number)
-			return t->slots[i].object;
+	const struct numtab_slot *slot = &t->slots[number & t->mask];
+
+	if (slot->number == number)
+		return slot->object;
 	return t->old ? numtab_get_old(t, number) : NULL;
 }
 
