@@ -50,7 +50,7 @@ struct skua_qp;
 #define LIMIT_MCAST_GROUPS	1024u
 #define LIMIT_MCAST_QPS		256u	/* in a group */
 #define LIMIT_CMD_TIMEOUT	5	/* seconds */
-#define HELD_MAX		(32u << 20)	/* bytes, and one packet */
+#define HELD_MAX		(32u << 20)	/* bytes of packets, and one packet; twice that with CQEs */
 #define RESERVED_LKEY		0xffffff00u
 
 #define FEATURES_OFFERED \
@@ -217,7 +217,7 @@ struct skua_dev {
 	struct mcast mcast;
 	struct link_port *port;
 	struct repeat_peer peers[REPEAT_PEERS];
-	uint64_t held_bytes;		/* of packets that came too early, and of CQEs that wait; up to HELD_MAX */
+	uint64_t held_bytes;		/* of packets that came too early, and of CQEs that wait; see HELD_MAX */
 	struct free_runs free_runs;	/* of tables of sent packets */
 	uint32_t used_runs;		/* that are not free */
 

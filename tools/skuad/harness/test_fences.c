@@ -7,6 +7,7 @@
  */
 #include <time.h>
 
+#include "core/device.h"
 #include "harness/harness.h"
 
 #define OLD	0x11	/* what all memory holds at first */
@@ -385,6 +386,28 @@ static void invalidate_by_send(struct world *w, struct node *b)
 	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
 }
 
+static void hold_much(void *arg)
+{
+	struct node *n = arg;
+
+	n->dev->held_bytes += HELD_MAX;
+}
+
+static void hold_less(void *arg)
+{
+	struct node *n = arg;
+
+	n->dev->held_bytes -= HELD_MAX;
+}
+
+/* Other QPs hold all the packets that came too early for which there is room: no reason to fail this one. */
+static void invalidate_beside_much_that_is_held(struct world *w, struct node *b)
+{
+	on_engine(b, hold_much, b);
+	invalidate_by_send(w, b);
+	on_engine(b, hold_less, b);
+}
+
 static void invalidate_locally(struct world *w, struct node *b)
 {
 	post(b, SKUA_WQE_LOCAL_INV, SKUA_WQE_SIGNALED, 0, 0, 0, 0, b->key);
@@ -431,6 +454,7 @@ static void a_response_that_is_under_way(void **state)
 		response_under_way(ways[i].name, ways[i].take);
 	response_under_way("LOCAL_INV", invalidate_locally);
 	response_under_way("SEND with invalidate", invalidate_by_send);
+	response_under_way("SEND with invalidate, without room", invalidate_beside_much_that_is_held);
 }
 
 /* A QP that ends while the CQE of an invalidation waits: it comes, and then the flush. */
@@ -464,7 +488,7 @@ int main(void)
 		TEST(two_engines, "MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 SEC-8"),
 		TEST(invalidated_by_itself, "ORD-4 MEM-12 MR-5"),
 		TEST(invalidated_by_the_peer, "ORD-5 MEM-12 CQE-2"),
-		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 ORD-4 ORD-5 MR-5"),
+		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 ORD-4 ORD-5 MR-5 PL-11"),
 		TEST(the_error_of_a_qp_with_an_invalidation, "ORD-5 ORD-7"),
 	};
 

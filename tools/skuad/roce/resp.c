@@ -144,10 +144,11 @@ bool roce_resp_holds(const struct skua_qp *qp)
 	return !STAILQ_EMPTY(&qp->resp.held);
 }
 
-/* There are never more than the RQ has entries: none comes back to the host before its CQE. */
+/* There are never more than the RQ has entries: none comes back to the host before its CQE. Packets that other QPs hold
+ * leave room for as much again, because a CQE cannot be dropped. */
 static void hold(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ticket)
 {
-	struct held_recv *held = qp->dev->held_bytes < HELD_MAX ? malloc(sizeof(*held)) : NULL;
+	struct held_recv *held = qp->dev->held_bytes < 2 * HELD_MAX ? malloc(sizeof(*held)) : NULL;
 
 	if (!held) {
 		qp_fatal(qp);
