@@ -29,9 +29,10 @@ measure() {
 	left timeout $((seconds + 60)) rdma_traffic -Q -t "$seconds" -q 4 -s 0-70000 skua_0 skua_1 >/tmp/traffic || return
 	rate=$(awk '/all verified/ { printf "%d", $1 / $(NF - 3) }' /tmp/traffic)
 }
-# Doorbells that QEMU has trapped and not sent yet would slow down the next run. A command of the driver rings a
-# doorbell, too; so its answer comes when those before it have been served.
-drain() { left timeout 60 ethtool -S skua0 >/dev/null && right timeout 60 ethtool -S skua1 >/dev/null; }
+# Doorbells that QEMU has trapped and not sent yet would slow down the next run. All of a program that has ended are
+# bad, since its QPs are gone.
+stands_still() { local before; before=$(bad_doorbells); sleep 0.5; [ "$(bad_doorbells)" -eq "$before" ]; }
+drain() { within 60 stands_still; }
 # beside WORDS...: traffic beside the program, which must end well afterwards.
 beside() {
 	local status

@@ -148,8 +148,8 @@ bool cq_run(struct skua_dev *dev)
 	return budget < STEP_COST;
 }
 
-/* Does the host wait for what has been written? */
-static void cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *dbr)
+/* Does the host wait for what has been written? Then it is told: true. */
+static bool cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *dbr)
 {
 	uint64_t arm = host_load64(&dbr->arm);
 	uint32_t type = SKUA_CQ_ARM_GET_TYPE(arm);
@@ -157,17 +157,18 @@ static void cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *d
 	bool due;
 
 	if (cq->error || type == SKUA_CQ_ARM_NONE || SKUA_CQ_ARM_GET_SEQ(arm) == cq->fired_seq)
-		return;
+		return false;
 	if (type == SKUA_CQ_ARM_SOLICITED)
 		due = cq->solicited_news && (int32_t)(cq->solicited_pi - from) > 0;
 	else
 		due = cq->news && (int32_t)(cq->pi - from) > 0;
 	if (!due)
-		return;
+		return false;
 	cq->fired_seq = SKUA_CQ_ARM_GET_SEQ(arm);
 	cq->news = cq->solicited_news = false;
 	if (!eq_post_comp(dev, cq))
 		cq_fail(dev, cq);
+	return true;
 }
 
 bool cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
@@ -210,10 +211,10 @@ void cq_arm_doorbell(struct skua_dev *dev, uint32_t cqn, uint32_t db_page)
 	struct skua_cq_dbr *dbr;
 
 	if (!cq || cq->db_page != db_page) {
-		STAT_INC(dev, bad_doorbells);
+		flood_bad_doorbell(dev);
 		return;
 	}
 	dbr = mem_ref_at(&dev->mem, &cq->dbr, sizeof(*dbr), false);
-	if (dbr)
-		cq_notify(dev, cq, dbr);
+	if (!dbr || !cq_notify(dev, cq, dbr))
+		flood_doorbell(dev);
 }

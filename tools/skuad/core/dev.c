@@ -51,6 +51,7 @@ void skua_dev_reset(struct skua_dev *dev)
 	async_event_forget(dev, &dev->port_event);
 	port_reset(dev);
 	inject_reset(dev);
+	flood_reset(dev);
 	reset_run(dev);
 }
 
@@ -77,6 +78,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	hostmem_init(&dev->mem);
 	TAILQ_INIT(&dev->async_pending);
 	TAILQ_INIT(&dev->active);
+	TAILQ_INIT(&dev->flood.kept);
 	TAILQ_INIT(&dev->err_qps);
 	TAILQ_INIT(&dev->failed_cqs);
 	SLIST_INIT(&dev->free_runs);
@@ -117,6 +119,7 @@ void skua_dev_destroy(struct skua_dev *dev)
 	while (!free_objects(dev, &budget));
 	TAILQ_REMOVE(&dev->engine->devices, dev, engine_entry);
 	timer_cancel(&dev->engine->timers, &dev->err_timer);
+	flood_reset(dev);
 	port_destroy(dev->port);
 	hostmem_free(&dev->mem);
 	numtab_free(&dev->eqs);
@@ -275,11 +278,10 @@ static void sq_doorbell(struct skua_dev *dev, uint32_t qpn, uint32_t db_page)
 {
 	struct skua_qp *qp = numtab_get(&dev->qps, qpn);
 
-	if (!qp || qp->db_page != db_page) {
-		STAT_INC(dev, bad_doorbells);
-		return;
-	}
-	qp_activate(qp);
+	if (!qp || qp->db_page != db_page)
+		flood_bad_doorbell(dev);
+	else
+		flood_sq_doorbell(qp);
 }
 
 static void doorbell(struct skua_dev *dev, uint64_t offset, uint64_t value)
@@ -303,7 +305,7 @@ static void doorbell(struct skua_dev *dev, uint64_t offset, uint64_t value)
 		}
 		/* fall through */
 	default:
-		STAT_INC(dev, bad_doorbells);
+		flood_bad_doorbell(dev);
 	}
 }
 
@@ -322,7 +324,7 @@ void skua_dev_bar_write(struct skua_dev *dev, unsigned int bar, uint64_t offset,
 		memcpy(&v64, data, 8);
 		doorbell(dev, offset, le64toh(v64));
 	} else if (bar == SKUA_BAR_DOORBELL) {
-		STAT_INC(dev, bad_doorbells);
+		flood_bad_doorbell(dev);
 	}
 }
 

@@ -178,6 +178,16 @@ struct inject {
 	struct async_event stray[INJECT_STRAYS];
 };
 
+/* Doorbells that bring no work (core/flood.c). */
+struct flood {
+	uint64_t begun;			/* of the time in which they are counted */
+	uint32_t doorbells;
+	uint64_t until;			/* records are looked at until then */
+	uint32_t next;			/* of dev->qps: where the next look begins */
+	TAILQ_HEAD(, skua_qp) kept;	/* without work, and did not ask for their doorbells */
+	struct timer timer;		/* of the next look */
+};
+
 struct device_stats {
 #define STATS_FIELD(name) uint64_t name;
 	SKUA_STATS(STATS_FIELD)
@@ -224,6 +234,7 @@ struct skua_dev {
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
 	bool refused;			/* the wire had no room for one of them */
 	int32_t debt;			/* of turns to come */
+	struct flood flood;
 	struct timer err_timer;		/* looks at QPs in ERR that receives may be posted to */
 	TAILQ_HEAD(, skua_qp) err_qps;
 	uint32_t num_err;
@@ -329,6 +340,11 @@ void async_event(struct skua_dev *dev, struct async_event *event, uint8_t type,
 		 uint32_t number, uint64_t handle);
 void async_event_forget(struct skua_dev *dev, struct async_event *event);
 void async_event_retry(struct skua_dev *dev);
+
+/* flood.c */
+void flood_doorbell(struct skua_dev *dev);	/* one has come that brings no work */
+void flood_bad_doorbell(struct skua_dev *dev);	/* and is ignored (DBP-1, DBP-2) */
+void flood_reset(struct skua_dev *dev);
 
 /* inject.c */
 bool inject_takes_command(struct skua_dev *dev);	/* true: the one just fetched vanishes */

@@ -2,9 +2,9 @@
 /*
  * Queue pairs: their life, and their turn in the device's round.
  *
- * A QP with work is in the device's active list. When nothing is left to do it stays there
- * for the spin window, in which its record is looked at; then it asks for the doorbell and
- * leaves. A QP in ERR with a receive queue is looked at every 10 ms besides, since receives are never rung.
+ * A QP with work is in the device's active list. When nothing is left to do it stays there for the spin window, in
+ * which its record is looked at; then it asks for the doorbell and leaves. While doorbells flood in it leaves without
+ * asking (flood.c). A QP in ERR with a receive queue is looked at every 10 ms besides, since receives are never rung.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,7 @@ void qp_activate(struct skua_qp *qp)
 	qp->idle_since = 0;
 	if (qp->active)
 		return;
+	flood_release(qp);
 	qp->active = true;
 	TAILQ_INSERT_TAIL(&qp->dev->active, qp, active_entry);
 }
@@ -185,7 +186,7 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 	}
 	if (!qp->idle_since)
 		qp->idle_since = now;
-	if (now - qp->idle_since >= dev->engine->spin_ns && sq_ask_doorbell(qp))
+	if (now - qp->idle_since >= dev->engine->spin_ns && (flood_keep(qp) || sq_ask_doorbell(qp)))
 		qp_deactivate(qp);
 	return false;
 }
@@ -193,6 +194,7 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 void qp_stop(struct skua_qp *qp)
 {
 	qp_deactivate(qp);
+	flood_release(qp);
 	err_list_leave(qp);
 	dcqcn_reset(qp);
 	timer_cancel(&qp->dev->engine->timers, &qp->timer);

@@ -166,8 +166,9 @@ struct skua_qp {
 	struct async_event error_event, established_event, drained_event;
 	bool error_raised;
 
-	TAILQ_ENTRY(skua_qp) active_entry, err_entry;
+	TAILQ_ENTRY(skua_qp) active_entry, err_entry, kept_entry;
 	bool active, in_err;
+	bool kept;			/* without work, and did not ask for its doorbell (core/flood.c) */
 	uint64_t idle_since;		/* 0: had work at the last look */
 
 	/* Send queue: 64-byte blocks. */
@@ -238,6 +239,12 @@ void qp_stop(struct skua_qp *qp);
 void qp_reset(struct skua_qp *qp);
 /* Do the QP's work. *@budget: payload bytes, or what counts as such. True if any was done. */
 bool qp_run(struct skua_qp *qp, int32_t *budget);
+
+/* flood.c: the doorbell of its SQ was rung */
+void flood_sq_doorbell(struct skua_qp *qp);
+/* It has run out of work: is its record looked at, so that it need not ask for its doorbell? */
+bool flood_keep(struct skua_qp *qp);
+void flood_release(struct skua_qp *qp);			/* it has work, or is taken down */
 
 /* attr.c: an address vector with values that may be; the way that it leads, now, or
  * enum skua_vendor_err. */
