@@ -71,5 +71,7 @@ void skua_dev_mem_unmap_all(struct skua_dev *dev);
 void skua_dev_fail(struct skua_dev *dev, uint32_t health);
 
 const char *skua_dev_name(const struct skua_dev *dev);
+/* Do doorbells flood in that bring no work? Then it does not depend on doorbells. */
+bool skua_dev_is_flooded(const struct skua_dev *dev);
 
 #endif /* SKUAD_CORE_DEV_H */

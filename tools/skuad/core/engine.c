@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -132,8 +133,26 @@ static void forget_hot(struct engine *engine, struct engine_fd *efd)
 	efd->hot = false;
 }
 
+static void rest_over(struct timer *timer)
+{
+	struct engine_fd *efd = (void *)((char *)timer - offsetof(struct engine_fd, rest));
+
+	/* Without memory for epoll it rests longer. */
+	if (engine_fd_watch(efd->engine, efd, POLLIN))
+		timer_set(&efd->engine->timers, timer, efd->engine->now + TUNE_NS);
+}
+
+void engine_fd_rest(struct engine *engine, struct engine_fd *efd, uint64_t ns)
+{
+	engine_fd_watch(engine, efd, 0);
+	efd->engine = engine;
+	efd->rest.fire = rest_over;
+	timer_set(&engine->timers, &efd->rest, engine->now + ns);
+}
+
 void engine_fd_del(struct engine *engine, struct engine_fd *efd)
 {
+	timer_cancel(&engine->timers, &efd->rest);
 	engine_fd_watch(engine, efd, 0);
 	if (efd->hot)
 		forget_hot(engine, efd);

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "core/timer.h"
+
 struct engine;
 
 /* A file descriptor that an engine watches. Embedded in its owner, who sets one of the callbacks. */
@@ -27,6 +29,8 @@ struct engine_fd {
 	unsigned int misses;		/* looks that found nothing, if hot */
 	uint64_t heard;			/* when it was ready last, if not */
 	LIST_ENTRY(engine_fd) entry;	/* of those that are hot */
+	struct engine *engine;		/* of one that rests */
+	struct timer rest;		/* until its end */
 };
 
 /* Watch for reading, or forget. On the engine's thread, or while the engine does not run. After
@@ -35,6 +39,9 @@ int engine_fd_add(struct engine *engine, struct engine_fd *efd);
 void engine_fd_del(struct engine *engine, struct engine_fd *efd);
 /* Watch for POLLIN, POLLOUT, both, or for now nothing. Less never fails. */
 int engine_fd_watch(struct engine *engine, struct engine_fd *efd, int events);
+/* It is not watched for so long: then what has come meanwhile is served at once. Of one with ready(), watched for
+ * reading. */
+void engine_fd_rest(struct engine *engine, struct engine_fd *efd, uint64_t ns);
 
 /*
  * An engine with the real clock, or with a manual one that stands still until

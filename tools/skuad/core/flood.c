@@ -11,6 +11,9 @@
  * ring, and at those of some QPs, which take turns. A QP that runs out of work is kept: the device does not ask for its
  * doorbell (manual: DBP-7, DBR-6). This is what NAPI does for interrupts.
  *
+ * The doorbells themselves are taken many at a time, since a socket that is read at once costs QEMU and us a wake-up
+ * for each (pci/vfio_user.c).
+ *
  * One look costs LOOK_BUDGET at most, however many QPs there are. The looks end FLOOD_END_NS after the flood, and then
  * the device asks for the doorbells of those that it has kept, of some at a time.
  */
@@ -102,13 +105,10 @@ void flood_sq_doorbell(struct skua_qp *qp)
 
 bool flood_keep(struct skua_qp *qp)
 {
-	struct flood *flood = &qp->dev->flood;
-
-	if (!flood->timer.pos || engine_now(qp->dev->engine) >= flood->until || qp->state != SKUA_QPS_RTS ||
-	    has_work(qp))
+	if (!skua_dev_is_flooded(qp->dev) || qp->state != SKUA_QPS_RTS || has_work(qp))
 		return false;
 	qp->kept = true;
-	TAILQ_INSERT_TAIL(&flood->kept, qp, kept_entry);
+	TAILQ_INSERT_TAIL(&qp->dev->flood.kept, qp, kept_entry);
 	return true;
 }
 
@@ -123,4 +123,9 @@ void flood_release(struct skua_qp *qp)
 void flood_reset(struct skua_dev *dev)
 {
 	timer_cancel(&dev->engine->timers, &dev->flood.timer);
+}
+
+bool skua_dev_is_flooded(const struct skua_dev *dev)
+{
+	return dev->flood.timer.pos && engine_now(dev->engine) < dev->flood.until;
 }

@@ -155,6 +155,55 @@ static bool in_epoll(struct engine *engine)
 	return poll(&any, 1, 0) == 1;
 }
 
+struct rester {
+	struct engine_fd efd;
+	struct engine *engine;
+	unsigned int served;
+};
+
+static void serve_and_rest(struct engine_fd *efd)
+{
+	struct rester *r = (void *)efd;
+	char c;
+
+	while (recv(efd->fd, &c, 1, MSG_DONTWAIT) == 1)
+		r->served++;
+	engine_fd_rest(r->engine, efd, ALARM_NS);
+}
+
+static void what_rests_is_served_later(void **state)
+{
+	struct engine *engine = engine_create(true);
+	struct rester r = { .engine = engine };
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	r.efd = (struct engine_fd){ .fd = pair[0], .ready = serve_and_rest };
+	assert_int_equal(engine_fd_add(engine, &r.efd), 0);
+	engine_fd_rest(engine, &r.efd, ALARM_NS);
+	for (unsigned int i = 0; i < 10; i++) {
+		for (unsigned int j = 0; j < 5; j++)
+			assert_int_equal(send(pair[1], "", 1, 0), 1);
+		while (engine_step(engine))
+			;
+		assert_int_equal(r.served, 5 * i);
+		engine_clock_advance(engine, ALARM_NS - 1);
+		while (engine_step(engine))
+			;
+		assert_int_equal(r.served, 5 * i);
+		engine_clock_advance(engine, 1);
+		while (engine_step(engine))
+			;
+		assert_int_equal(r.served, 5 * (i + 1));
+	}
+	engine_fd_del(engine, &r.efd);
+	assert_int_equal(engine->timers.n, 0);
+	close(pair[0]);
+	close(pair[1]);
+	engine_destroy(engine);
+}
+
 static void what_is_often_ready_is_not_in_epoll_for_a_while(void **state)
 {
 	struct engine *engine = engine_create(true);
@@ -292,6 +341,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_never_meets_the_engine_at_work),
 		cmocka_unit_test(a_sleeping_engine_wakes_for_a_timer_in_time),
+		cmocka_unit_test(what_rests_is_served_later),
 		cmocka_unit_test(what_is_often_ready_is_not_in_epoll_for_a_while),
 		cmocka_unit_test(who_is_looked_at_may_be_freed),
 		cmocka_unit_test(a_sleeping_engine_wakes_for_what_is_often_ready),

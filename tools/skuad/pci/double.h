@@ -21,6 +21,7 @@
 
 struct engine {
 	struct engine_fd *efd[DOUBLE_MAX_FDS];
+	struct engine_fd *resting;	/* one at most */
 };
 
 struct double_mem {
@@ -34,6 +35,7 @@ struct skua_dev {
 	const struct skua_host_ops *ops;
 	void *host;
 	bool bus_master;
+	bool flooded;
 	unsigned int resets;
 	unsigned int bar_writes, bar_reads;
 	struct {
@@ -64,6 +66,14 @@ void engine_fd_del(struct engine *engine, struct engine_fd *efd)
 	for (i = 0; i < DOUBLE_MAX_FDS; i++)
 		if (engine->efd[i] == efd)
 			engine->efd[i] = NULL;
+	if (engine->resting == efd)
+		engine->resting = NULL;
+}
+
+void engine_fd_rest(struct engine *engine, struct engine_fd *efd, uint64_t ns)
+{
+	(void)ns;
+	engine->resting = efd;
 }
 
 struct engine *engine_create(bool manual_clock)
@@ -86,7 +96,7 @@ bool engine_step(struct engine *engine)
 	for (i = 0; i < DOUBLE_MAX_FDS; i++) {
 		struct pollfd p = { .events = POLLIN };
 
-		if (!engine->efd[i])
+		if (!engine->efd[i] || engine->efd[i] == engine->resting)
 			continue;
 		p.fd = engine->efd[i]->fd;
 		if (poll(&p, 1, 0) == 1) {
@@ -176,6 +186,11 @@ int skua_dev_mem_unmap(struct skua_dev *dev, uint64_t iova, uint64_t size)
 void skua_dev_mem_unmap_all(struct skua_dev *dev)
 {
 	memset(dev->mem, 0, sizeof(dev->mem));
+}
+
+bool skua_dev_is_flooded(const struct skua_dev *dev)
+{
+	return dev->flooded;
 }
 
 const char *skua_dev_name(const struct skua_dev *dev)

@@ -643,6 +643,53 @@ static void many_messages_are_served_in_steps(void **state)
 	close(c);
 }
 
+static void ring_once(int c, uint64_t value)
+{
+	struct { struct vfio_user_region_access a; uint64_t value; } __attribute__((packed)) w = {
+		.a = { .offset = 4096, .region = BAR2, .count = 8 }, .value = value };
+	struct message m;
+	size_t len = make(&m, VFIO_USER_REGION_WRITE, &w, sizeof(w));
+
+	m.hdr.flags |= VFIO_USER_F_NO_REPLY;
+	assert_int_equal(send(c, &m, len, 0), len);
+}
+
+/* Not one by one; and the last ones when there are no more of them. */
+static void doorbells_that_flood_in_are_served_many_at_a_time(void **state)
+{
+	int c = greeted(path0);
+	unsigned int before = dev->bar_writes;
+
+	(void)state;
+	for (unsigned int i = 0; i < 10; i++) {
+		dev->flooded = true;
+		ring_once(c, i);
+		pump();
+		assert_int_equal(dev->bar_writes - before, 1);
+		for (unsigned int j = 1; j < 50; j++) {
+			ring_once(c, j);
+			pump();
+		}
+		assert_int_equal(dev->bar_writes - before, 1);
+		dev->flooded = false;
+		engine->resting = NULL;
+		pump();
+		assert_int_equal(dev->bar_writes - before, 50);
+		ring_once(c, 50);
+		pump();
+		assert_int_equal(dev->bar_writes - before, 51);
+		before = dev->bar_writes;
+	}
+	dev->flooded = true;
+	ring_once(c, 0);
+	pump();
+	close(c);
+	engine->resting = NULL;
+	pump();
+	assert_int_equal(logged("skua0: the client left"), 1);
+	dev->flooded = false;
+}
+
 static void unmap_takes_whole_regions_only(void **state)
 {
 	struct vfio_user_dma_unmap all = { sizeof(all), VFIO_DMA_UNMAP_FLAG_ALL, 0, 0 };
@@ -921,6 +968,7 @@ int main(void)
 		TEST(unmap_takes_whole_regions_only),
 		TEST(unmapping_many_regions_takes_steps),
 		TEST(many_messages_are_served_in_steps),
+		TEST(doorbells_that_flood_in_are_served_many_at_a_time),
 		TEST(the_next_client_finds_the_device_as_new),
 		TEST(sessions_leave_no_descriptors_behind),
 		TEST(destroying_a_served_device_ends_the_session),

@@ -26,6 +26,9 @@
 #include "core/log.h"
 #include "pci/session.h"
 
+/* Between looks at a socket by which doorbells flood in. It holds some 270 of them; QEMU sends as many in 500 us. */
+#define REST_NS	100000
+
 struct vfu {
 	struct engine *engine;
 	struct skua_dev *dev;
@@ -86,7 +89,11 @@ static void serve_client(struct vfu *v)
 
 static void conn_ready(struct engine_fd *efd)
 {
-	serve_client(vfu_of(efd, conn));
+	struct vfu *v = vfu_of(efd, conn);
+
+	serve_client(v);
+	if (v->conn.fd >= 0 && skua_dev_is_flooded(v->dev))
+		engine_fd_rest(v->engine, &v->conn, REST_NS);
 }
 
 static void again_ready(struct engine_fd *efd)
