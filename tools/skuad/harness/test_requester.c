@@ -1,0 +1,763 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Rules of a requester's loss recovery, one by one. A fault there costs time or packets, and something else makes
+ * up for it, so the work is done in the end. Here the answers of the peer are forged, and come when a test wants
+ * them to: what the requester does then, and when, is what the manual says.
+ */
+#include "core/qp.h"
+#include "ctl/control.h"
+#include "harness/lossy.h"
+#include "roce/repeat.h"
+
+#define US		1000ull
+#define MS		1000000ull
+#define MTU		1024u
+#define TIMEOUT		(4096ull << 14)		/* that rts_cmd() sets */
+#define RTT		MS			/* that prepare() measures; the first PTO is 3 ms */
+
+static struct skua_qp *qp_of(struct node *n)
+{
+	return numtab_get(&n->dev->qps, n->qpn);
+}
+
+static struct loss *loss_of(struct node *n)
+{
+	return &qp_of(n)->req.loss;
+}
+
+static uint32_t packets_in(struct node *n, enum sent_state state)
+{
+	return qp_of(n)->req.sent.npkts[state];
+}
+
+static void stop_impairing(struct node *n)
+{
+	assert_true(skua_dev_set_impair(n->dev, NULL));
+}
+
+static void post_write(struct node *a, struct node *b, uint32_t len)
+{
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, len, b->buf, b->key, 0);
+}
+
+static void post_read(struct node *a, struct node *b, uint32_t npkts)
+{
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, npkts * MTU, b->buf, b->key, 0);
+}
+
+static void completes(struct world *w, struct node *n)
+{
+	struct skua_cqe *cqe;
+
+	settle(w);
+	while (!(cqe = poll_cq(n)))
+		next_event(w);
+	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+}
+
+/* A WRITE whose answer takes so long. */
+static void take_sample(struct world *w, const char *delay)
+{
+	IMPAIR(&w->n[1], delay);
+	post_write(&w->n[0], &w->n[1], 8);
+	completes(w, &w->n[0]);
+	stop_impairing(&w->n[1]);
+}
+
+static void repeat_to(struct node *to, struct node *from, struct repeat_frame f)
+{
+	uint8_t buf[REPEAT_FRAME];
+	struct seglist frame = { .n = 1 };
+
+	f.dest_qpn = to->qpn;
+	f.path.vlan = SKUA_VLAN_NONE;
+	memcpy(f.path.smac, from->mac, 6);
+	memcpy(f.path.dmac, to->mac, 6);
+	memcpy(f.path.sgid, from->gid, 16);
+	memcpy(f.path.dgid, to->gid, 16);
+	frame.bytes = (uint32_t)repeat_build(buf, &f);
+	frame.seg[0] = (struct seg){ buf, frame.bytes };
+	skua_dev_rx_frame(to->dev, &frame);
+}
+
+/* The first node has measured a round trip, and both offer selective repeat. */
+static void prepare(struct world *w)
+{
+	take_sample(w, "delay=1ms,dir=out");
+	for (int i = 0; i < 2; i++)
+		repeat_to(&w->n[i], &w->n[!i], (struct repeat_frame){ .type = REPEAT_HELLO });
+}
+
+/* The peer expects @psn, and holds @n packets from the @first behind it on. */
+static void missing(struct world *w, uint32_t psn, uint32_t first, uint32_t n, bool duplicate)
+{
+	struct repeat_frame f = { .type = REPEAT_MISSING, .psn = psn, .duplicate = duplicate };
+
+	for (uint32_t i = first; i < first + n; i++)
+		f.held[(i - 1) / 8] |= (uint8_t)(1 << (i - 1) % 8);
+	repeat_to(&w->n[0], &w->n[1], f);
+	settle(w);
+}
+
+/* An ACK or a NAK. */
+static void ack(struct world *w, uint32_t psn, uint8_t syndrome)
+{
+	struct train t = train_from(&w->n[0], TRAIN_ACK, psn);
+
+	t.syndrome = syndrome;
+	arrive(w, &w->n[0], &w->n[1], t);
+}
+
+/* Post a WRITE of @npkts packets of which none reaches the peer; returns the PSN of the first. */
+static uint32_t lose_write(struct world *w, uint32_t npkts)
+{
+	struct node *a = &w->n[0];
+	uint32_t psn = qp_of(a)->req.sent_psn;
+
+	IMPAIR(a, "drop=100%,dir=out");
+	post_write(a, &w->n[1], npkts * MTU);
+	settle(w);
+	return psn;
+}
+
+/* Post a READ of @npkts packets that the peer gets, and whose responses are all lost. */
+static uint32_t lose_responses(struct world *w, uint32_t npkts)
+{
+	uint32_t psn = qp_of(&w->n[0])->req.sent_psn;
+
+	IMPAIR(&w->n[1], "drop=100%,dir=out");
+	post_read(&w->n[0], &w->n[1], npkts);
+	settle(w);
+	return psn;
+}
+
+/* Response @i of @npkts. */
+static void respond(struct world *w, uint32_t psn, uint32_t i, uint32_t npkts)
+{
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct train t = train_from(a, TRAIN_READ_RESP, psn + i);
+	struct seglist payload = { 1, MTU, { { (uint8_t *)at(b, b->buf) + i * MTU, MTU } } };
+
+	t.payload = &payload;
+	t.first = !i;
+	t.last = i + 1 == npkts;
+	arrive(w, a, b, t);
+}
+
+static uint64_t again(struct world *w)
+{
+	return w->n[0].dev->stats.retransmits;
+}
+
+static unsigned int runs_of(struct node *n)
+{
+	const struct sent_run *run;
+	unsigned int runs = 0;
+
+	TAILQ_FOREACH(run, &qp_of(n)->req.sent.runs, entry)
+		runs++;
+	return runs;
+}
+
+/* Lost together and retransmitted together, in more than one train. */
+static void what_is_retransmitted_together_is_one_run(void **state)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	qp_of(&w->n[0])->req.congestion.window = 4096;
+	psn = lose_write(w, 200);
+	assert_int_equal(runs_of(&w->n[0]), 1);
+	pass(w, RTT);
+	ack(w, psn, AETH_NAK_SEQ);
+	assert_int_equal(again(w), 200);
+	assert_int_equal(runs_of(&w->n[0]), 1);
+}
+
+/* A WRITE is missing, and the request of the READ behind it is held: it does not go again. */
+static void a_read_whose_request_is_held_waits(void **state)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 1);
+	post_read(&w->n[0], &w->n[1], 4);
+	settle(w);
+	pass(w, RTT);
+	missing(w, psn, 1, 1, false);
+	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 4);
+	pass(w, RTT / 2);
+	assert_int_equal(again(w), 1);
+	pass(w, RTT);
+	ack(w, psn, AETH_ACK);
+	assert_int_equal(again(w), 1);
+	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 4);
+}
+
+/* It is accepted when a response has come; then a response before that one is missing. */
+static void a_read_that_waited_is_in_flight_when_it_is_accepted(void **state)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 1);
+	post_read(&w->n[0], &w->n[1], 4);
+	settle(w);
+	pass(w, RTT);
+	missing(w, psn, 1, 1, false);
+	pass(w, RTT / 10);
+	respond(w, psn + 1, 1, 4);
+	assert_int_equal(again(w), 0);
+	pass(w, RTT / 2);
+	assert_int_equal(again(w), 1);
+}
+
+/* MISSING overtakes responses: those of a READ that was sent before may still come. */
+static void a_missing_tells_nothing_of_responses(void **state)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_responses(w, 4);
+	pass(w, RTT);
+	respond(w, psn, 0, 4);
+	psn = lose_write(w, 6);
+	pass(w, RTT);
+	missing(w, psn, 1, 5, false);
+	assert_int_equal(packets_in(&w->n[0], SENT_HELD), 5);
+	pass(w, RTT / 2);
+	assert_int_equal(again(w), 1);
+}
+
+/* All of its PSNs have to be outstanding. */
+static void a_missing_of_what_was_not_sent_is_ignored(void **state)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 5);
+	missing(w, psn, 1, 5, false);
+	assert_int_equal(packets_in(&w->n[0], SENT_HELD), 0);
+	missing(w, psn, 1, 4, false);
+	assert_int_equal(packets_in(&w->n[0], SENT_HELD), 4);
+}
+
+static void near(double value, double expected)
+{
+	assert_true(value > expected - 100 && value < expected + 100);
+}
+
+/* As RFC 9002 reckons. */
+static void the_estimate_is_as_reckoned(void **state)
+{
+	static const struct { const char *delay; double ns; } sample[] = {
+		{ "delay=1ms,dir=out", 1e6 }, { "delay=2ms,dir=out", 2e6 }, { "delay=2ms,dir=out", 2e6 },
+		{ "delay=3ms,dir=out", 3e6 }, { "delay=500us,dir=out", 5e5 }, { "delay=1ms,dir=out", 1e6 },
+	};
+	struct world *w = *state;
+	double rtt = 0, var = 0, least = 1e9;
+
+	for (size_t i = 0; i < sizeof(sample) / sizeof(sample[0]); i++) {
+		double ns = sample[i].ns, off = ns > rtt ? ns - rtt : rtt - ns;
+
+		take_sample(w, sample[i].delay);
+		var = i ? var + (off - var) / 4 : ns / 2;
+		rtt = i ? rtt + (ns - rtt) / 8 : ns;
+		least = ns < least ? ns : least;
+		near((double)loss_of(&w->n[0])->smoothed_rtt, rtt);
+		near((double)loss_of(&w->n[0])->rttvar, var);
+		near((double)loss_of(&w->n[0])->min_rtt, least);
+	}
+	assert_int_equal(again(w), 0);
+}
+
+/* The time since the response before it measures a probe, not the peer. */
+static void a_response_that_was_lost_is_no_sample(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+	uint64_t rtt;
+
+	prepare(w);
+	psn = lose_responses(w, 4);
+	pass(w, RTT);
+	respond(w, psn, 0, 4);
+	rtt = loss_of(a)->smoothed_rtt;
+	while (!loss_of(a)->probes)
+		next_event(w);
+	pass(w, RTT);
+	assert_int_equal(again(w), 1);
+	respond(w, psn, 1, 4);
+	assert_int_equal(qp_of(a)->req.una_psn, psn_add(psn, 2));
+	assert_int_equal(loss_of(a)->smoothed_rtt, rtt);
+}
+
+/* A longer one counts when the shortest is old, or after a retry. */
+static void the_shortest_round_trip_is_forgotten(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+
+	pass(w, 20000 * MS);
+	prepare(w);
+	take_sample(w, "delay=2ms,dir=out");
+	near((double)loss_of(a)->min_rtt, 1e6);
+	pass(w, 10001 * MS);
+	take_sample(w, "delay=2ms,dir=out");
+	near((double)loss_of(a)->min_rtt, 2e6);
+	take_sample(w, "delay=2500us,dir=out");
+	near((double)loss_of(a)->min_rtt, 2e6);
+	lose_write(w, 1);
+	while (!a->dev->stats.ack_timeouts)
+		next_event(w);
+	stop_impairing(a);
+	completes(w, a);
+	take_sample(w, "delay=2500us,dir=out");
+	near((double)loss_of(a)->min_rtt, 2.5e6);
+}
+
+/* One packet of two has arrived after a round trip, and there were @n signs of reordering: when is the other lost? */
+static void lost_after(void **state, uint8_t n, uint64_t ns)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	loss_of(&w->n[0])->reo_wnd_mult = n;
+	loss_of(&w->n[0])->reo_wnd_persist = 16;
+	psn = lose_write(w, 2);
+	pass(w, RTT);
+	missing(w, psn, 1, 1, false);
+	pass(w, ns - RTT - 50 * US);
+	assert_int_equal(again(w), 0);
+	pass(w, 100 * US);
+	assert_int_equal(again(w), 1);
+}
+
+static void lost_after_a_round_trip_and_a_quarter(void **state)
+{
+	lost_after(state, 0, RTT + RTT / 4);
+}
+
+static void the_reordering_window_grows(void **state)
+{
+	lost_after(state, 3, RTT + 3 * RTT / 4);
+}
+
+static void the_reordering_window_is_a_round_trip_at_most(void **state)
+{
+	lost_after(state, 20, 2 * RTT);
+}
+
+static void what_comes_twice_was_late(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_responses(w, 4);
+	respond(w, psn, 2, 4);
+	assert_int_equal(loss_of(a)->reo_wnd_mult, 0);
+	respond(w, psn, 2, 4);
+	assert_int_equal(loss_of(a)->reo_wnd_mult, 1);
+	/* One that has had its turn. */
+	loss_of(a)->reo_wnd_mult = 0;
+	respond(w, psn, 0, 4);
+	assert_int_equal(loss_of(a)->reo_wnd_mult, 0);
+	respond(w, psn, 0, 4);
+	assert_int_equal(loss_of(a)->reo_wnd_mult, 1);
+	/* The peer says so. */
+	loss_of(a)->reo_wnd_mult = 0;
+	missing(w, qp_of(a)->req.una_psn, 0, 0, false);
+	assert_int_equal(loss_of(a)->reo_wnd_mult, 0);
+	missing(w, qp_of(a)->req.una_psn, 0, 0, true);
+	assert_int_equal(loss_of(a)->reo_wnd_mult, 1);
+}
+
+/* With the sixteenth recovery without another sign. */
+static void reordering_is_forgotten(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+
+	prepare(w);
+	missing(w, qp_of(a)->req.una_psn, 0, 0, true);
+	for (int i = 0; i < 16; i++) {
+		uint32_t psn = lose_write(w, 2);
+
+		assert_int_equal(loss_of(a)->reo_wnd_mult, 1);
+		pass(w, RTT);
+		missing(w, psn, 1, 1, false);
+		pass(w, RTT / 2);
+		assert_int_equal(again(w), i + 1);
+		pass(w, RTT);
+		ack(w, psn + 1, AETH_ACK);
+		completes(w, a);
+	}
+	assert_int_equal(loss_of(a)->reo_wnd_mult, 0);
+}
+
+/* Of three messages that were sent one after the other. */
+static void a_nak_loses_all_behind_its_packet(void **state)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 1);
+	for (int i = 0; i < 2; i++) {
+		pass(w, 10 * US);
+		lose_write(w, 1);
+	}
+	assert_int_equal(runs_of(&w->n[0]), 3);
+	pass(w, RTT);
+	ack(w, psn, AETH_NAK_SEQ);
+	assert_int_equal(again(w), 3);
+}
+
+static void a_copy_of_a_nak_is_ignored(void **state)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 3);
+	pass(w, RTT);
+	ack(w, psn, AETH_NAK_SEQ);
+	assert_int_equal(again(w), 3);
+	pass(w, RTT);
+	ack(w, psn, AETH_NAK_SEQ);
+	assert_int_equal(again(w), 3);
+	/* After progress it is none, as when the PSNs have gone round. */
+	ack(w, psn + 2, AETH_ACK);
+	completes(w, &w->n[0]);
+	psn = lose_write(w, 1);
+	loss_of(&w->n[0])->nak_psn = psn;
+	pass(w, RTT);
+	ack(w, psn, AETH_NAK_SEQ);
+	assert_int_equal(again(w), 4);
+}
+
+/* It comes just after the retransmission, so the peer speaks of the transmission before. */
+static void a_nak_of_an_earlier_transmission_is_ignored(void **state)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 3);
+	pass(w, RTT);
+	ack(w, psn, AETH_NAK_SEQ);
+	pass(w, RTT / 10);
+	ack(w, psn + 1, AETH_NAK_SEQ);
+	assert_int_equal(again(w), 3);
+	pass(w, RTT / 2);
+	ack(w, psn + 1, AETH_NAK_SEQ);
+	assert_int_equal(again(w), 5);
+}
+
+/* Of a READ whose responses were lost, all but the first. */
+static void a_probe_asks_for_one_response(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t before;
+
+	prepare(w);
+	respond(w, lose_responses(w, 4), 0, 4);
+	before = b->dev->stats.rdma_tx_packets;
+	while (!loss_of(a)->probes)
+		next_event(w);
+	settle(w);
+	assert_int_equal(again(w), 1);
+	assert_int_equal(b->dev->stats.rdma_tx_packets - before, 1);
+}
+
+/* The line takes the first packet, and has no room for another in the next tenth of a second. */
+static void a_probe_that_waits_for_the_line_is_one(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+
+	prepare(w);
+	IMPAIR(a, "rate=8K,dir=out");
+	post_write(a, &w->n[1], 8);
+	settle(w);
+	for (int i = 0; i < 50; i++)
+		pass(w, MS);
+	assert_true(qp_of(a)->req.probe);
+	assert_int_equal(loss_of(a)->pto_count, 1);
+}
+
+/* The packet that asks for an answer has to wait longer than a PTO for its turn. */
+static void who_waits_for_the_line_needs_no_probe(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+
+	prepare(w);
+	IMPAIR(a, "rate=2M,dir=out");
+	post_write(a, &w->n[1], MTU + 8);
+	completes(w, a);
+	assert_int_equal(loss_of(a)->probes, 0);
+	assert_int_equal(again(w), 0);
+}
+
+/* Far ahead of the oldest, which is missing, there is no place for them. */
+static void no_more_responses_are_asked_for_than_can_be_held(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	prepare(w);
+	qp_of(a)->req.congestion.window = 4096;
+	psn = lose_responses(w, 600);
+	pass(w, RTT);
+	respond(w, psn, 1, 600);
+	respond(w, psn, 599, 600);
+	assert_int_equal(packets_in(a, SENT_HELD), 1);
+	assert_true(packets_in(a, SENT_LOST) > 512);
+	assert_int_equal(again(w), 1);
+}
+
+/* Four responses are missing, and others have come behind them. */
+static void ask_for_gaps(void **state, bool agreed, uint64_t parts)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	if (agreed)
+		prepare(w);
+	else
+		take_sample(w, "delay=1ms,dir=out");
+	psn = lose_responses(w, 12);
+	pass(w, RTT);
+	for (uint32_t i = 1; i < 10; i += 2)
+		respond(w, psn, i, 12);
+	assert_int_equal(again(w), parts);
+}
+
+static void gaps_are_asked_for_together(void **state)
+{
+	ask_for_gaps(state, true, 4);
+}
+
+static void a_peer_without_selective_repeat_is_asked_for_one_gap(void **state)
+{
+	ask_for_gaps(state, false, 1);
+}
+
+/* Not at the first PTO, but at the second. */
+static void reports_are_forgotten_at_the_second_pto(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 3);
+	pass(w, RTT);
+	missing(w, psn, 1, 2, false);
+	while (loss_of(a)->pto_count < 1)
+		next_event(w);
+	assert_int_equal(packets_in(a, SENT_HELD), 2);
+	while (loss_of(a)->pto_count < 2)
+		next_event(w);
+	assert_int_equal(packets_in(a, SENT_HELD), 0);
+}
+
+/* The line takes one packet in half a second: the retries after the first could send nothing. */
+static void a_retry_counts_if_anything_was_sent(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+
+	prepare(w);
+	IMPAIR(a, "rate=1K,dir=out");
+	post_write(a, &w->n[1], 8);
+	settle(w);
+	for (int i = 0; i < 400; i++)
+		pass(w, MS);
+	assert_int_equal(a->dev->stats.ack_timeouts, 1);
+	assert_int_equal(loss_of(a)->retries, 1);
+}
+
+/* The path takes four times as long as the shortest round trip when a packet is lost; or just as long. */
+static void a_long_queue_with_loss_halves_the_window(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	struct congestion *c = &qp_of(a)->req.congestion;
+
+	prepare(w);
+	for (int i = 0; i < 2; i++) {
+		uint32_t psn = lose_write(w, 5);
+
+		loss_of(a)->path_rtt = i ? 4 * RTT : RTT;
+		pass(w, RTT);
+		missing(w, psn, 1, 4, false);
+		assert_int_equal(packets_in(a, SENT_HELD), 4);
+		pass(w, RTT);
+		assert_int_equal(again(w), i + 1);
+		assert_int_equal(c->window, i ? 64 : 128);
+		if (!i) {
+			ack(w, psn + 4, AETH_ACK);
+			completes(w, a);
+		}
+	}
+	/* They were late rather than lost. */
+	missing(w, qp_of(a)->req.una_psn, 1, 4, true);
+	assert_int_equal(c->window, 128);
+	missing(w, qp_of(a)->req.una_psn, 1, 4, true);
+	assert_int_equal(c->window, 128);
+}
+
+/* More than 4 ms longer than the shortest. */
+static void a_long_round_trip_halves_the_window(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	struct congestion *c = &qp_of(a)->req.congestion;
+
+	prepare(w);
+	loss_of(a)->rttvar = 10 * MS;		/* so that no probe goes */
+	take_sample(w, "delay=4900us,dir=out");
+	assert_int_equal(c->window, 128);
+	take_sample(w, "delay=5100us,dir=out");
+	assert_int_equal(c->window, 64);
+	assert_int_equal(again(w), 0);
+}
+
+/* The answer to the try comes so soon that it tells nothing of others; they go because they were lost before. */
+static void what_an_rnr_nak_drops_goes_after_progress(void **state)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 3);
+	pass(w, RTT);
+	ack(w, psn, AETH_RNR | 1);
+	assert_int_equal(packets_in(&w->n[0], SENT_LOST), 3);
+	pass(w, 20 * US);
+	assert_int_equal(again(w), 1);
+	pass(w, RTT / 10);
+	ack(w, psn, AETH_ACK);
+	assert_int_equal(again(w), 3);
+}
+
+/* rnr_retry of them are borne by each packet. */
+static void rnr_naks_are_counted_from_the_last_progress_on(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	prepare(w);
+	qp_of(a)->attr.rnr_retry = 1;
+	psn = lose_write(w, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		pass(w, RTT);
+		ack(w, psn + i, AETH_RNR | 1);
+		assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_RTS);
+	}
+	pass(w, RTT);
+	ack(w, psn + 2, AETH_RNR | 1);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_RNR_RETRY_EXC_ERR);
+}
+
+/* The packet that is tried is lost again and again; at the retry the one behind it goes, too. */
+static void a_retry_ends_the_trying_after_an_rnr_nak(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint64_t before = 0;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 3);
+	pass(w, RTT);
+	ack(w, psn, AETH_RNR | 1);
+	while (!a->dev->stats.ack_timeouts) {
+		before = again(w);
+		next_event(w);
+	}
+	settle(w);
+	assert_true(again(w) - before >= 2);
+}
+
+/* As far as there is room in the window. */
+static void a_read_is_asked_for_in_large_parts(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint64_t before;
+
+	prepare(w);
+	before = a->dev->stats.rdma_tx_packets;
+	lose_responses(w, 100);
+	assert_int_equal(a->dev->stats.rdma_tx_packets - before, 1);
+	assert_int_equal(packets_in(a, SENT_IN_FLIGHT), 100);
+}
+
+static void who_finds_a_loss_asks_for_selective_repeat(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	take_sample(w, "delay=1ms,dir=out");
+	psn = lose_write(w, 3);
+	pass(w, RTT);
+	assert_int_equal(a->dev->peers[0].ask_at, 0);
+	ack(w, psn, AETH_NAK_SEQ);
+	assert_int_not_equal(a->dev->peers[0].ask_at, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STEPPED(what_is_retransmitted_together_is_one_run, "REC-1"),
+		STEPPED(a_read_whose_request_is_held_waits, "REC-1 REC-2"),
+		STEPPED(a_read_that_waited_is_in_flight_when_it_is_accepted, "REC-2"),
+		STEPPED(a_missing_tells_nothing_of_responses, "REC-2"),
+		STEPPED(a_missing_of_what_was_not_sent_is_ignored, "REP-7"),
+		STEPPED(the_estimate_is_as_reckoned, "REC-3"),
+		STEPPED(a_response_that_was_lost_is_no_sample, "REC-4"),
+		STEPPED(the_shortest_round_trip_is_forgotten, "REC-3"),
+		STEPPED(lost_after_a_round_trip_and_a_quarter, "REC-6 REC-7"),
+		STEPPED(the_reordering_window_grows, "REC-7 REC-8"),
+		STEPPED(the_reordering_window_is_a_round_trip_at_most, "REC-7"),
+		STEPPED(what_comes_twice_was_late, "REC-8 REP-15"),
+		STEPPED(reordering_is_forgotten, "REC-8"),
+		STEPPED(a_nak_loses_all_behind_its_packet, "REC-9"),
+		STEPPED(a_copy_of_a_nak_is_ignored, "REC-9"),
+		STEPPED(a_nak_of_an_earlier_transmission_is_ignored, "REC-9"),
+		STEPPED(a_probe_asks_for_one_response, "REC-15"),
+		STEPPED(a_probe_that_waits_for_the_line_is_one, "REC-15"),
+		STEPPED(who_waits_for_the_line_needs_no_probe, "REC-16"),
+		STEPPED(no_more_responses_are_asked_for_than_can_be_held, "REC-17"),
+		STEPPED(gaps_are_asked_for_together, "REP-9"),
+		STEPPED(a_peer_without_selective_repeat_is_asked_for_one_gap, "REP-9"),
+		STEPPED(reports_are_forgotten_at_the_second_pto, "REP-8"),
+		STEPPED(a_retry_counts_if_anything_was_sent, "ROC-13"),
+		STEPPED(a_long_queue_with_loss_halves_the_window, "CNG-13 CNG-15 CNG-17"),
+		STEPPED(a_long_round_trip_halves_the_window, "CNG-14 CNG-15"),
+		STEPPED(what_an_rnr_nak_drops_goes_after_progress, "ROC-12"),
+		STEPPED(rnr_naks_are_counted_from_the_last_progress_on, "ROC-12"),
+		STEPPED(a_retry_ends_the_trying_after_an_rnr_nak, "ROC-12"),
+		STEPPED(a_read_is_asked_for_in_large_parts, "ROC-22"),
+		STEPPED(who_finds_a_loss_asks_for_selective_repeat, "REP-3"),
+	};
+
+	cmocka_set_test_filter(getenv("SKUA_TESTS"));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
