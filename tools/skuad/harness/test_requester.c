@@ -590,6 +590,50 @@ static void a_retry_counts_if_anything_was_sent(void **state)
 	assert_int_equal(loss_of(a)->retries, 1);
 }
 
+/* It has told that it holds all, after all had been lost to a retry and before any of it went again. */
+static void a_peer_that_holds_all_is_asked(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint64_t before;
+	uint32_t psn;
+
+	prepare(w);
+	take_sample(w, "delay=60ms,dir=out");
+	before = again(w);
+	psn = lose_write(w, 3);
+	engine_clock_advance(w->engines[0], TIMEOUT);
+	assert_true(engine_step(w->engines[0]));
+	assert_int_equal(a->dev->stats.ack_timeouts, 1);
+	assert_int_equal(packets_in(a, SENT_LOST), 3);
+	missing(w, psn + 3, 1, 0, true);
+	assert_int_equal(packets_in(a, SENT_HELD), 3);
+	assert_int_equal(again(w), before);
+	pass(w, TIMEOUT);
+	assert_int_equal(again(w), before + 1);
+	assert_int_equal(loss_of(a)->retries, 1);
+}
+
+/* The device stands still in the middle of a message, before a packet that asks for an answer has had its turn. */
+static void who_waits_for_its_turn_needs_no_retry(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	struct engine *engine = w->engines[0];
+
+	prepare(w);
+	qp_of(a)->req.congestion.window = 4096;
+	post_write(a, &w->n[1], 300 * MTU);
+	engine_step(engine);
+	assert_true(packets_in(a, SENT_IN_FLIGHT) > 0 && packets_in(a, SENT_IN_FLIGHT) < 300);
+	engine_clock_advance(engine, TIMEOUT);
+	timers_run(&engine->timers, engine->now);
+	assert_int_equal(a->dev->stats.ack_timeouts, 0);
+	assert_false(qp_of(a)->req.probe);
+	completes(w, a);
+	assert_int_equal(again(w), 0);
+}
+
 /* The path takes four times as long as the shortest round trip when a packet is lost; or just as long. */
 static void a_long_queue_with_loss_halves_the_window(void **state)
 {
@@ -749,6 +793,8 @@ int main(void)
 		STEPPED(a_peer_without_selective_repeat_is_asked_for_one_gap, "REP-9"),
 		STEPPED(reports_are_forgotten_at_the_second_pto, "REP-8"),
 		STEPPED(a_retry_counts_if_anything_was_sent, "ROC-13"),
+		STEPPED(a_peer_that_holds_all_is_asked, "ROC-13"),
+		STEPPED(who_waits_for_its_turn_needs_no_retry, "REC-16"),
 		STEPPED(a_long_queue_with_loss_halves_the_window, "CNG-13 CNG-15 CNG-17"),
 		STEPPED(a_long_round_trip_halves_the_window, "CNG-14 CNG-15"),
 		STEPPED(what_an_rnr_nak_drops_goes_after_progress, "ROC-12"),

@@ -624,9 +624,11 @@ static void retry(struct skua_qp *qp)
 	struct loss *l = &qp->req.loss;
 
 	loss_restart(qp);
-	/* Nothing was sent since the last retry: it still waits for its turn on the line. */
-	if (!l->sent_since)
+	/* Nothing was sent since the last retry: it waits for its turn on the line, or the peer tells that it holds all. */
+	if (!l->sent_since) {
+		probe(qp);
 		return;
+	}
 	STAT_INC(qp->dev, ack_timeouts);
 	if (l->retries >= qp->attr.retry_cnt) {
 		req_fail(qp, SKUA_CQE_RETRY_EXC_ERR, SKUA_VENDOR_ERR_TIMEOUT);
@@ -646,6 +648,14 @@ static void retry(struct skua_qp *qp)
 	qp_activate(qp);
 }
 
+/* No packet that asks for an answer was sent yet, but one will be, when the QP has its turn and the line has room. */
+static bool is_about_to_ask(const struct skua_qp *qp)
+{
+	const struct roce_req *req = &qp->req;
+
+	return !req_is_asked(req) && (req->busy || dcqcn_paused(qp) || (req->unasked && req_room(qp)));
+}
+
 void loss_timer(struct skua_qp *qp)
 {
 	struct loss *l = &qp->req.loss;
@@ -656,10 +666,10 @@ void loss_timer(struct skua_qp *qp)
 	/* Another engine of this process has not taken the oldest packet from the port yet: it is not lost. */
 	if (!port_passed(&sq_wqe(qp, qp->req.una)->mark))
 		loss_restart(qp);
-	/* No packet that asks for an answer was sent yet. The next one that finds room on the line will ask. */
-	if (!req_is_asked(&qp->req) && (qp->req.busy || dcqcn_paused(qp))) {
+	if (is_about_to_ask(qp)) {
 		qp->req.ask = true;
 		loss_restart(qp);
+		qp_activate(qp);
 	}
 	if (now >= l->loss_time)
 		detect_lost(qp);

@@ -230,8 +230,7 @@ static void now_outstanding(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bo
 	req->sent_psn = psn_add(psn, npkts);
 }
 
-/* How many packets may be sent that were not sent before. */
-static uint32_t room_for_new(const struct skua_qp *qp)
+uint32_t req_room(const struct skua_qp *qp)
 {
 	const struct roce_req *req = &qp->req;
 	uint32_t ahead = psn_add(req->sent_psn, -req->una_psn), room = congestion_room(qp);
@@ -314,7 +313,7 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 	npkts = wqe->npsn - req->nxt_pkt;
 	if (npkts > READ_PART)
 		npkts = READ_PART;
-	room = room_for_new(qp);
+	room = req_room(qp);
 	/* In large parts: the peer accepts few at a time. */
 	if (npkts > room) {
 		if (!room || (room < req->congestion.window / 2 && !sent_is_empty(&req->sent)))
@@ -386,7 +385,7 @@ static uint32_t train_of(const struct skua_qp *qp, uint32_t npkts, uint32_t room
 static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct roce_req *req = &qp->req;
-	uint32_t offset = req->nxt_pkt * qp->pmtu, len, npkts, room = room_for_new(qp);
+	uint32_t offset = req->nxt_pkt * qp->pmtu, len, npkts, room = req_room(qp);
 
 	if (!room || qp_must_wait(qp))
 		return false;

@@ -61,6 +61,8 @@ static inline void loss_sent(struct skua_qp *qp)
 void req_fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err);
 /* The same for @wqe, with the status that it has, as soon as it is the oldest. */
 void req_fail_oldest(struct skua_qp *qp, const struct send_wqe *wqe);
+/* How many packets may be sent that were not sent before. */
+uint32_t req_room(const struct skua_qp *qp);
 /* Must the last of @npkts packets that are sent now ask for an ACK? */
 bool req_must_ask(const struct skua_qp *qp, uint32_t npkts);
 /* Packets of a SEND or WRITE, from its @pkt-th on. False: no room on the wire. What is wrong with
