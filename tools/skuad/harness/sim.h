@@ -81,6 +81,7 @@ enum sim_kill { SIM_KILL_RESET, SIM_KILL_ERR, SIM_KILL_DESTROY, SIM_KILL_MR };
 struct sim_event {
 	enum sim_event_kind kind;
 	uint64_t at, length;		/* ns since the world began */
+	unsigned int rounds;		/* PAUSE: of work until it comes, 0: when there is no work */
 	unsigned int node;
 	unsigned int qp;		/* KILL */
 	enum sim_kill kill;
@@ -250,6 +251,10 @@ struct sim {
 	unsigned int suspects;		/* sim_rules.c */
 	unsigned int impaired;		/* times that impairments were set */
 	unsigned int base_timers;
+	uint64_t pause;			/* ns: it comes after so many more rounds of work: */
+	unsigned int rounds;
+	bool paused;			/* just now: timers fire before the next round of work is done */
+	uint64_t resumed_at;		/* on the engine's clock: the last pause was over */
 	uint64_t done_at;		/* when all work was done */
 	struct sim_failure failure;
 	struct sim_cost cost;

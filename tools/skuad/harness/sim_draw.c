@@ -8,6 +8,7 @@
 #define GUARD		64		/* bytes between regions */
 #define SIZE_LATE	2048u		/* messages once the budget of bytes is used up */
 #define UC_MOST		8192u
+#define PAUSE_ROUNDS	16		/* of work, within which a pause comes */
 
 /* splitmix64 */
 uint64_t sim_random(uint64_t *state)
@@ -122,6 +123,7 @@ static void draw_events(struct sim *s)
 
 			e.at = skewed(&r, 20 * SIM_US, 500 * SIM_MS);
 			e.length = skewed(&r, kinds[k].lo, kinds[k].hi);
+			e.rounds = (unsigned int)(e.length % PAUSE_ROUNDS);
 			e.node = (unsigned int)below(&r, 2);
 			e.qp = (unsigned int)below(&r, s->nqps);
 			e.kill = (enum sim_kill)(percent(&r, 10) ? SIM_KILL_MR : below(&r, 3));

@@ -90,6 +90,15 @@ static unsigned int losing_node(const struct sim *s, unsigned int from)
 	return s->line[from].far ? !from : from;
 }
 
+/* The engine stands still. */
+static void pause_now(struct sim *s)
+{
+	engine_clock_advance(s->w->engines[0], s->pause);
+	s->pause = 0;
+	s->paused = true;
+	s->resumed_at = engine_now(s->w->engines[0]);
+}
+
 static void begin(struct sim *s, struct sim_event *e)
 {
 	e->begun = true;
@@ -102,7 +111,10 @@ static void begin(struct sim *s, struct sim_event *e)
 		break;
 	case SIM_EV_PAUSE:
 		e->over = true;
-		engine_clock_advance(s->w->engines[0], e->length);
+		s->pause += e->length;
+		s->rounds = e->rounds;
+		if (!s->rounds)
+			pause_now(s);
 		break;
 	case SIM_EV_KILL:
 		e->over = true;
@@ -153,7 +165,7 @@ static bool run_events(struct sim *s)
 	return any;
 }
 
-/* As engine_step(), but without a look at sockets: there are none. */
+/* As engine_step(), but without a look at sockets: there are none. After a pause, as engine_run(). */
 static bool step(struct sim *s)
 {
 	struct engine *engine = s->w->engines[0];
@@ -162,7 +174,11 @@ static bool step(struct sim *s)
 
 	for (unsigned int i = 0; i < 2; i++)
 		any |= skua_dev_run(s->w->n[i].dev);
-	any = any || timers_run(&engine->timers, engine->now);
+	if (!any || s->paused)
+		any |= timers_run(&engine->timers, engine->now);
+	s->paused = false;
+	if (any && s->pause && !--s->rounds)
+		pause_now(s);
 	if (work_done() - before > work_most)
 		sim_fail(s, "long", "a round of %llu", (unsigned long long)(work_done() - before));
 	return any;

@@ -124,6 +124,8 @@ static void say_event(FILE *out, const struct sim_event *e)
 		     e->kind == SIM_EV_LINK ? " the link of node %c is down for " :
 		     " the engine pauses for ", 'a' + e->node);
 	say_time(out, e->length);
+	if (e->kind == SIM_EV_PAUSE && e->rounds)
+		fprintf(out, ", after %u rounds of work", e->rounds);
 	fprintf(out, "\n");
 }
 
