@@ -215,6 +215,26 @@ static void a_read_that_waited_is_in_flight_when_it_is_accepted(void **state)
 	assert_int_equal(again(w), 1);
 }
 
+/* The peer reports that it holds the request of a READ, and then tells nothing for so long that it may have dropped it. */
+static void a_request_that_was_held_is_not_lost_by_that(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 1);
+	post_read(a, &w->n[1], 4);
+	settle(w);
+	pass(w, RTT);
+	missing(w, psn, 1, 1, false);
+	while (packets_in(a, SENT_WAITING))
+		next_event(w);
+	missing(w, psn, 1, 0, false);
+	assert_int_equal(packets_in(a, SENT_IN_FLIGHT), 5);
+	assert_int_equal(runs_of(a), 2);
+}
+
 /* MISSING overtakes responses: those of a READ that was sent before may still come. */
 static void a_missing_tells_nothing_of_responses(void **state)
 {
@@ -772,6 +792,7 @@ int main(void)
 		STEPPED(what_is_retransmitted_together_is_one_run, "REC-1"),
 		STEPPED(a_read_whose_request_is_held_waits, "REC-1 REC-2"),
 		STEPPED(a_read_that_waited_is_in_flight_when_it_is_accepted, "REC-2"),
+		STEPPED(a_request_that_was_held_is_not_lost_by_that, "REC-5 REC-6"),
 		STEPPED(a_missing_tells_nothing_of_responses, "REC-2"),
 		STEPPED(a_missing_of_what_was_not_sent_is_ignored, "REP-7"),
 		STEPPED(the_estimate_is_as_reckoned, "REC-3"),

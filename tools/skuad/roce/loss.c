@@ -280,7 +280,12 @@ static uint32_t lost_of(struct skua_qp *qp, const struct sent_run *run)
 	const struct rack *rack = latest(&qp->req, run);
 	uint64_t later = rack->order - run->order, at;
 	uint32_t npkts = later < run->npkts ? (uint32_t)later : run->npkts;
+	/* A request goes as a whole, as long as the peer may not have it. */
+	bool whole = run->response && !req_is_accepted(&qp->req, run);
 
+	/* That was news of the request itself. */
+	if (whole && later <= run->npkts)
+		return 0;
 	at = run->sent_at + rack->rtt + reo_wnd(l);
 	if (at <= now_of(qp))
 		return npkts;
@@ -288,8 +293,7 @@ static uint32_t lost_of(struct skua_qp *qp, const struct sent_run *run)
 		l->loss_time = at;
 	if (l->reo_wnd_mult || later <= PACKET_THRESHOLD)
 		return 0;
-	/* A request goes as a whole, as long as the peer may not have it. */
-	if (run->response && !req_is_accepted(&qp->req, run))
+	if (whole)
 		return later >= run->npkts + PACKET_THRESHOLD ? run->npkts : 0;
 	return later - PACKET_THRESHOLD < npkts ? (uint32_t)later - PACKET_THRESHOLD : npkts;
 }
@@ -488,10 +492,11 @@ static void hold_what_it_says(struct skua_qp *qp, const struct repeat_frame *f,
 	uint32_t psn = run->psn, end = psn_add(run->psn, run->npkts), n;
 	bool held;
 
+	if (run->state == SENT_HELD)
+		return;
 	if (run->response) {
 		/* The request stands for all of them. */
-		if (run->first && run->state != SENT_HELD && run->state != SENT_WAITING &&
-		    repeat_holds(f, psn)) {
+		if (run->first && run->state != SENT_WAITING && repeat_holds(f, psn)) {
 			has_arrived(qp, run, 1, news);
 			sent_set_state(&qp->req.sent, run, SENT_WAITING);
 		}
