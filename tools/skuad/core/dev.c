@@ -345,10 +345,14 @@ void skua_dev_bar_read(struct skua_dev *dev, unsigned int bar, uint64_t offset, 
 	}
 }
 
+/*
+ * ROC-20: those that wait for the line take turns. Who was refused, and had no more than an answer to send before, is
+ * the first when there is room again; who has sent payload is the last.
+ */
 static bool run_qps(struct skua_dev *dev)
 {
 	int32_t *budget = &dev->engine->turn;
-	struct skua_qp *qp, *first = NULL;
+	struct skua_qp *qp, *first = NULL, *waits = NULL;
 	bool any = false;
 
 	if (dev->debt) {
@@ -363,14 +367,18 @@ static bool run_qps(struct skua_dev *dev)
 		TAILQ_REMOVE(&dev->active, qp, active_entry);
 		TAILQ_INSERT_TAIL(&dev->active, qp, active_entry);
 		*budget -= LOOK_COST;
-		dev->refused = false;
-		if (qp_run(qp, budget)) {
-			any = true;
-			if (dev->refused)
-				break;
-		}
+		dev->refused = dev->had_turn = false;
+		any |= qp_run(qp, budget);
+		if (dev->refused && dev->had_turn)
+			break;
+		if (dev->refused && !waits)
+			waits = qp;
 		if (first != qp && !first->active)
 			first = qp;
+	}
+	if (waits && waits->active) {
+		TAILQ_REMOVE(&dev->active, waits, active_entry);
+		TAILQ_INSERT_HEAD(&dev->active, waits, active_entry);
 	}
 	/* One datagram for many may cost many turns. */
 	if (*budget < -TURN_COST)

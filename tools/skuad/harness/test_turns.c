@@ -2,10 +2,14 @@
 /* What a QP does for its peer, beside what it does for its host: neither keeps the other waiting. */
 #include "harness/lossy.h"
 
+#include "roce/repeat.h"
+
 #define LONG		(1u << 31)
 #define MS		1000000ull
 #define FULL_SPEED	100		/* steps */
 #define LINE_NS		(10 * MS)	/* some 120 packets on a line of 100 Mb/s */
+
+static uint32_t disturbed_qpn;		/* the QP that gets duplicates */
 
 /* A region of 2 GiB: 4 MiB again and again. */
 static void create_long_region(struct world *w, struct node *n)
@@ -124,11 +128,43 @@ static void the_longest_read_in_one_request(void **state)
 	expect(w, a, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
 }
 
+/* Packets that come twice, and are answered by short frames that need no turn on the line. */
+static void duplicates_come(struct world *w)
+{
+	const struct node *b = &w->n[1];
+	struct node *a = &w->n[0];
+	struct train t = train_from(a, TRAIN_SEND, FIRST_PSN - 1);
+
+	t.dest_qpn = disturbed_qpn;
+	arrive_only(a, b, t);
+	pass(w, MS / 4);
+}
+
+/* The line has room for one packet at a time. In between, one of two QPs answers its peer. */
+static void who_answers_keeps_its_turn(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct load l = { .qps = 2, .opcode = SKUA_WQE_WRITE, .len = 8192, .turn = duplicates_come };
+	struct repeat_frame hello = { .type = REPEAT_HELLO };
+	uint64_t before[2] = { 0, 0 };
+
+	load_create(w, &l);
+	disturbed_qpn = l.q[0].qpn;
+	memcpy(hello.path.smac, b->mac, sizeof(b->mac));
+	repeat_hello(a->dev, &hello);
+	IMPAIR(a, "rate=10M,dir=out");
+	load_run(w, &l, 2, 1000 * MS);
+	assert_true(l.done[1] > 20);
+	assert_true(load_fairness(&l, before) > 0.95);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STEPPED(own_requests_beside_reads_of_the_peer, "ROC-27"),
 		STEPPED(own_requests_beside_responses_on_a_line, "ROC-27 ROC-20"),
+		STEPPED(who_answers_keeps_its_turn, "ROC-20"),
 		STEPPED(the_longest_read_at_the_least_path_mtu, "ROC-7 ROC-22 WQE-4"),
 		STEPPED(the_longest_read_in_one_request, "ROC-7"),
 	};

@@ -22,6 +22,7 @@ enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
 	if (r == PORT_BUSY) {
 		dev->refused = true;
 	} else {
+		dev->had_turn |= t->op != TRAIN_ACK;
 		STAT_ADD(dev, rdma_tx_packets, t->npkts);
 		STAT_ADD(dev, rdma_tx_bytes, bytes);
 	}
