@@ -565,6 +565,25 @@ static void ask_for_gaps(void **state, bool agreed, uint64_t parts)
 	assert_int_equal(again(w), parts);
 }
 
+/* One response is missing. So many come behind it that most are held, and there is no place for the others. */
+static void what_was_dropped_is_asked_for_together(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	take_sample(w, "delay=1ms,dir=out");
+	qp_of(a)->req.congestion.window = 4096;
+	psn = lose_responses(w, 600);
+	pass(w, RTT);
+	for (uint32_t i = 1; i < 600; i++)
+		respond(w, psn, i, 600);
+	assert_int_equal(packets_in(a, SENT_HELD), 512);
+	pass(w, RTT);
+	assert_true(packets_in(a, SENT_LOST) > 64);
+	assert_in_range(runs_of(a), 3, 5);
+}
+
 static void gaps_are_asked_for_together(void **state)
 {
 	ask_for_gaps(state, true, 4);
@@ -810,6 +829,7 @@ int main(void)
 		STEPPED(a_probe_that_waits_for_the_line_is_one, "REC-15"),
 		STEPPED(who_waits_for_the_line_needs_no_probe, "REC-16"),
 		STEPPED(no_more_responses_are_asked_for_than_can_be_held, "REC-17"),
+		STEPPED(what_was_dropped_is_asked_for_together, "REC-18"),
 		STEPPED(gaps_are_asked_for_together, "REP-9"),
 		STEPPED(a_peer_without_selective_repeat_is_asked_for_one_gap, "REP-9"),
 		STEPPED(reports_are_forgotten_at_the_second_pto, "REP-8"),

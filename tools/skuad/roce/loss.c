@@ -302,19 +302,23 @@ static uint32_t lost_of(struct skua_qp *qp, const struct sent_run *run)
 static void detect_among_runs(struct skua_qp *qp)
 {
 	struct sent *s = &qp->req.sent;
-	struct sent_run *run;
+	struct sent_run *run, *next;
 	struct news lost = { 0 };
 	uint32_t npkts;
 
-	TAILQ_FOREACH(run, &s->runs, entry) {
+	for (run = TAILQ_FIRST(&s->runs); run; run = next) {
+		next = TAILQ_NEXT(run, entry);
 		if (run->state != SENT_IN_FLIGHT || run->order >= latest(&qp->req, run)->order)
 			continue;
 		npkts = lost_of(qp, run);
+		if (!npkts)
+			continue;
 		/* Without memory to tell them apart all are. */
-		if (npkts && npkts < run->npkts)
-			sent_split(qp->dev, s, run, npkts);
-		if (npkts)
-			lose(qp, run, &lost);
+		if (npkts < run->npkts && sent_split(qp->dev, s, run, npkts))
+			next = TAILQ_NEXT(run, entry);
+		lose(qp, run, &lost);
+		/* What is lost one by one is retransmitted together. */
+		sent_join(qp->dev, s, run);
 	}
 	have_lost(qp, &lost);
 }
