@@ -11,8 +11,6 @@
  *
  *   hostile doorbells harmless     the same verbs calls and stores, but the stores go to ordinary memory: this
  *   hostile rings harmless         takes the same share of the guest's processors, and nothing of the NIC
- *   hostile doorbells proper       rings its own QPs with the right index, as any program may: this takes the same
- *                                  share of QEMU, which traps every store
  *
  * In the end it prints how many doorbells it rang, and how many of them the device has to count as bad.
  *
@@ -59,7 +57,7 @@ static uint8_t ordinary[PAGE] __attribute__((aligned(PAGE)));
 static uint64_t rung, bad;		/* doorbells; those that the device counts */
 static volatile sig_atomic_t ended;
 
-static enum { HOSTILE, HARMLESS, PROPER } manner;
+static bool harmless;
 
 /* The provider calls it for each ring. */
 int posix_memalign(void **memory, size_t alignment, size_t size)
@@ -147,10 +145,6 @@ static void ring(const struct side s[2])
 	uint32_t own = s[which].qp->qp_num;
 
 	rung++;
-	if (manner == PROPER) {
-		store64(page + SKUA_DB_SQ, SKUA_DB(own, 0));
-		return;
-	}
 	switch (below(8)) {
 	case 0:		/* DBP-1: another offset, or another width */
 		bad++;
@@ -256,8 +250,8 @@ static void cycle(bool doorbells_only)
 	for (unsigned int i = 0; datagrams && i < 2; i++)
 		must(!qp_ud_to_rts(s[i].qp, 0x1234), "QP to RTS");
 	for (unsigned int i = 0; i < 2; i++)
-		doorbells[i] = manner == HARMLESS ? ordinary : find_doorbells(&s[i]);
-	if (manner == HARMLESS)
+		doorbells[i] = harmless ? ordinary : find_doorbells(&s[i]);
+	if (harmless)
 		use_ordinary_memory();
 	for (stop = now() + CYCLE_NS; !ended && (doorbells_only || now() < stop);) {
 		for (unsigned int i = 0; i < BATCH; i++) {
@@ -272,16 +266,12 @@ static void cycle(bool doorbells_only)
 
 int main(int argc, char **argv)
 {
-	static const char *const manners[] = { "hostile", "harmless", "proper" };
 	bool doorbells_only = argc > 1 && !strcmp(argv[1], "doorbells");
 	uint64_t cycles = 0;
 
-	for (unsigned int i = 0; argc == 3 && i < 3; i++)
-		if (!strcmp(argv[2], manners[i]))
-			manner = i;
-	if (argc < 2 || argc > 3 || (!doorbells_only && strcmp(argv[1], "rings")) || (argc == 3 && !manner) ||
-	    (!doorbells_only && manner == PROPER)) {
-		fprintf(stderr, "usage: hostile doorbells|rings [harmless|proper]\n");
+	harmless = argc == 3 && !strcmp(argv[2], "harmless");
+	if (argc != 2 + harmless || (!doorbells_only && strcmp(argv[1], "rings"))) {
+		fprintf(stderr, "usage: hostile doorbells|rings [harmless]\n");
 		return 2;
 	}
 	must(!setgroups(0, NULL) && !setgid(NOBODY) && !setuid(NOBODY), "dropping privileges");
@@ -289,6 +279,6 @@ int main(int argc, char **argv)
 	for (; !ended; cycles++)
 		cycle(doorbells_only);
 	printf("%" PRIu64 " doorbells, %" PRIu64 " bad, %" PRIu64 " sets of queues\n", rung,
-	       manner == HOSTILE ? bad : 0, cycles);
+	       harmless ? 0 : bad, cycles);
 	return 0;
 }
