@@ -86,6 +86,10 @@ gone() {
 		died_of 'it is gone from the bus' && refuses && revives && state_is enabled &&
 		! dmesg | tail -n "+$((lines + 1))" | grep 'reset does not end'
 }
+# RST-6: reads without an answer in time say nothing, but three in a row do. The driver looks every two seconds, and
+# after such a read in one.
+late() { listen; inject read-timeout 2 && sleep 6 && is_alive && works; }
+too_late() { listen; inject read-timeout 3 && died_of 'it is gone from the bus' && refuses && revives; }
 dead_and_unbound() {
 	begin_traffic && inject "$1" && unbound && traffic_ends && inject none && bound
 }
@@ -186,6 +190,8 @@ t 'a command fails, and the spreading stays' spreading_fails
 t 'the device is fatal, under traffic' fatal
 t 'the device is gone, under traffic' gone
 t 'a device that is fatal is unbound' dead_and_unbound fatal
+t 'two reads in a row are not answered' late
+t 'three reads in a row are not answered' too_late
 t 'a device that is gone is unbound' dead_and_unbound gone
 t 'a device that is gone is not bound' fails_at_probe gone
 t 'a device that answers no command is not bound' fails_at_probe command-timeout

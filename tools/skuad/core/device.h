@@ -172,6 +172,7 @@ struct cmdq {
 struct inject {
 	uint32_t commands;		/* that will not be carried out */
 	uint32_t error_in;		/* the command that fails, counted from the next; 0: none */
+	uint32_t reads;			/* of registers that give all ones */
 	bool gone;			/* as if pulled out */
 	uint8_t guise;			/* another device that it poses as: SKUA_FAULT_*, or 0 */
 	bool go_back_n;			/* as a NIC without selective repeat */
@@ -353,7 +354,7 @@ bool inject_takes_command(struct skua_dev *dev);	/* true: the one just fetched v
 bool inject_fails_command(struct skua_dev *dev, uint16_t opcode);
 void inject_reset(struct skua_dev *dev);
 /* What the host is told instead, if the device poses as another. */
-uint32_t inject_register(const struct skua_dev *dev, uint64_t offset, uint32_t value);
+uint32_t inject_register(struct skua_dev *dev, uint64_t offset, uint32_t value);
 void inject_caps(const struct skua_dev *dev, struct skua_device_caps *caps);
 
 /* cq.c */

@@ -87,6 +87,7 @@ static void heal(struct skua_dev *dev)
 {
 	dev->inject.commands = 0;
 	dev->inject.error_in = 0;
+	dev->inject.reads = 0;
 	dev->inject.guise = SKUA_FAULT_NONE;
 	dev->inject.go_back_n = false;
 	if (dev->inject.gone)
@@ -104,6 +105,9 @@ int skua_dev_inject(struct skua_dev *dev, enum skua_fault fault, uint32_t number
 		return 0;
 	case SKUA_FAULT_COMMAND_ERROR:
 		dev->inject.error_in = number;
+		return 0;
+	case SKUA_FAULT_READ_TIMEOUT:
+		dev->inject.reads = number;
 		return 0;
 	case SKUA_FAULT_GONE:
 		vanish(dev);
@@ -175,8 +179,12 @@ bool inject_fails_command(struct skua_dev *dev, uint16_t opcode)
 	return dev->inject.error_in && !destroys(opcode) && !--dev->inject.error_in;
 }
 
-uint32_t inject_register(const struct skua_dev *dev, uint64_t offset, uint32_t value)
+uint32_t inject_register(struct skua_dev *dev, uint64_t offset, uint32_t value)
 {
+	if (dev->inject.reads) {
+		dev->inject.reads--;
+		return UINT32_MAX;
+	}
 	switch (offset) {
 	case SKUA_REG_SIGNATURE:
 		return dev->inject.guise == SKUA_FAULT_OTHER_SIGNATURE ? ~value : value;

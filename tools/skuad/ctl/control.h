@@ -99,6 +99,7 @@ enum skua_fault {
 	SKUA_FAULT_COMMAND_TIMEOUT,	/* the next @number commands vanish, resets or not */
 	/* The @number-th command from now on completes with NO_RESOURCE; those that destroy do not count. */
 	SKUA_FAULT_COMMAND_ERROR,
+	SKUA_FAULT_READ_TIMEOUT,	/* the next @number reads of a register give all ones */
 	SKUA_FAULT_FATAL,		/* as the manual has it, with health INJECTED */
 	SKUA_FAULT_GONE,		/* reads give all ones; until a function level reset */
 	SKUA_FAULT_CQ_ERROR,

@@ -415,6 +415,7 @@ static const struct fault {
 	{ "none",		SKUA_FAULT_NONE,		NUMBER_NONE },
 	{ "command-timeout",	SKUA_FAULT_COMMAND_TIMEOUT,	NUMBER_COUNT },
 	{ "command-error",	SKUA_FAULT_COMMAND_ERROR,	NUMBER_COUNT },
+	{ "read-timeout",	SKUA_FAULT_READ_TIMEOUT,	NUMBER_COUNT },
 	{ "fatal",		SKUA_FAULT_FATAL,		NUMBER_NONE },
 	{ "gone",		SKUA_FAULT_GONE,		NUMBER_NONE },
 	{ "cq-error",		SKUA_FAULT_CQ_ERROR,		NUMBER_CQ },

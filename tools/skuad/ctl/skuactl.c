@@ -526,6 +526,7 @@ static const char argp_doc[] =
 	"      none                the faults that last are over\n"
 	"      command-timeout     the next command, or so many, is never answered\n"
 	"      command-error       the next command, or the one of this number from now on, fails\n"
+	"      read-timeout        the next read of a register, or so many, is not answered in time\n"
 	"      fatal               the device is dead, and says so\n"
 	"      gone                it is dead, and reads as all ones\n"
 	"      cq-error            the CQ of this number is in error\n"

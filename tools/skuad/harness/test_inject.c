@@ -42,6 +42,20 @@ static void commands_vanish_as_many_as_asked(void **state)
 	assert_true(nop_is_answered(w, n));
 }
 
+static void reads_are_not_answered_as_many_as_asked(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	inject(n, SKUA_FAULT_READ_TIMEOUT, 2);
+	assert_int_equal(reg_read(n, SKUA_REG_STATUS), UINT32_MAX);
+	assert_int_equal(reg_read(n, SKUA_REG_SIGNATURE), UINT32_MAX);
+	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY | SKUA_STATUS_ENABLED);
+	inject(n, SKUA_FAULT_READ_TIMEOUT, 1);
+	inject(n, SKUA_FAULT_NONE, 0);
+	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY | SKUA_STATUS_ENABLED);
+}
+
 /* What the driver does about it meets the fault, too, if it was asked for twice. */
 static void a_reset_does_not_end_the_loss_of_commands(void **state)
 {
@@ -262,6 +276,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STEPPED(commands_vanish_as_many_as_asked, "RST-6"),
+		STEPPED(reads_are_not_answered_as_many_as_asked, "REG-4"),
 		STEPPED(a_reset_does_not_end_the_loss_of_commands, "RST-6"),
 		STEPPED(the_command_that_was_asked_for_fails, "CMD-12"),
 		STEPPED(fatal_is_told_and_stops_everything, "RST-3"),

@@ -15,6 +15,12 @@
 #include "skua.h"
 
 #define SKUA_HEALTH_INTERVAL	(2 * HZ)
+/*
+ * A read that the bus does not answer in time reads all ones, too: a device in software may be
+ * late, and a program can delay it by a flood of doorbells. A device that is gone stays gone.
+ */
+#define SKUA_HEALTH_MISSES	3	/* in a row */
+#define SKUA_HEALTH_MISSED	HZ	/* until the next look */
 
 static bool skua_health_is(struct skua_nic *nic, enum skua_state state)
 {
@@ -89,14 +95,16 @@ static void skua_health_poll_work(struct work_struct *work)
 	struct skua_nic *nic = container_of(health, struct skua_nic, health);
 	u32 status = skua_regs_status(nic);
 
-	if (status == U32_MAX)
+	health->misses = status == U32_MAX ? health->misses + 1 : 0;
+	if (health->misses == SKUA_HEALTH_MISSES)
 		skua_health_dead(nic, "it is gone from the bus");
-	else if (status & SKUA_STATUS_FATAL)
+	else if (!health->misses && status & SKUA_STATUS_FATAL)
 		skua_health_dead(nic, "it is in the fatal state");
-	else if (!(status & SKUA_STATUS_ENABLED))
+	else if (!health->misses && !(status & SKUA_STATUS_ENABLED))
 		skua_health_dead(nic, "it was reset by someone else");
 	if (skua_dev_alive(&nic->dev))
-		queue_delayed_work(skua_wq, &health->poll, SKUA_HEALTH_INTERVAL);
+		queue_delayed_work(skua_wq, &health->poll,
+				   health->misses ? SKUA_HEALTH_MISSED : SKUA_HEALTH_INTERVAL);
 }
 
 void skua_health_check(struct skua_nic *nic)
@@ -128,6 +136,7 @@ void skua_health_stop(struct skua_nic *nic)
 void skua_health_revive(struct skua_nic *nic)
 {
 	reinit_completion(&nic->health.fenced);
+	nic->health.misses = 0;
 	atomic_set(&nic->health.state, SKUA_STATE_ALIVE);
 }
 

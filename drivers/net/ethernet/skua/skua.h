@@ -102,6 +102,7 @@ enum skua_state {
  * @fenced: completed when the device can no longer reach host memory
  * @dead: carries death out
  * @poll: looks at STATUS now and then
+ * @misses: looks in a row that were not answered; @poll's
  */
 struct skua_nic_health {
 	atomic_t state;
@@ -109,6 +110,7 @@ struct skua_nic_health {
 	struct completion fenced;
 	struct work_struct dead;
 	struct delayed_work poll;
+	unsigned int misses;
 };
 
 /**
