@@ -398,7 +398,8 @@ static void look(const struct view *v)
 
 	/* Packets that were held arrived before they were acknowledged. */
 	if ((req->una_psn != seen->una_psn && seen->first != SENT_HELD) || !seen->at)
-		seen->quiet_since = v->now;
+		/* What arrived before a pause did so before now. */
+		seen->quiet_since = v->now == v->s->resumed_at ? v->loss->arrived_at : v->now;
 	else if (req->sent.next_order != seen->next_order)
 		seen->quiet_since = last_sent_at(v);
 	seen->nruns = 0;

@@ -318,6 +318,26 @@ static void a_response_that_was_lost_is_no_sample(void **state)
 	assert_int_equal(loss_of(a)->smoothed_rtt, rtt);
 }
 
+/* Two READs are refused before any round trip was measured, and go again: how their responses follow says nothing. */
+static void the_first_sample_is_not_between_responses(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn = lose_responses(w, 1);
+
+	post_read(a, &w->n[1], 1);
+	settle(w);
+	pass(w, RTT);
+	ack(w, psn, AETH_NAK_SEQ);
+	assert_int_equal(again(w), 2);
+	pass(w, 2 * RTT);
+	respond(w, psn, 0, 1);
+	pass(w, 5 * US);
+	respond(w, psn_add(psn, 1), 0, 1);
+	assert_int_equal(qp_of(a)->req.una_psn, psn_add(psn, 2));
+	assert_int_equal(loss_of(a)->smoothed_rtt, 0);
+}
+
 /* A longer one counts when the shortest is old, or after a retry. */
 static void the_shortest_round_trip_is_forgotten(void **state)
 {
@@ -816,6 +836,7 @@ int main(void)
 		STEPPED(a_missing_of_what_was_not_sent_is_ignored, "REP-7"),
 		STEPPED(the_estimate_is_as_reckoned, "REC-3"),
 		STEPPED(a_response_that_was_lost_is_no_sample, "REC-4"),
+		STEPPED(the_first_sample_is_not_between_responses, "REC-4"),
 		STEPPED(the_shortest_round_trip_is_forgotten, "REC-3"),
 		STEPPED(lost_after_a_round_trip_and_a_quarter, "REC-6 REC-7"),
 		STEPPED(the_reordering_window_grows, "REC-7 REC-8"),

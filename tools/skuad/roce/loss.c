@@ -159,7 +159,7 @@ static void sample(const struct skua_qp *qp, const struct sent_run *run, struct 
 	if (news->is_least && run->sent_at <= news->sample_from)
 		return;
 	news->sample_from = run->first_sent_at;
-	news->is_gap = run->response && l->arrived_at > run->first_sent_at;
+	news->is_gap = run->response && l->smoothed_rtt && l->arrived_at > run->first_sent_at;
 	news->is_most = run->retransmitted;
 	news->is_least = run->retransmitted && l->smoothed_rtt && l->probes >= PROBES_SLOW;
 	if (news->is_gap)
