@@ -373,8 +373,11 @@ static void check_rnr(const struct view *v)
 	if (!run || v->req->rnr_until != seen->rnr_until || seen->at >= seen->rnr_until ||
 	    v->req->una_psn != seen->rnr_una_psn || v->loss->retries != seen->rnr_retries)
 		return;
-	if (sent && v->now < v->req->rnr_until)
+	if (sent && v->now < v->req->rnr_until && seen->rnr)
 		BROKEN(v, "rnr", "%llu packets were sent while it waits", (unsigned long long)sent);
+	/* Progress may have followed the NAK before the look at both. */
+	if (sent && v->now < v->req->rnr_until)
+		SUSPECT(v, "rnr", "%llu packets were sent while it should wait", (unsigned long long)sent);
 	if (sent > 2 * (run->response ? run->npkts : 1))
 		BROKEN(v, "rnr", "%llu packets were sent to try", (unsigned long long)sent);
 }
