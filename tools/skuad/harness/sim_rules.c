@@ -314,7 +314,7 @@ static void check_growth(const struct view *v)
 	uint64_t arrived = seen->flight + seen->gaps + v->req->sent.next_order - seen->next_order;
 
 	/* What was outstanding, or was sent after it, may have arrived in the same instant: slow start. */
-	if (v->loss->retries > seen->retries && c->window > 4 + arrived_since(v))
+	if (v->loss->retries > seen->retries && c->window > 4 + arrived_since(v) && v->now != v->s->resumed_at)
 		BROKEN(v, "growth", "the window is %u after a retry", c->window);
 	if (v->loss->retries != seen->retries || c->window == seen->window_before)
 		return;
