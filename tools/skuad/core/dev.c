@@ -346,8 +346,8 @@ void skua_dev_bar_read(struct skua_dev *dev, unsigned int bar, uint64_t offset, 
 }
 
 /*
- * ROC-20: those that wait for the line take turns. Who was refused, and had no more than an answer to send before, is
- * the first when there is room again; who has sent payload is the last.
+ * ROC-20: QPs that wait for the line take turns. A QP that was refused, and had sent no more than answers before that,
+ * is the first when there is room again. One that had sent a request or a response is the last.
  */
 static bool run_qps(struct skua_dev *dev)
 {

@@ -234,7 +234,7 @@ struct skua_dev {
 
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
 	bool refused;			/* the wire had no room for one of them */
-	bool had_turn;			/* the wire took more than an ACK of it */
+	bool had_turn;			/* the wire took more than ACKs of that QP */
 	int32_t debt;			/* of turns to come */
 	struct flood flood;
 	struct timer err_timer;		/* looks at QPs in ERR that receives may be posted to */

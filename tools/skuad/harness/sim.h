@@ -254,7 +254,7 @@ struct sim {
 	uint64_t pause;			/* ns: it comes after so many more rounds of work: */
 	unsigned int rounds;
 	bool paused;			/* just now: timers fire before the next round of work is done */
-	uint64_t resumed_at;		/* on the engine's clock: the last pause was over */
+	uint64_t resumed_at;		/* on the engine's clock: the last pause in the midst of work was over */
 	uint64_t done_at;		/* when all work was done */
 	struct sim_failure failure;
 	struct sim_cost cost;

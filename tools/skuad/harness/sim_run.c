@@ -96,7 +96,6 @@ static void pause_now(struct sim *s)
 	engine_clock_advance(s->w->engines[0], s->pause);
 	s->pause = 0;
 	s->paused = true;
-	s->resumed_at = engine_now(s->w->engines[0]);
 }
 
 static void begin(struct sim *s, struct sim_event *e)
@@ -177,8 +176,10 @@ static bool step(struct sim *s)
 	if (!any || s->paused)
 		any |= timers_run(&engine->timers, engine->now);
 	s->paused = false;
-	if (any && s->pause && !--s->rounds)
+	if (any && s->pause && !--s->rounds) {
 		pause_now(s);
+		s->resumed_at = engine_now(engine);
+	}
 	if (work_done() - before > work_most)
 		sim_fail(s, "long", "a round of %llu", (unsigned long long)(work_done() - before));
 	return any;

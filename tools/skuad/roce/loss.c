@@ -283,7 +283,7 @@ static uint32_t lost_of(struct skua_qp *qp, const struct sent_run *run)
 	/* A request goes as a whole, as long as the peer may not have it. */
 	bool whole = run->response && !req_is_accepted(&qp->req, run);
 
-	/* That was news of the request itself. */
+	/* Nothing behind the request has arrived: the news is of the request itself. */
 	if (whole && later <= run->npkts)
 		return 0;
 	at = run->sent_at + rack->rtt + reo_wnd(l);
