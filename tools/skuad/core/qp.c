@@ -110,13 +110,17 @@ void qp_fatal(struct skua_qp *qp)
 	qp_error(qp, SKUA_EVENT_QP_FATAL);
 }
 
-/* Who comes first fills the line; so requester and responder take turns. */
+/*
+ * ROC-27: who comes first fills the line, so requester and responder take turns. A responder that has responses to send
+ * and sent no more than a MISSING has not had its turn.
+ */
 static bool rc_run(struct skua_qp *qp, int32_t *budget)
 {
 	bool any, responses_first = qp->responses_first || !qp_can_send(qp);
 
 	any = responses_first ? roce_resp_run(qp, budget) : roce_req_run(qp, budget);
-	if (any)
+	qp->missing_last = responses_first && (any || qp->missing_last) && !qp->dev->had_turn && roce_resp_responds(qp);
+	if (any && !qp->missing_last)
 		qp->responses_first = !responses_first;
 	if (!responses_first)
 		any |= roce_resp_run(qp, budget);

@@ -198,6 +198,7 @@ struct skua_qp {
 	LIST_HEAD(, mcast_member) groups;	/* that it is attached to */
 	struct dcqcn *dcqcn;	/* NULL: it sends as fast as it can */
 	bool responses_first;		/* in its next turn: requester and responder take turns */
+	bool missing_last;		/* in its next turn: after a MISSING the line had no room for responses */
 	bool cnp_due;			/* the peer's packets were marked: it is to be told */
 	uint64_t cnp_at;		/* when it was to be told the last time */
 	struct roce_req req;
@@ -337,6 +338,7 @@ void roce_resp_free(struct skua_qp *qp);
 void roce_resp_stop(struct skua_qp *qp);		/* READs are not answered any more */
 bool roce_resp_run(struct skua_qp *qp, int32_t *budget);
 bool roce_resp_pending(const struct skua_qp *qp);
+bool roce_resp_responds(const struct skua_qp *qp);	/* to READs and atomics, that wait for their turn */
 bool roce_resp_holds(const struct skua_qp *qp);		/* CQEs that come before those of a flush */
 void roce_resp_flush(struct skua_qp *qp);
 void roce_resp_rx(struct skua_qp *qp, const struct train *t);

@@ -134,6 +134,7 @@ struct sim_seen {
 	uint64_t rnr_until;		/* of the last RNR NAK, and what was then: */
 	uint32_t rnr_una_psn;
 	uint8_t rnr_retries;
+	bool rnr_over;			/* and the wait has ended, perhaps */
 	uint32_t window, window_before, ssthresh, flight, gaps;	/* packets */
 	uint64_t recovery_order;
 	uint64_t lost_at;

@@ -370,15 +370,15 @@ static void check_rnr(const struct view *v)
 	uint64_t sent = v->req->sent.next_order - seen->next_order;
 
 	/* Progress or a retry ends it. */
-	if (!run || v->req->rnr_until != seen->rnr_until || seen->at >= seen->rnr_until ||
+	if (!run || seen->rnr_over || v->req->rnr_until != seen->rnr_until || seen->at >= seen->rnr_until ||
 	    v->req->una_psn != seen->rnr_una_psn || v->loss->retries != seen->rnr_retries)
 		return;
 	if (sent && v->now < v->req->rnr_until && seen->rnr)
 		BROKEN(v, "rnr", "%llu packets were sent while it waits", (unsigned long long)sent);
-	/* Progress may have followed the NAK before the look at both. */
 	if (sent && v->now < v->req->rnr_until)
 		SUSPECT(v, "rnr", "%llu packets were sent while it should wait", (unsigned long long)sent);
-	if (sent > 2 * (run->response ? run->npkts : 1))
+	/* Before and after a pause it may have tried more often between two looks. */
+	if (sent > 2 * (run->response ? run->npkts : 1) && v->now != v->s->resumed_at)
 		BROKEN(v, "rnr", "%llu packets were sent to try", (unsigned long long)sent);
 }
 
@@ -398,9 +398,10 @@ static void look(const struct view *v)
 	const struct roce_req *req = v->req;
 	const struct sent_run *run = TAILQ_FIRST(&req->sent.runs);
 	struct sim_seen *seen = v->seen;
+	bool progress = req->una_psn != seen->una_psn;
 
 	/* Packets that were held arrived before they were acknowledged. */
-	if ((req->una_psn != seen->una_psn && seen->first != SENT_HELD) || !seen->at)
+	if ((progress && seen->first != SENT_HELD) || !seen->at)
 		/* What arrived before a pause did so before now. */
 		seen->quiet_since = v->now == v->s->resumed_at ? v->loss->arrived_at : v->now;
 	else if (req->sent.next_order != seen->next_order)
@@ -435,6 +436,8 @@ static void look(const struct view *v)
 	seen->rnr = req->rnr_wait || req->rnr_trying;
 	if (req->rnr_until != seen->rnr_until) {
 		seen->rnr_until = req->rnr_until;
+		/* Progress may have followed the NAK before this look, and have ended the wait. */
+		seen->rnr_over = !seen->rnr && progress;
 		seen->rnr_una_psn = req->una_psn;
 		seen->rnr_retries = v->loss->retries;
 	}

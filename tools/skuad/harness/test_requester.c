@@ -633,6 +633,29 @@ static void reports_are_forgotten_at_the_second_pto(void **state)
 	assert_int_equal(packets_in(a, SENT_HELD), 0);
 }
 
+/* The first of many responses is lost, and the others come at long intervals: the peer is at work. */
+static void early_responses_are_no_retry(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	take_sample(w, "delay=1ms,dir=out");
+	psn = lose_responses(w, 8);
+	for (uint32_t i = 1; i < 8; i++) {
+		pass(w, TIMEOUT / 2);
+		respond(w, psn, i, 8);
+	}
+	assert_int_equal(a->dev->stats.ack_timeouts, 0);
+	assert_int_equal(packets_in(a, SENT_HELD), 7);
+	/* One that is held already tells nothing. */
+	for (uint32_t i = 1; i < 4; i++) {
+		pass(w, TIMEOUT / 2);
+		respond(w, psn, i, 8);
+	}
+	assert_int_equal(a->dev->stats.ack_timeouts, 1);
+}
+
 /* The line takes one packet in half a second: the retries after the first could send nothing. */
 static void a_retry_counts_if_anything_was_sent(void **state)
 {
@@ -854,6 +877,7 @@ int main(void)
 		STEPPED(gaps_are_asked_for_together, "REP-9"),
 		STEPPED(a_peer_without_selective_repeat_is_asked_for_one_gap, "REP-9"),
 		STEPPED(reports_are_forgotten_at_the_second_pto, "REP-8"),
+		STEPPED(early_responses_are_no_retry, "ROC-13"),
 		STEPPED(a_retry_counts_if_anything_was_sent, "ROC-13"),
 		STEPPED(a_peer_that_holds_all_is_asked, "ROC-13"),
 		STEPPED(who_waits_for_its_turn_needs_no_retry, "REC-16"),

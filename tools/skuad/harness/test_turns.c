@@ -140,23 +140,53 @@ static void duplicates_come(struct world *w)
 	pass(w, MS / 4);
 }
 
+static void offers_selective_repeat(const struct node *b, struct node *a)
+{
+	struct repeat_frame hello = { .type = REPEAT_HELLO };
+
+	memcpy(hello.path.smac, b->mac, sizeof(b->mac));
+	repeat_hello(a->dev, &hello);
+}
+
 /* The line has room for one packet at a time. In between, one of two QPs answers its peer. */
 static void who_answers_keeps_its_turn(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 	struct load l = { .qps = 2, .opcode = SKUA_WQE_WRITE, .len = 8192, .turn = duplicates_come };
-	struct repeat_frame hello = { .type = REPEAT_HELLO };
 	uint64_t before[2] = { 0, 0 };
 
 	load_create(w, &l);
 	disturbed_qpn = l.q[0].qpn;
-	memcpy(hello.path.smac, b->mac, sizeof(b->mac));
-	repeat_hello(a->dev, &hello);
+	offers_selective_repeat(b, a);
 	IMPAIR(a, "rate=10M,dir=out");
 	load_run(w, &l, 2, 1000 * MS);
 	assert_true(l.done[1] > 20);
 	assert_true(load_fairness(&l, before) > 0.95);
+}
+
+/*
+ * The line has room for one packet at a time. The QP has requests of its own, a READ of its peer to respond to, and
+ * packets that come twice to tell of.
+ */
+static void responses_beside_answers(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t start = engine_now(w->engines[0]);
+	uint32_t twice = psn_add(FIRST_PSN, 63);
+
+	offers_selective_repeat(b, a);
+	IMPAIR(a, "rate=10M,dir=out");
+	for (int i = 0; i < 8; i++)
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, BUF_SIZE, b->buf, b->key, 0);
+	post(b, SKUA_WQE_READ, SKUA_WQE_SIGNALED, b->buf, 64 * 1024, a->buf, a->key, 0);
+	settle(w);
+	while (!poll_cq(b)) {
+		assert_true(engine_now(w->engines[0]) - start < 400 * MS);
+		arrive_only(a, b, train_from(a, TRAIN_SEND, twice));
+		pass(w, MS / 4);
+	}
 }
 
 int main(void)
@@ -165,6 +195,7 @@ int main(void)
 		STEPPED(own_requests_beside_reads_of_the_peer, "ROC-27"),
 		STEPPED(own_requests_beside_responses_on_a_line, "ROC-27 ROC-20"),
 		STEPPED(who_answers_keeps_its_turn, "ROC-20"),
+		STEPPED(responses_beside_answers, "ROC-20 ROC-27"),
 		STEPPED(the_longest_read_at_the_least_path_mtu, "ROC-7 ROC-22 WQE-4"),
 		STEPPED(the_longest_read_in_one_request, "ROC-7"),
 	};

@@ -452,7 +452,8 @@ void loss_accepted(struct skua_qp *qp, uint32_t psn)
 
 void loss_response_early(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bool held)
 {
-	struct sent_run *run = sent_find(&qp->req.sent, psn);
+	struct roce_req *req = &qp->req;
+	struct sent_run *run = sent_find(&req->sent, psn);
 	struct news news = { 0 };
 
 	if (!run || !run->response)
@@ -460,6 +461,9 @@ void loss_response_early(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bool 
 	run->accepted = true;
 	if (held) {
 		hold(qp, run, psn, npkts, &news);
+		/* The peer answers in order: perhaps a long READ, which it was asked for before what is missing. */
+		if (news.npkts)
+			req->loss.ack_from = now_of(qp);
 	} else if (run->state == SENT_IN_FLIGHT && !is_ambiguous(qp, run)) {
 		/* There is no place for it, so it has to be retransmitted. It still tells of others. */
 		news.order = run->order + psn_add(psn, -run->psn);

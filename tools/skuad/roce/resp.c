@@ -1043,9 +1043,9 @@ bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 	struct roce_resp *resp = &qp->resp;
 	bool any = release_held(qp, budget);
 
-	if (resp->missing_due)
+	if (resp->missing_due && !qp->missing_last)
 		any |= send_missing(qp);
-	while (resp->reads_tail != resp->reads_head) {
+	while (roce_resp_responds(qp)) {
 		struct read_job *job = job_at(resp, resp->reads_tail);
 
 		if (*budget <= 0 || !(is_atomic(job->op) ? send_atomic_response(qp, job, budget) :
@@ -1053,9 +1053,16 @@ bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 			return any;
 		any = true;
 	}
+	if (resp->missing_due)
+		any |= send_missing(qp);
 	if (resp->ack_due)
 		any |= send_owed(qp);
 	return any;
+}
+
+bool roce_resp_responds(const struct skua_qp *qp)
+{
+	return qp->resp.reads_tail != qp->resp.reads_head;
 }
 
 bool roce_resp_pending(const struct skua_qp *qp)
@@ -1063,7 +1070,7 @@ bool roce_resp_pending(const struct skua_qp *qp)
 	const struct roce_resp *resp = &qp->resp;
 
 	return resp->ack_due || resp->missing_due || roce_resp_holds(qp) ||
-	       (resp->reads_tail != resp->reads_head && !dcqcn_paused(qp));
+	       (roce_resp_responds(qp) && !dcqcn_paused(qp));
 }
 
 void roce_resp_flush(struct skua_qp *qp)
