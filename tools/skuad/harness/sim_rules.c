@@ -378,7 +378,7 @@ static void check_rnr(const struct view *v)
 	if (sent && v->now < v->req->rnr_until)
 		SUSPECT(v, "rnr", "%llu packets were sent while it should wait", (unsigned long long)sent);
 	/* Before and after a pause it may have tried more often between two looks. */
-	if (sent > 2 * (run->response ? run->npkts : 1) && v->now != v->s->resumed_at)
+	if (sent > 2 * (run->response ? run->npkts : 1) && seen->at >= v->s->resumed_at)
 		BROKEN(v, "rnr", "%llu packets were sent to try", (unsigned long long)sent);
 }
 
