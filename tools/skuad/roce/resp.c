@@ -508,22 +508,23 @@ static bool is_queued(const struct roce_resp *resp, uint32_t psn, uint32_t npkts
 }
 
 /*
- * One that came again: before all new ones, which have no use for the peer without it. There may be as
- * many of them as of new ones; more are asked for again.
+ * One that came again: before all new ones, and before others that came again and have later responses to send. The
+ * peer has no use for those without it. There may be as many of them as of new ones; more are asked for again.
  */
 static void queue_again(struct skua_qp *qp, const struct train *t, uint64_t value)
 {
 	struct roce_resp *resp = &qp->resp;
-	struct read_job *job;
+	struct read_job *job, *next;
 	uint32_t at;
 
 	if (resp->reads_again >= qp->max_dest_rd)
 		return;
 	resp->reads_again++;
 	for (at = --resp->reads_tail; at + 1 != resp->reads_head; at++) {
-		if (!job_at(resp, at + 1)->duplicate)
+		next = job_at(resp, at + 1);
+		if (!next->duplicate || psn_diff(psn_add(next->psn, next->sent), t->psn) > 0)
 			break;
-		*job_at(resp, at) = *job_at(resp, at + 1);
+		*job_at(resp, at) = *next;
 	}
 	job = job_at(resp, at);
 	fill_job(qp, job, t);
