@@ -462,8 +462,7 @@ void loss_response_early(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bool 
 	if (held) {
 		hold(qp, run, psn, npkts, &news);
 		/* The peer answers in order: perhaps a long READ, which it was asked for before what is missing. */
-		if (news.npkts)
-			req->loss.ack_from = now_of(qp);
+		req->loss.ack_from = now_of(qp);
 	} else if (run->state == SENT_IN_FLIGHT && !is_ambiguous(qp, run)) {
 		/* There is no place for it, so it has to be retransmitted. It still tells of others. */
 		news.order = run->order + psn_add(psn, -run->psn);
