@@ -27,6 +27,7 @@ static void changed(struct hostmem *m)
 {
 	if (++m->gen == 0)
 		m->gen = 1;
+	m->last.size = 0;
 }
 
 static bool ends_above(const struct mem_region *r, uint64_t iova)
@@ -185,27 +186,42 @@ void hostmem_enable(struct hostmem *m, bool on)
 	changed(m);
 }
 
-uint8_t *hostmem_run(const struct hostmem *m, uint64_t iova, bool write, uint64_t *run)
+/* Look up the region with @iova; false: there is none. */
+static bool look_up(struct hostmem *m, uint64_t iova)
 {
 	const struct mem_chunk *chunk;
-	const struct mem_region *r;
 	unsigned int i;
 
-	*run = 0;
-	if (!m->enabled || !m->n)
-		return NULL;
+	if (!m->n)
+		return false;
 	chunk = m->chunks[find_chunk(m, iova)];
 	i = find(chunk, iova);
-	if (i == chunk->n)
-		return NULL;
-	r = &chunk->region[i];
-	if (iova < r->iova || (write && !r->writable))
-		return NULL;
-	*run = r->size - (iova - r->iova);
-	return r->host + (iova - r->iova);
+	if (i == chunk->n || iova < chunk->region[i].iova)
+		return false;
+	m->last = chunk->region[i];
+	return true;
 }
 
-uint8_t *hostmem_at(const struct hostmem *m, uint64_t iova, uint64_t len, bool write)
+uint8_t *hostmem_run(struct hostmem *m, uint64_t iova, bool write, uint64_t *run)
+{
+	uint64_t in = iova - m->last.iova;
+
+	*run = 0;
+	if (!m->enabled)
+		return NULL;
+	/* Nearly all of a guest's memory is one region. */
+	if (in >= m->last.size) {
+		if (!look_up(m, iova))
+			return NULL;
+		in = iova - m->last.iova;
+	}
+	if (write && !m->last.writable)
+		return NULL;
+	*run = m->last.size - in;
+	return m->last.host + in;
+}
+
+uint8_t *hostmem_at(struct hostmem *m, uint64_t iova, uint64_t len, bool write)
 {
 	uint64_t run;
 	uint8_t *p = hostmem_run(m, iova, write, &run);
@@ -213,7 +229,7 @@ uint8_t *hostmem_at(const struct hostmem *m, uint64_t iova, uint64_t len, bool w
 	return p && len <= run ? p : NULL;
 }
 
-void *mem_ref_slow(const struct hostmem *m, struct mem_ref *ref, uint64_t len, bool write)
+void *mem_ref_slow(struct hostmem *m, struct mem_ref *ref, uint64_t len, bool write)
 {
 	ref->host = hostmem_at(m, ref->iova, len, write);
 	ref->gen = ref->host ? m->gen : 0;

@@ -28,6 +28,7 @@ struct mem_chunk {
 struct hostmem {
 	struct mem_chunk **chunks;	/* of regions by iova, apart from each other */
 	unsigned int n, cap;
+	struct mem_region last;		/* that was looked up; its size is 0 if there is none */
 	uint32_t gen;			/* never 0 */
 	bool enabled;			/* bus mastering */
 };
@@ -57,16 +58,15 @@ static inline bool hostmem_is_large(const struct hostmem *m)
 
 /* The pointer to @iova, and in *@run the bytes from there that lie in one piece. NULL if the
  * address cannot be reached, or not be written and @write is set. */
-uint8_t *hostmem_run(const struct hostmem *m, uint64_t iova, bool write, uint64_t *run);
+uint8_t *hostmem_run(struct hostmem *m, uint64_t iova, bool write, uint64_t *run);
 
 /* The pointer to @len bytes at @iova in one piece, or NULL. */
-uint8_t *hostmem_at(const struct hostmem *m, uint64_t iova, uint64_t len, bool write);
+uint8_t *hostmem_at(struct hostmem *m, uint64_t iova, uint64_t len, bool write);
 
 /* The same for the @len bytes at @ref->iova, from the kept pointer while it is good. */
-void *mem_ref_slow(const struct hostmem *m, struct mem_ref *ref, uint64_t len, bool write);
+void *mem_ref_slow(struct hostmem *m, struct mem_ref *ref, uint64_t len, bool write);
 
-static inline void *mem_ref_at(const struct hostmem *m, struct mem_ref *ref, uint64_t len,
-			       bool write)
+static inline void *mem_ref_at(struct hostmem *m, struct mem_ref *ref, uint64_t len, bool write)
 {
 	if (ref->gen == m->gen)
 		return ref->host;

@@ -103,7 +103,7 @@ static uint64_t entry_addr(__le64 entry, unsigned int log_align)
 }
 
 /* Is the part of the page at hand that the buffer takes within reach? -1: not all of it was looked at. */
-static int reach(struct pages_load *load, const struct hostmem *m, int *looks)
+static int reach(struct pages_load *load, struct hostmem *m, int *looks)
 {
 	uint64_t page = 1ull << load->pages->log;
 	uint64_t end = load->pages->offset + load->length - load->done * page;
@@ -123,7 +123,7 @@ static int reach(struct pages_load *load, const struct hostmem *m, int *looks)
 }
 
 /* Copy the table at depth @depth that the walk enters at page @i. */
-static int load_table(struct pages_load *load, const struct hostmem *m, unsigned int depth,
+static int load_table(struct pages_load *load, struct hostmem *m, unsigned int depth,
 		      uint32_t i)
 {
 	uint64_t per = entry_pages(depth);
@@ -149,7 +149,7 @@ static int load_table(struct pages_load *load, const struct hostmem *m, unsigned
 }
 
 /* Read the entry at hand. */
-static int enter(struct pages_load *load, const struct hostmem *m)
+static int enter(struct pages_load *load, struct hostmem *m)
 {
 	uint32_t i = load->done;
 	__le64 entry;
@@ -175,7 +175,7 @@ static int enter(struct pages_load *load, const struct hostmem *m)
 	return SKUA_CMD_OK;
 }
 
-int pages_load_step(struct pages_load *load, const struct hostmem *m)
+int pages_load_step(struct pages_load *load, struct hostmem *m)
 {
 	int looks = STEP_LOOKS, status;
 

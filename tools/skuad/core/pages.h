@@ -46,7 +46,7 @@ int pages_load_start(struct pages_load *load, struct pages *pages,
 		     const struct skua_pagelist *list, uint64_t length, bool write);
 
 /* Go on for some microseconds: SKUA_CMD_OK when all is read, -1 when there is more. */
-int pages_load_step(struct pages_load *load, const struct hostmem *m);
+int pages_load_step(struct pages_load *load, struct hostmem *m);
 
 /*
  * The addresses of a large buffer take long to free, because the kernel frees each page of our memory that they are in.
@@ -64,7 +64,7 @@ void pages_free(struct pages *pages, struct old_pages **old);
 bool pages_free_old(struct old_pages **old, int32_t *budget);
 
 /* The pointer to byte @offset of the buffer, and the bytes in one piece from there. */
-static inline uint8_t *pages_run(const struct pages *pages, const struct hostmem *m,
+static inline uint8_t *pages_run(const struct pages *pages, struct hostmem *m,
 				 uint64_t offset, bool write, uint64_t *run)
 {
 	uint64_t pos = pages->offset + offset;
@@ -78,7 +78,7 @@ static inline uint8_t *pages_run(const struct pages *pages, const struct hostmem
 }
 
 /* The pointer to an entry of @size bytes at @offset that no page boundary cuts, or NULL. */
-static inline uint8_t *pages_at(const struct pages *pages, const struct hostmem *m,
+static inline uint8_t *pages_at(const struct pages *pages, struct hostmem *m,
 				uint64_t offset, uint32_t size, bool write)
 {
 	uint64_t run = 0;

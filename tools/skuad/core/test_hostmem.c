@@ -54,17 +54,22 @@ static void del(struct hostmem *m, unsigned int at)
 		pages[i].n = 0;
 }
 
-static void check(const struct hostmem *m)
+static void check_at(struct hostmem *m, unsigned int i)
+{
+	uint64_t run;
+	uint8_t *p = hostmem_run(m, BASE + i, false, &run);
+
+	assert_ptr_equal(p, pages[i].n ? host + i : NULL);
+	assert_int_equal(run, pages[i].n ? pages[i].first + pages[i].n - i : 0);
+	assert_int_equal(!!hostmem_run(m, BASE + i, true, &run), pages[i].n && pages[i].first % 2);
+}
+
+static void check(struct hostmem *m)
 {
 	uint64_t run;
 
-	for (unsigned int i = 0; i < PAGES; i++) {
-		uint8_t *p = hostmem_run(m, BASE + i, false, &run);
-
-		assert_ptr_equal(p, pages[i].n ? host + i : NULL);
-		assert_int_equal(run, pages[i].n ? pages[i].first + pages[i].n - i : 0);
-		assert_int_equal(!!hostmem_run(m, BASE + i, true, &run), pages[i].n && pages[i].first % 2);
-	}
+	for (unsigned int i = 0; i < PAGES; i++)
+		check_at(m, i);
 	assert_null(hostmem_run(m, BASE - 1, false, &run));
 	assert_null(hostmem_run(m, BASE + PAGES, false, &run));
 }
@@ -82,13 +87,17 @@ static void regions_come_and_go(void **state)
 		bool grow = round / 6000 % 2 == 0 ? draw(&seed) % 8 : !(draw(&seed) % 8);
 		unsigned int at = round % 12000 < 3000 ? round % 3000 : draw(&seed) % PAGES;
 		unsigned int n = draw(&seed) % 32 ? 1 : 1 + draw(&seed) % 8;
-		uint64_t before = work_done();
+		uint64_t before;
 
+		check_at(&m, at);
+		before = work_done();
 		if (grow)
 			add(&m, at, at + n > PAGES ? 1 : n);
 		else
 			del(&m, at);
 		work_check(before);
+		/* What was looked up before the change is looked up anew. */
+		check_at(&m, at);
 		if (round % 500 == 0)
 			check(&m);
 	}
