@@ -11,10 +11,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define FIRST_SIZE	64
 #define MOVE_SLOTS	64		/* with each addition; two would do */
+#define DROP_SLOTS	4096u		/* that have moved: some 10 us */
 #define SLOT_COST	8
 #define WALK_COST	256
 
@@ -36,7 +39,9 @@ void numtab_free(struct numtab *t)
 /* Where a number is, or would be; the table before it has grown comes first, as long as it is there. */
 static struct numtab_slot *old_place(const struct numtab *t, uint32_t number)
 {
-	return t->old ? &t->old[number & t->old_mask] : NULL;
+	uint32_t i = number & t->old_mask;
+
+	return t->old && i >= t->moved ? &t->old[i] : NULL;
 }
 
 static struct numtab_slot *place(const struct numtab *t, uint32_t number)
@@ -55,7 +60,23 @@ void *numtab_get_old(const struct numtab *t, uint32_t number)
 {
 	const struct numtab_slot *slot = old_place(t, number);
 
-	return slot->number == number ? slot->object : NULL;
+	return slot && slot->number == number ? slot->object : NULL;
+}
+
+/*
+ * Give back the memory of the slots that moved last: with all at once, that of a large table takes milliseconds. A
+ * walk may still read them: they are empty.
+ */
+static void drop_moved(const struct numtab *t)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = (uintptr_t)&t->old[t->moved - DROP_SLOTS], to = (uintptr_t)&t->old[t->moved];
+
+	if (t->moved == DROP_SLOTS)
+		from += page - 1;
+	from &= -page;
+	to &= -page;
+	madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
 static void move_some(struct numtab *t)
@@ -66,6 +87,8 @@ static void move_some(struct numtab *t)
 		if (slot->number)
 			*place(t, slot->number) = *slot;
 		*slot = (struct numtab_slot){ 0 };
+		if (t->moved % DROP_SLOTS == 0)
+			drop_moved(t);
 		if (t->moved <= t->old_mask)
 			continue;
 		free(t->old);

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -120,11 +122,48 @@ static void objects_come_and_go(void **state)
 	numtab_free(&t);
 }
 
+/* Pages of ours that hold the slots of the table before it has grown. */
+static unsigned int pages_of_old(const struct numtab *t)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)t->old & -page;
+	size_t n = ((uintptr_t)&t->old[t->old_mask + 1] - from + page - 1) / page;
+	unsigned char *there = calloc(n, 1);
+	unsigned int pages = 0;
+
+	assert_non_null(there);
+	assert_int_equal(mincore((void *)from, n * page, there), 0);
+	for (size_t i = 0; i < n; i++)
+		pages += there[i] & 1;
+	free(there);
+	return pages;
+}
+
+/* A table of a mebibyte that becomes a larger one: its memory is given back as its slots move. */
+static void memory_is_given_back_in_steps(void **state)
+{
+	unsigned int before = 0;
+	struct numtab t;
+
+	(void)state;
+	assert_int_equal(numtab_init(&t, MOST + 1, true), 0);
+	while (t.old_mask < 65535)
+		assert_int_not_equal(numtab_add(&t, &t), 0);
+	assert_true(pages_of_old(&t) > 250);
+	while (t.old) {
+		before = pages_of_old(&t);
+		assert_int_not_equal(numtab_add(&t, &t), 0);
+		assert_true(!t.old || before - pages_of_old(&t) <= 17);
+	}
+	assert_true(before <= 18);
+	numtab_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "OBJ-1: objects_come_and_go", objects_come_and_go, NULL, NULL, NULL },
 		{ "SEC-4: objects_come_and_go", objects_come_and_go, NULL, NULL, objects },
+		{ "OBJ-1: memory_is_given_back_in_steps", memory_is_given_back_in_steps, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
