@@ -834,6 +834,19 @@ static void a_read_is_asked_for_in_large_parts(void **state)
 	assert_int_equal(packets_in(a, SENT_IN_FLIGHT), 100);
 }
 
+/* rdma_rxe drops the repeat of any other. */
+static void a_read_of_nothing_has_no_rkey(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	for (uint32_t npkts = 0; npkts < 2; npkts++) {
+		post_read(a, b, npkts);
+		completes(w, a);
+		assert_int_equal(qp_of(b)->resp.served[npkts].rkey, npkts ? b->key : 0);
+	}
+}
+
 static void who_finds_a_loss_asks_for_selective_repeat(void **state)
 {
 	struct world *w = *state;
@@ -887,6 +900,7 @@ int main(void)
 		STEPPED(rnr_naks_are_counted_from_the_last_progress_on, "ROC-12"),
 		STEPPED(a_retry_ends_the_trying_after_an_rnr_nak, "ROC-12"),
 		STEPPED(a_read_is_asked_for_in_large_parts, "ROC-22"),
+		STEPPED(a_read_of_nothing_has_no_rkey, "ERR-4"),
 		STEPPED(who_finds_a_loss_asks_for_selective_repeat, "REP-3"),
 	};
 

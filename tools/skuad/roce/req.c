@@ -282,7 +282,8 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 	t.first = t.last = true;
 	t.ack_req = true;
 	t.npkts = 1;
-	t.rkey = wqe->rkey;
+	/* For a READ of nothing rdma_rxe remembers the rkey 0, and drops the repeat of one that has another. */
+	t.rkey = wqe->length ? wqe->rkey : 0;
 	t.raddr = wqe->raddr + off;
 	t.psn = psn_add(wqe->psn, pkt);
 	if (is_atomic(wqe)) {
