@@ -252,6 +252,9 @@ CHECKS = [
       for series in root.SERIES],
     # What make run shows: the door has to be open.
     Check('demo', 600, SYSTEM, [LAB, 'demo'], products.stages('6.12')),
+    # What a user does without the lab: skuad on this host, whatever its C library is, and the README's lines.
+    Check('by-hand', 360, [*SYSTEM, paths.repo('README.md'), paths.repo('Documentation/user/qemu.rst')],
+          ['python3', paths.lab('test-by-hand')], products.stages('6.12')),
     Check('lab-guest', 900, SYSTEM, ['python3', paths.lab('test-guest')], products.stages('6.12')),
     _guest('guest-6.12', '6.12', 1200, './run_selftests.sh'),
     _guest('guest-limits', '6.12', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',

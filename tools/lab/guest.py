@@ -36,10 +36,11 @@ class Timeout(Exception):
 
 
 class Guest:
-    """directory gets console.log, dmesg.log and qemu.log; kernel is a directory of make-kernel.sh."""
+    """directory gets console.log, dmesg.log and qemu.log; kernel is a directory of make-kernel.sh. by_hand: words for
+    QEMU that give the guest its memory and its NICs, in place of those that memory and nics would make."""
 
     def __init__(self, directory, kernel, payload, cpus=2, memory='2G', nics=(), control=None, shares=(),
-                 binds=(), qemu=(), tty=False):
+                 binds=(), qemu=(), tty=False, by_hand=()):
         self.directory = directory
         self.console = os.path.join(directory, 'console.log')
         self.dmesg = os.path.join(directory, 'dmesg.log')
@@ -50,12 +51,14 @@ class Guest:
         for port in PORTS:
             ours[port], theirs[port] = socket.socketpair()
         open(self.console, 'w').close()
+        machine = by_hand or [
+            '-m', memory, '-object', 'memory-backend-memfd,id=mem0,size=%s,share=on' % memory,
+            '-machine', 'q35,memory-backend=mem0,hpet=off']
         command = [
             'qemu-system-x86_64', '-name', 'skua', *accelerator.options(self.accelerator),
-            '-smp', str(cpus), '-m', memory, '-nodefaults', '-no-reboot', '-no-user-config', '-display', 'none',
-            '-object', 'memory-backend-memfd,id=mem0,size=%s,share=on' % memory,
-            '-machine', 'q35,memory-backend=mem0,hpet=off', '-kernel', os.path.join(kernel, 'vmlinux'),
-            '-initrd', initramfs, '-append', ' '.join((APPEND, accelerator.append(self.accelerator))),
+            '-smp', str(cpus), *machine, '-nodefaults', '-no-reboot', '-no-user-config', '-display', 'none',
+            '-kernel', os.path.join(kernel, 'vmlinux'), '-initrd', initramfs,
+            '-append', ' '.join((APPEND, accelerator.append(self.accelerator))),
             '-chardev', 'file,id=console,path=%s' % self.console, '-serial', 'chardev:console',
             '-device', 'virtio-rng-pci', '-device', 'virtio-serial-pci,max_ports=8']
         for image in (os.path.join(paths.IMAGES, 'root.erofs'), os.path.join(kernel, 'modules.erofs')):
@@ -71,7 +74,7 @@ class Guest:
         for index, where in enumerate(shares):
             command += ['-virtfs', 'local,path=%s,mount_tag=share%d,security_model=none,multidevs=remap'
                         % (where, index)]
-        for index, path in enumerate(nics):
+        for index, path in enumerate(() if by_hand else nics):
             command += ['-device', '{"driver":"vfio-user-pci","id":"nic%d","socket":{"path":"%s","type":"unix"}}'
                         % (index, path)]
         self.log = open(os.path.join(directory, 'qemu.log'), 'w')

@@ -30,6 +30,7 @@ class Options:
         self.nics = True            # False: a guest without Skua, for comparisons
         self.tty = False
         self.qemu = []              # more words for QEMU
+        self.by_hand = []           # words for QEMU in place of the scene's memory and NICs
         self.__dict__.update(given)
 
 
@@ -97,7 +98,7 @@ class Scene:
             binds, control = [skuad.place], skuad.control
         self.guest = guest.Guest(self.directory, self.kernel, self.payload, cpus=options.cpus,
                                  memory=options.memory, nics=sockets, control=control, shares=shares,
-                                 binds=binds, qemu=qemu, tty=options.tty)
+                                 binds=binds, qemu=qemu, tty=options.tty, by_hand=options.by_hand)
         self.guest.wait_ready(deadline)
         self._set_up(deadline)
 
