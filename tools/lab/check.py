@@ -229,7 +229,7 @@ CHECKS = [
                                                      'tools/skuad')],
           in_root('python3', 'tools/skuad/harness/untested-rules'), ROOT),
     Check('lab', 120, [*SKUAD, *[paths.repo(name) for name in ('tools/lab', 'tools/bench', 'tools/mutants',
-                                                               'selftests/pyverbs')]],
+                                                               'selftests/pyverbs', 'README.md')]],
           ['python3', paths.lab('test-lab')]),
     _skuad('skuad', 900, 'check'),
     _skuad('skuad-asan', 1200, 'SKUA_TEST_TIMEOUT=600', 'check-asan', full=True),
