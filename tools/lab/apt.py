@@ -4,6 +4,7 @@ One update serves everything: what is chosen here, what mmdebstrap installs and 
 downloaded besides. Lists and packages stay in build/apt, which is all that --offline needs.
 """
 
+import contextlib
 import glob
 import os
 import re
@@ -17,6 +18,8 @@ from say import LabError
 LISTS = os.path.join(paths.APT, 'lists')
 ARCHIVES = os.path.join(paths.APT, 'archives')
 SOURCES = os.path.join(paths.APT, 'sources.list')
+UPDATED = os.path.join(paths.APT, 'updated')        # was touched when all lists had been fetched
+DAY = 86400
 
 offline = False     # --offline
 
@@ -51,16 +54,17 @@ def update(log):
                            'run once online, or `lab cache import FILE`')
         return
     text = sources()
-    if os.path.exists(SOURCES) and open(SOURCES).read() == text \
-            and time.time() - os.path.getmtime(SOURCES) < 86400:
+    if os.path.exists(SOURCES) and open(SOURCES).read() == text and os.path.exists(UPDATED) \
+            and os.path.getmtime(SOURCES) <= os.path.getmtime(UPDATED) and time.time() - os.path.getmtime(UPDATED) < DAY:
         return
+    # What a list that was not fetched leaves, or who is interrupted, is not fresh.
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(UPDATED)
     with open(SOURCES, 'w') as file:
         file.write(text)
-    try:
-        run('apt-get', 'update', stdout=log, stderr=log)
-    except subprocess.CalledProcessError:
-        os.unlink(SOURCES)
-        raise LabError('apt-get update failed: %s' % log.name)
+    run('apt-get', '-o', 'APT::Update::Error-Mode=any', 'update', stdout=log, stderr=log)
+    with open(UPDATED, 'w'):
+        pass
 
 
 def names(pattern):

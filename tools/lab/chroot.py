@@ -66,5 +66,12 @@ def run(command, cwd=None, binds=(), env=None, **kwargs):
     return subprocess.run(words(command, cwd, binds, env), **kwargs)
 
 
+def remove(path, log):
+    """Remove a tree that was made here. Without root its files belong to subordinate ids, which a plain rm may
+    not remove."""
+    own = [] if os.geteuid() == 0 else unshare()
+    subprocess.run([*own, 'rm', '-rf', '--one-file-system', path], stdout=log, stderr=log, check=True)
+
+
 def quote(*args):
     return ' '.join(shlex.quote(str(arg)) for arg in args)

@@ -6,8 +6,10 @@ operation and size, found every byte right (ibv_rc_pingpong -c looks at its own 
 and `received by` are what the NICs themselves counted during the row.
 """
 
+import contextlib
 import sys
 
+import guest
 import nics
 import pair
 import perftest
@@ -63,10 +65,23 @@ ACROSS = [
 ]
 
 
+@contextlib.contextmanager
+def _told(play):
+    """What ends a guest before its time, in one line, with lab run's status."""
+    try:
+        yield
+        if play.guest.fault:
+            raise guest.GuestEnded()
+    except guest.Timeout:
+        raise LabError('the guest was not done in time; its logs are in %s' % play.directory, run.TIMEOUT) from None
+    except guest.GuestEnded:
+        raise LabError('%s; its logs are in %s' % (play.guest.why(), play.directory),
+                       run.KERNEL if play.guest.fault else run.LAB) from None
+
+
 def _in_guest(play, script):
-    status, output = play.guest.output(script, scene.deadline(SECONDS))
-    if play.guest.fault:
-        raise LabError("the guest's kernel: %s" % play.guest.fault)
+    with _told(play):
+        status, output = play.guest.output(script, scene.deadline(SECONDS))
     if status:
         raise LabError('in the guest: %s' % (output.strip().splitlines() or ['status %d' % status])[-1])
     return output
@@ -100,7 +115,8 @@ def _traffic(before, after, row):
 def demo(series):
     directory = run.new_directory()
     with scene.Scene(directory, scene.Options(kernel=series)) as play:
-        play.start(scene.deadline(scene.BOOT))
+        with _told(play):
+            play.start(scene.deadline(scene.BOOT))
         say.line('guest ready after %s (%s)' % (say.seconds(play.guest.ready_after), play.guest.accelerator))
         print(_in_guest(play, 'ibv_devinfo').rstrip())
         release = _in_guest(play, 'uname -r').strip()
@@ -135,7 +151,8 @@ def _across(series):
         left, right = (side.play for side in sides)
         for program, server, client, size in ACROSS:
             before = skuad.counters()
-            right.guest.start('exec %s' % server, scene.deadline(SECONDS))
+            with _told(right):
+                right.guest.start('exec %s' % server, scene.deadline(SECONDS))
             _in_guest(right, 'until rdma resource show cm_id | grep -q LISTEN; do sleep 0.05; done')
             output = _in_guest(left, client)
             figure = '200 pings' if program == 'rping' else Row(program, '', size).result(output)

@@ -1,50 +1,32 @@
 """lab doctor: what this machine lacks to run the lab, and what brings it."""
 
 import os
-import shutil
-import subprocess
 
+import apt
+import host
 import mirror
 import paths
 from say import LabError
 
-# program -> package that brings it on Debian
-NEEDED = {'mmdebstrap': 'mmdebstrap', 'apt-get': 'apt', 'unshare': 'util-linux', 'dpkg-query': 'dpkg',
-          'mount': 'mount', 'chroot': 'coreutils'}
 SPACE = 8       # GiB under build/
 MEMORY = 4      # GiB for one guest and a build
 
 
 def _programs():
-    for program, package in NEEDED.items():
-        if not shutil.which(program, path=os.environ.get('PATH', '') + ':/usr/sbin:/sbin'):
-            yield 'no %s: apt-get install %s' % (program, package)
-    if not os.path.exists(mirror.KEYRING):
-        yield 'no %s: apt-get install debian-archive-keyring' % mirror.KEYRING
+    for name, package in host.lacking().items():
+        yield 'no %s: apt-get install %s' % (name, package)
 
 
 def _rights():
-    words = ['unshare', '--mount', '--pid', '--fork']
-    if os.geteuid() != 0:
-        words += ['--user', '--map-root-user', '--map-auto']
-        if not shutil.which('newuidmap'):
-            yield 'no newuidmap: as root, apt-get install uidmap; or run as root'
-    done = subprocess.run(words + ['sh', '-c', 'mount -t tmpfs lab /mnt && mount -t proc proc /proc'],
-                          capture_output=True, text=True)
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ['no reason given'])[-1]
-        if os.geteuid() == 0:
-            yield ('no right to mount (%s): this is a container without CAP_SYS_ADMIN; '
-                   'it needs that, or --privileged' % reason)
-        else:
-            yield ('no unprivileged user namespaces (%s): allow them (sysctl '
-                   'kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0; '
-                   'a range for you in /etc/subuid and /etc/subgid), or run as root' % reason)
+    if 'unshare' not in host.lacking():
+        yield from filter(None, [host.rights()])
 
 
 def _mirror():
+    if apt.offline:
+        return
     try:
-        print('mirror: %s' % mirror.uri())
+        print('mirror: %s' % mirror.hide(mirror.uri()))
     except LabError as error:
         yield str(error)
 

@@ -205,6 +205,14 @@ class Guest:
             file.seek(max(0, self.kernel_log.tell() - 4096))
             return mark in file.read()
 
+    def why(self):
+        """Why it ended before its time: its kernel's fault, or QEMU's status and last line."""
+        if self.fault:
+            return "the guest's kernel: %s" % self.fault
+        with open(self.log.name, errors='replace') as file:
+            said = file.read().strip().splitlines()[-1:]
+        return ': '.join(['QEMU ended with status %s' % self.process.ended(), *said])
+
     def stop(self):
         """End it. Nothing in it is worth a shutdown: its disk is memory."""
         self.process.stop(grace=1)

@@ -68,6 +68,11 @@ def uri():
                    'set SKUA_MIRROR to the address of one that has ' + BACKPORTS)
 
 
+def hide(text):
+    """A text without the passwords of mirrors and proxies, for logs and messages."""
+    return re.sub(r'(\w+://)[^/@\s]+@', r'\1***@', text)
+
+
 def keyring():
     if os.path.exists(KEYRING):
         return KEYRING

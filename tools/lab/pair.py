@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+import failure
 import guest
 import nics
 import run
@@ -72,9 +73,9 @@ class Side:
         except guest.Timeout:
             self.outcome = run.TIMEOUT, 'timeout', 'no end in time'
         except guest.GuestEnded:
-            self.outcome = run.LAB, 'lab', 'QEMU ended with status %s' % self.play.guest.process.ended()
+            self.outcome = run.LAB, 'lab', self.play.guest.why()
         except (LabError, OSError) as error:
-            self.outcome = run.LAB, 'lab', str(error)
+            self.outcome = run.LAB, 'lab', failure.told(error)[1]
         fault = self.play.guest and self.play.guest.fault
         if fault:
             self.outcome = run.KERNEL, 'kernel', fault
@@ -157,8 +158,8 @@ def run_pair(options, left, right, seconds, artifacts=None):
     writers = guest.Writer(sys.stdout.fileno()), guest.Writer(sys.stderr.fileno())
     try:
         outcome = _play(directory, options, (left, right), seconds, writers, result)
-    except LabError as error:
-        outcome = run.LAB, 'lab', str(error)
+    except (LabError, OSError) as error:
+        outcome = run.LAB, 'lab', failure.told(error)[1]
     except KeyboardInterrupt:
         outcome = 130, 'interrupted', 'by the keyboard or a signal'
     finally:

@@ -10,6 +10,8 @@ import shlex
 import subprocess
 
 import apt
+import chroot
+import host
 import mirror
 import packages
 import paths
@@ -50,20 +52,27 @@ def _hooks():
     return ['--setup-hook=' + setup, '--customize-hook=' + keep, '--customize-hook=' + suites]
 
 
-def _make(log):
-    say.line('mirror: %s' % mirror.uri())
+def _before(log):
+    host.ready(log)
+    if not apt.offline:
+        say.line('mirror: %s' % mirror.hide(mirror.uri()))
     apt.update(log)
+
+
+def _make(log):
     chosen = {series: apt.kernel(series) for series in SERIES}
     backports = ['%s/%s' % (name, mirror.BACKPORTS) for name in packages.words(packages.BACKPORTS)]
     include = backports + packages.words(packages.BUILD, packages.IMAGES, packages.DOCUMENTS, packages.GUEST) \
         + ['linux-headers-' + release for release in chosen.values()]
-    subprocess.run(['rm', '-rf', '--one-file-system', paths.ROOT], check=True)
+    chroot.remove(paths.ROOT, log)
     os.makedirs(paths.KERNELS, exist_ok=True)
     options = ['force-unsafe-io', *('path-exclude=' + path for path in packages.PATH_EXCLUDE),
                *('path-include=' + path for path in packages.PATH_INCLUDE)]
     sources = [text for text in open(apt.SOURCES).read().splitlines() if text.startswith('deb ')]
+    # What it mounts ends with it, and what it started, however it ends.
+    own = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'] if os.geteuid() == 0 else []
     subprocess.run(
-        ['mmdebstrap', '--variant=minbase', '--architectures=amd64', '--skip=update,cleanup/apt,essential/unlink',
+        [*own, 'mmdebstrap', '--variant=minbase', '--architectures=amd64', '--skip=update,cleanup/apt,essential/unlink',
          '--skip=download/empty', *_hooks(),
          *('--aptopt=' + text for text in mirror.host_acquire()),
          *('--dpkgopt=' + text for text in options),
@@ -85,4 +94,4 @@ def told():
                      + ['%s %s' % (name, have[name]) for name in TOLD])
 
 
-STAGE = Stage('root', _make, _inputs, paths.ROOT, 420)
+STAGE = Stage('root', _make, _inputs, paths.ROOT, 420, _before)

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+import failure
 import guest
 import paths
 import root
@@ -72,13 +73,13 @@ def _play(directory, options, command, seconds, result):
         except guest.GuestEnded:
             if play.guest.fault:
                 return KERNEL, 'kernel', play.guest.fault
-            return LAB, 'lab', 'QEMU ended with status %s%s' % (
-                play.guest.process.ended(),
+            return LAB, 'lab', '%s%s' % (
+                play.guest.why(),
                 ', skuad with %s' % play.skuad.ended() if play.skuad and play.skuad.ended() is not None else '')
-        except LabError as error:
+        except (LabError, OSError) as error:
             if play and play.guest and play.guest.fault:
                 return KERNEL, 'kernel', play.guest.fault
-            return LAB, 'lab', str(error)
+            return LAB, 'lab', failure.told(error)[1]
         finally:
             if play:
                 play.close()

@@ -12,12 +12,19 @@ START = time.monotonic()
 
 
 class LabError(Exception):
-    """Something the person can act on: one line, no traceback."""
+    """Something the person can act on: one line, no traceback. And the lab's exit status."""
+
+    def __init__(self, text, status=125):
+        super().__init__(text)
+        self.status = status
 
 
 def line(text):
-    sys.stderr.write('lab: %s\n' % text)
-    sys.stderr.flush()
+    try:
+        sys.stderr.write('lab: %s\n' % text)
+        sys.stderr.flush()
+    except OSError:
+        pass            # the terminal is gone, or the disk is full: there is nobody to tell
 
 
 def seconds(value):
@@ -53,10 +60,17 @@ class Progress:
             text = '%s: %d s of at most %d: %s' % (
                 self.name, time.monotonic() - self.start, self.budget, self._last())
             if self.tty:
-                sys.stderr.write('\r\033[Klab: %s' % text)
-                sys.stderr.flush()
+                self._rewrite('lab: ' + text)
             else:
                 line(text)
+
+    @staticmethod
+    def _rewrite(text):
+        try:
+            sys.stderr.write('\r\033[K' + text)
+            sys.stderr.flush()
+        except OSError:
+            pass
 
     def __enter__(self):
         self.thread.start()
@@ -66,4 +80,4 @@ class Progress:
         self.stop.set()
         self.thread.join()
         if self.tty:
-            sys.stderr.write('\r\033[K')
+            self._rewrite('')

@@ -42,10 +42,10 @@ def shell(options):
                 script += 'cat <<"END"\n%s\nEND\n' % GREETING.strip()
             return play.guest.run(script + words, day, None, None)
     except guest.GuestEnded:
-        say.line('the guest ended: %s' % (play.guest.fault or 'QEMU left'))
+        say.line('the guest ended: %s' % play.guest.why())
         return run.KERNEL if play.guest.fault else run.LAB
     except guest.Timeout:
-        say.line('the guest did not come up within 120 s: %s' % directory)
+        say.line('the guest did not come up within %d s: %s' % (scene.BOOT, directory))
         return run.TIMEOUT
     finally:
         if before:

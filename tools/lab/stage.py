@@ -10,6 +10,7 @@ import os
 import subprocess
 import time
 
+import host
 import paths
 import say
 from say import LabError
@@ -46,11 +47,12 @@ def _files(path):
 
 
 class Stage:
-    """`make(log)` does the work; `inputs()` says what it depends on; `result` is a path it makes."""
+    """`make(log)` does the work; `inputs()` says what it depends on; `result` is a path it makes. The budget
+    does not hold for `before(log)`, which comes first."""
 
-    def __init__(self, name, make, inputs, result, budget):
+    def __init__(self, name, make, inputs, result, budget, before=None):
         self.name, self.make, self.inputs = name, make, inputs
-        self.result, self.budget = result, budget
+        self.result, self.budget, self.before = result, budget, before
         self.log = os.path.join(paths.LOGS, name + '.log')
         self.stamp = os.path.join(paths.STAMPS, name)
 
@@ -71,12 +73,16 @@ class Stage:
             if self.current(hashed):
                 times.append((self.name, 0.0, False))
                 return False
-            say.line('%s: at most %d s' % (self.name, self.budget))
-            with open(self.log, 'w') as log, say.Progress(self.name, self.log, self.budget):
+            with open(self.log, 'w') as log:
                 try:
-                    self.make(log)
+                    if self.before:
+                        self.before(log)
+                    say.line('%s: at most %d s' % (self.name, self.budget))
+                    with say.Progress(self.name, self.log, self.budget):
+                        self.make(log)
                 except subprocess.CalledProcessError as error:
-                    raise LabError('%s failed (status %d): %s\n%s' % (
+                    cause = host.cause(self.log)
+                    raise LabError('%s: %s' % (self.name, cause) if cause else '%s failed (status %d): %s\n%s' % (
                         self.name, error.returncode, self.log, tail(self.log))) from None
                 except subprocess.TimeoutExpired:
                     raise LabError('%s took more than %d s: %s' % (
