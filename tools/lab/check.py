@@ -20,6 +20,7 @@ import products
 import root
 import say
 import sources
+from process import popen
 from stage import digest, tail
 
 OUT = os.path.join(paths.BUILD, 'check')
@@ -95,8 +96,8 @@ class Check:
 def _run(command, log, budget, name):
     """The status of a command, whose whole family ends with its budget."""
     with open(log, 'w') as file, say.Progress(name, log, budget):
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-                                   cwd=paths.REPO, start_new_session=True)
+        process, life = popen(command, flags=['group'], stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                              cwd=paths.REPO, start_new_session=True)
         try:
             return process.wait(budget)
         except subprocess.TimeoutExpired:
@@ -105,6 +106,7 @@ def _run(command, log, budget, name):
         finally:
             if process.returncode is None:      # over its budget, or check itself is ended
                 _end(process)
+            os.close(life)
 
 
 def _end(process):

@@ -80,7 +80,8 @@ class Guest:
         self.log = open(os.path.join(directory, 'qemu.log'), 'w')
         self.process = process.Process(
             command + list(qemu), self.log, binds=[*binds, *shares, directory],
-            fds=[end.fileno() for end in theirs.values()], stdin=None if tty else subprocess.DEVNULL)
+            fds=[end.fileno() for end in theirs.values()], stdin=None if tty else subprocess.DEVNULL,
+            flags=['no-setuid'] if os.geteuid() == 0 else [])
         for end in theirs.values():
             end.close()
         self.ports = ours

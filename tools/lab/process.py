@@ -1,42 +1,69 @@
 """A program that runs in the root beside a guest: started, watched and ended by its pid.
 
 It is the first process of a namespace of its own (chroot.py), so that its end is the end of
-everything that it started.
+everything that it started. Its keeper ends it when the lab is gone (keeper.py).
 """
 
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import chroot
+import paths
+
+
+def popen(command, fds=(), flags=(), **how):
+    """A Popen of a command that does not outlive us: (Popen, the end of the pipe that has to stay open)."""
+    theirs, ours = os.pipe()
+    try:
+        return subprocess.Popen([sys.executable, '-I', '-S', paths.lab('keeper.py'), str(theirs), ','.join(flags) or '-',
+                                 *command], pass_fds=[*fds, theirs], **how), ours
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+
+
+def children(pid):
+    try:
+        with open('/proc/%d/task/%d/children' % (pid, pid)) as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
 
 
 class Process:
-    """within: words before its own that put it into namespaces."""
+    """within: words before its own that put it into namespaces; flags: of its keeper."""
 
-    def __init__(self, command, log, binds=(), fds=(), stdin=subprocess.DEVNULL, stdout=None, within=()):
-        self.popen = subprocess.Popen(
-            [*within, *chroot.words(command, binds=binds)], stdin=stdin, stdout=stdout or log, stderr=log,
-            pass_fds=fds, start_new_session=stdin == subprocess.DEVNULL)
+    def __init__(self, command, log, binds=(), fds=(), stdin=subprocess.DEVNULL, stdout=None, within=(), flags=()):
+        self.popen, self.life = popen(
+            [*within, *chroot.words(command, binds=binds)], fds, flags, stdin=stdin, stdout=stdout or log, stderr=log,
+            start_new_session=stdin == subprocess.DEVNULL)
 
     def ended(self):
         """Its exit status, or None while it runs."""
         return self.popen.poll()
 
     def _inner(self):
-        """The program itself, which is the only child of unshare."""
+        """The program itself: the only child of unshare, which is the only child of the keeper."""
         pid = self.popen.pid
-        try:
-            with open('/proc/%d/task/%d/children' % (pid, pid)) as file:
-                return int(file.read().split()[0])
-        except (OSError, IndexError):
-            return None
+        for _ in range(2):
+            below = children(pid)
+            if not below:
+                return None
+            pid = below[0]
+        return pid
 
     def signal(self, number):
         inner = self._inner()
         if inner and self.ended() is None:
-            os.kill(inner, number)
+            try:
+                os.kill(inner, number)
+            except ProcessLookupError:
+                pass        # it has just ended
 
     def cpu_seconds(self):
         """What it has used of a processor."""
@@ -55,7 +82,8 @@ class Process:
         end = time.monotonic() + grace
         while self.ended() is None and time.monotonic() < end:
             time.sleep(0.02)
-        if self.ended() is None:
-            self.popen.kill()
+        if self.life is not None:
+            os.close(self.life)
+            self.life = None
         self.popen.wait()
         return self.popen.returncode
