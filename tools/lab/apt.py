@@ -5,6 +5,7 @@ downloaded besides. Lists and packages stay in build/apt, which is all that --of
 """
 
 import contextlib
+import functools
 import glob
 import os
 import re
@@ -12,6 +13,8 @@ import subprocess
 import time
 
 import paths
+import say
+from lock import held
 from mirror import sources
 from say import LabError
 
@@ -34,7 +37,7 @@ def _options():
         'Dir::Etc::Preferences': empty + '/none', 'Dir::Etc::PreferencesParts': empty,
         'APT::Architecture': 'amd64', 'APT::Architectures::': 'amd64',
         'APT::Sandbox::User': 'root' if os.geteuid() == 0 else '',
-        'Debug::NoLocking': '1', 'Acquire::Languages': 'none',
+        'Debug::NoLocking': '1', 'Acquire::Retries': '3', 'Acquire::Languages': 'none',
     }
     return [word for key, value in values.items() for word in ('-o', '%s=%s' % (key, value))]
 
@@ -44,6 +47,36 @@ def run(tool, *words, **kwargs):
     return subprocess.run([tool, *_options(), *words], check=True, **kwargs)
 
 
+def _alone(function):
+    """Two apt-gets in one directory take each other's files away: our lock is in place of apt's."""
+    @functools.wraps(function)
+    def locked(*args, **kwargs):
+        with held(paths.APT + '.lock', 'uses %s' % paths.APT):
+            return function(*args, **kwargs)
+    return locked
+
+
+class Arrival:
+    """What has come since this was made, and how fast."""
+
+    def __init__(self):
+        self.start, self.before = time.monotonic(), self._bytes()
+
+    @staticmethod
+    def _bytes():
+        total = 0
+        for pattern in ('lists/partial', 'archives', 'archives/partial', 'sources'):
+            for path in glob.glob(os.path.join(paths.APT, pattern, '*')):
+                with contextlib.suppress(OSError):
+                    total += os.stat(path).st_size
+        return total
+
+    def __call__(self):
+        came = max(0, self._bytes() - self.before) / 1e6
+        return '%.0f MB came, %.1f MB/s' % (came, came / max(time.monotonic() - self.start, 0.001))
+
+
+@_alone
 def update(log):
     """Fetch the lists, unless offline or they are of the same sources and of today."""
     for name in ('lists/partial', 'archives/partial', 'empty'):
@@ -95,6 +128,31 @@ def kernel(series):
     return max(of_series, key=number)
 
 
+# What mmdebstrap installs besides, whatever it is asked for.
+ALWAYS = '?narrow(?architecture(amd64),?or(?essential,?priority(required)))'
+
+
+@_alone
+def fetch(packages, log):
+    """Fetch what a root with these packages takes. Each stays here as it comes, so that after an end on the way
+    the rest is fetched only. Nothing limits the time but apt's own patience with a mirror that is silent."""
+    words = ['-q', '-y', '--no-install-recommends', '--download-only', 'install', *packages, 'apt', ALWAYS]
+    done = subprocess.run(['apt-get', *_options(), '--print-uris', *words], stdout=subprocess.PIPE, stderr=log, text=True)
+    sizes = [int(text.split()[2]) for text in done.stdout.splitlines() if text.startswith("'")]
+    # Where it does not know how to install these, mmdebstrap will say it.
+    if done.returncode or not sizes or offline:
+        return
+    say.line('packages: %d are fetched, %.0f MB' % (len(sizes), sum(sizes) / 1e6))
+    run('apt-get', *words, stdout=log, stderr=log)
+
+
+@_alone
+def prune(log):
+    """Remove packages that the lists no longer have: newer ones took their place."""
+    run('apt-get', 'autoclean', stdout=log, stderr=log)
+
+
+@_alone
 def download(packages, log):
     """Fetch packages (name or name=version) without installing; return their files."""
     files = []
@@ -110,6 +168,7 @@ def download(packages, log):
     return files
 
 
+@_alone
 def source(package, suite, log):
     """The original tarball of a source package, as a suite has it."""
     where = os.path.join(paths.APT, 'sources')

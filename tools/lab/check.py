@@ -15,11 +15,13 @@ import subprocess
 import time
 
 import images
+import mirror
 import paths
 import products
 import root
 import say
 import sources
+from lock import held
 from process import popen
 from stage import digest, tail
 
@@ -72,8 +74,12 @@ class Check:
             # The other stages may still tell something.
             self._begin()
             with open(os.path.join(self.directory, 'log'), 'w') as file:
-                file.write('%s\n' % error)
+                file.write('%s\n' % mirror.hide(str(error)))
             return [0, 1, 0], False
+        with held(self.directory + '.lock', 'runs the stage %s' % self.name):
+            return self._run_alone()
+
+    def _run_alone(self):
         hashed = self.hash()
         counts = self.kept(hashed)
         if counts:

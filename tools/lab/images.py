@@ -4,6 +4,7 @@ import glob
 import os
 import re
 import shutil
+from functools import partial
 
 import apt
 import chroot
@@ -39,14 +40,23 @@ def kernel(series):
     return os.path.join(paths.KERNELS, series)
 
 
+def _fetch(series, log):
+    """The packages of a kernel."""
+    apt.update(log)
+    # What older releases have in one package, newer ones have in several.
+    parts = apt.names(r'linux-(image|binary|modules|base)-' + root.releases()[series].replace('+', r'\+'))
+    return apt.download(parts, log)
+
+
+def _fetch_source(log):
+    apt.update(log)
+    return apt.download(['linux-source-' + root.SERIES[0]], log)
+
+
 def _debian(series):
     """Make of Debian's packages what guests boot."""
     def make(log):
-        release = root.releases()[series]
-        apt.update(log)
-        # What older releases have in one package, newer ones have in several.
-        parts = apt.names(r'linux-(image|binary|modules|base)-' + release.replace('+', r'\+'))
-        files = apt.download(parts, log)
+        files = _fetch(series, log)
         tree, out = kernel(series) + '.tree', kernel(series)
         shutil.rmtree(tree, ignore_errors=True)
         script = ['mkdir -p %s' % tree] + ['dpkg-deb -x %s %s' % (chroot.quote(name), tree) for name in files]
@@ -62,8 +72,7 @@ def _debian(series):
 
 def _debug(log):
     """Build the kernel that finds faults; what is left of an earlier build is made use of."""
-    apt.update(log)
-    package, = apt.download(['linux-source-' + root.SERIES[0]], log)
+    package, = _fetch_source(log)
     chroot.run([paths.lab('make-debug-kernel.sh'), package, paths.lab('debug.config'), DEBUG_BUILD],
                stdout=log, stderr=log, check=True, timeout=DEBUG_SECONDS)
     chroot.run([paths.lab('make-kernel.sh'), DEBUG_BUILD + '/bzImage', DEBUG_BUILD, kernel('debug')],
@@ -75,12 +84,12 @@ DEBUG_SECONDS = 2400
 KERNEL_STAGES = {
     series: Stage('kernel-' + series, _debian(series),
                   lambda series=series: [root.releases()[series], paths.lab('make-kernel.sh')],
-                  os.path.join(kernel(series), 'modules.erofs'), 90)
+                  os.path.join(kernel(series), 'modules.erofs'), 90, partial(_fetch, series))
     for series in root.SERIES}
 KERNEL_STAGES['debug'] = Stage(
     'kernel-debug', _debug,
     lambda: [root.releases()[root.SERIES[0]], *map(paths.lab, ('debug.config', 'make-debug-kernel.sh', 'make-kernel.sh'))],
-    os.path.join(kernel('debug'), 'modules.erofs'), DEBUG_SECONDS + 300)
+    os.path.join(kernel('debug'), 'modules.erofs'), DEBUG_SECONDS + 300, _fetch_source)
 
 
 def custom(image, modules):

@@ -73,6 +73,15 @@ def hide(text):
     return re.sub(r'(\w+://)[^/@\s]+@', r'\1***@', text)
 
 
+def hide_in(path):
+    """The same in a log, which may be handed to others."""
+    with open(path, errors='surrogateescape') as file:
+        text = file.read()
+    if hide(text) != text:
+        with open(path, 'w', errors='surrogateescape') as file:
+            file.write(hide(text))
+
+
 def keyring():
     if os.path.exists(KEYRING):
         return KEYRING

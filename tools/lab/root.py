@@ -57,13 +57,22 @@ def _before(log):
     if not apt.offline:
         say.line('mirror: %s' % mirror.hide(mirror.uri()))
     apt.update(log)
+    apt.fetch(_packages(_kernels()), log)
+
+
+def _kernels():
+    return {series: apt.kernel(series) for series in SERIES}
+
+
+def _packages(kernels):
+    backports = ['%s/%s' % (name, mirror.BACKPORTS) for name in packages.words(packages.BACKPORTS)]
+    return backports + packages.words(packages.BUILD, packages.IMAGES, packages.DOCUMENTS, packages.GUEST) \
+        + ['linux-headers-' + release for release in kernels.values()]
 
 
 def _make(log):
-    chosen = {series: apt.kernel(series) for series in SERIES}
-    backports = ['%s/%s' % (name, mirror.BACKPORTS) for name in packages.words(packages.BACKPORTS)]
-    include = backports + packages.words(packages.BUILD, packages.IMAGES, packages.DOCUMENTS, packages.GUEST) \
-        + ['linux-headers-' + release for release in chosen.values()]
+    chosen = _kernels()
+    include = _packages(chosen)
     chroot.remove(paths.ROOT, log)
     os.makedirs(paths.KERNELS, exist_ok=True)
     options = ['force-unsafe-io', *('path-exclude=' + path for path in packages.PATH_EXCLUDE),
@@ -83,6 +92,7 @@ def _make(log):
                        stdout=file, check=True)
     with open(CHOSEN, 'w') as file:
         json.dump(chosen, file)
+    apt.prune(log)
     say.line(told())
 
 

@@ -32,13 +32,13 @@ def seconds(value):
 
 
 class Progress:
-    """While a long step runs: its name, its time and the last line of its log.
+    """While a long step runs: its name, its time and the last line of its log. Without a budget: what @told says.
 
     On a terminal the line is rewritten every second; elsewhere one is printed every 15 s.
     """
 
-    def __init__(self, name, log, budget):
-        self.name, self.log, self.budget = name, log, budget
+    def __init__(self, name, log, budget=None, told=None):
+        self.name, self.log, self.budget, self.told = name, log, budget, told
         self.tty = sys.stderr.isatty()
         self.stop = threading.Event()
         self.start = time.monotonic()
@@ -57,8 +57,9 @@ class Progress:
 
     def _show(self):
         while not self.stop.wait(1 if self.tty else 15):
-            text = '%s: %d s of at most %d: %s' % (
-                self.name, time.monotonic() - self.start, self.budget, self._last())
+            text = '%s: %d s%s: %s' % (
+                self.name, time.monotonic() - self.start, ' of at most %d' % self.budget if self.budget else '',
+                self.told() if self.told else self._last())
             if self.tty:
                 self._rewrite('lab: ' + text)
             else:

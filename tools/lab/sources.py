@@ -7,6 +7,7 @@ build/src/checkers       programs that look at scripts, which no guest needs
 """
 
 import os
+from functools import partial
 
 import apt
 import chroot
@@ -35,10 +36,19 @@ def rdma_core(role):
     return os.path.join(paths.SOURCES, 'rdma-core' + TAIL[role])
 
 
+def _fetch_rdma_core(role, log):
+    apt.update(log)
+    return apt.source('rdma-core', RDMA_CORES[role], log)
+
+
+def _fetch(packages, log):
+    apt.update(log)
+    return apt.download(packages, log)
+
+
 def _rdma_core(role):
     def make(log):
-        apt.update(log)
-        tarball = apt.source('rdma-core', RDMA_CORES[role], log)
+        tarball = _fetch_rdma_core(role, log)
         chroot.run('rm -rf {0} && mkdir -p {0} && tar -xf {1} -C {0} --strip-components=1'.format(
             chroot.quote(rdma_core(role)), chroot.quote(tarball)), stdout=log, stderr=log, check=True, timeout=120)
     return make
@@ -46,8 +56,7 @@ def _rdma_core(role):
 
 def _linux(series):
     def make(log):
-        apt.update(log)
-        package, = apt.download(['linux-source-' + series], log)
+        package, = _fetch(['linux-source-' + series], log)
         where, name = linux(series), 'linux-source-' + series
         wild = ' '.join(chroot.quote(name + '/' + part) for part in LINUX_PARTS)
         chroot.run('rm -rf {0} && mkdir -p {0} && dpkg-deb --fsys-tarfile {1} | tar -xO ./usr/src/{2}.tar.xz '
@@ -58,16 +67,17 @@ def _linux(series):
 
 
 def _checkers(log):
-    apt.update(log)
-    packages = apt.download(CHECKER_PACKAGES, log)
+    packages = _fetch(CHECKER_PACKAGES, log)
     script = ['rm -rf ' + chroot.quote(CHECKERS)]
     script += ['dpkg-deb -x ' + chroot.quote(name, CHECKERS) for name in packages]
     chroot.run('\n'.join(script), stdout=log, stderr=log, check=True, timeout=60)
 
 
 RDMA_CORE_STAGES = {role: Stage('rdma-core' + TAIL[role], _rdma_core(role),
-                                lambda: [open(paths.STAMPS + '/root').read()], rdma_core(role), 120)
+                                lambda: [open(paths.STAMPS + '/root').read()], rdma_core(role), 120,
+                                partial(_fetch_rdma_core, role))
                     for role in RDMA_CORES}
-LINUX_STAGES = {series: Stage('linux-' + series, _linux(series), lambda: LINUX_PARTS, linux(series), 300)
+LINUX_STAGES = {series: Stage('linux-' + series, _linux(series), lambda: LINUX_PARTS, linux(series), 300,
+                              partial(_fetch, ['linux-source-' + series]))
                 for series in SERIES}
-CHECKERS_STAGE = Stage('checkers', _checkers, lambda: CHECKER_PACKAGES, CHECKERS, 60)
+CHECKERS_STAGE = Stage('checkers', _checkers, lambda: CHECKER_PACKAGES, CHECKERS, 60, partial(_fetch, CHECKER_PACKAGES))

@@ -4,15 +4,17 @@ A stage whose inputs are those of its last success, and whose result is still th
 run again. Two `lab` commands at once wait for each other here, stage by stage.
 """
 
-import fcntl
 import hashlib
 import os
 import subprocess
 import time
 
+import apt
 import host
+import mirror
 import paths
 import say
+from lock import held
 from say import LabError
 
 times = []      # (name, seconds, made anew) of this command, for the summary
@@ -67,32 +69,36 @@ class Stage:
         os.makedirs(paths.STAMPS, exist_ok=True)
         os.makedirs(paths.LOGS, exist_ok=True)
         start = time.monotonic()
-        with open(self.stamp + '.lock', 'w') as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with held(self.stamp + '.lock', 'makes %s' % self.name):
             hashed = digest(*self.inputs())
             if self.current(hashed):
                 times.append((self.name, 0.0, False))
                 return False
-            with open(self.log, 'w') as log:
-                try:
-                    if self.before:
-                        self.before(log)
-                    say.line('%s: at most %d s' % (self.name, self.budget))
-                    with say.Progress(self.name, self.log, self.budget):
-                        self.make(log)
-                except subprocess.CalledProcessError as error:
-                    cause = host.cause(self.log)
-                    raise LabError('%s: %s' % (self.name, cause) if cause else '%s failed (status %d): %s\n%s' % (
-                        self.name, error.returncode, self.log, tail(self.log))) from None
-                except subprocess.TimeoutExpired:
-                    raise LabError('%s took more than %d s: %s' % (
-                        self.name, self.budget, self.log)) from None
+            self._make_anew()
             with open(self.stamp, 'w') as file:
                 file.write(hashed)
         took = time.monotonic() - start
         times.append((self.name, took, True))
         say.line('%s: %s' % (self.name, say.seconds(took)))
         return True
+
+    def _make_anew(self):
+        with open(self.log, 'w') as log:
+            try:
+                if self.before:
+                    with say.Progress(self.name, self.log, told=apt.Arrival()):
+                        self.before(log)
+                say.line('%s: at most %d s' % (self.name, self.budget))
+                with say.Progress(self.name, self.log, self.budget):
+                    self.make(log)
+            except subprocess.CalledProcessError as error:
+                cause = host.cause(self.log)
+                raise LabError('%s: %s' % (self.name, cause) if cause else '%s failed (status %d): %s\n%s' % (
+                    self.name, error.returncode, self.log, tail(self.log))) from None
+            except subprocess.TimeoutExpired:
+                raise LabError('%s took more than %d s: %s' % (self.name, self.budget, self.log)) from None
+            finally:
+                mirror.hide_in(self.log)
 
 
 def tail(path, lines=15):
