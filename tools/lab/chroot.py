@@ -5,9 +5,11 @@ nothing it started does either. As root that is all; without rights a user names
 too, which needs a range of subordinate ids (see `lab doctor`).
 """
 
+import functools
 import os
 import shlex
 import subprocess
+import sys
 
 import paths
 
@@ -40,9 +42,17 @@ ENVIRONMENT = {
 def unshare():
     """The words that give a command its namespaces."""
     words = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private']
-    if os.geteuid() != 0:
-        words += ['--user', '--map-root-user', '--map-auto']
-    return words
+    if os.geteuid() == 0:
+        return words
+    if _maps():
+        return words + ['--user', '--map-root-user', '--map-auto']
+    return [sys.executable, '-I', '-S', paths.lab('userns.py'), *words]
+
+
+@functools.lru_cache(None)
+def _maps():
+    """Whether unshare can map subordinate ids by itself."""
+    return '--map-auto' in subprocess.run(['unshare', '--help'], stdout=subprocess.PIPE, text=True).stdout
 
 
 def words(command, cwd=None, binds=(), env=None, root=None):

@@ -117,7 +117,7 @@ def demo(series):
     with scene.Scene(directory, scene.Options(kernel=series)) as play:
         with _told(play):
             play.start(scene.deadline(scene.BOOT))
-        say.line('guest ready after %s (%s)' % (say.seconds(play.guest.ready_after), play.guest.accelerator))
+        say.line('guest ready after %s (%s)' % (say.seconds(play.guest.ready_after), play.guest.told_accelerator()))
         print(_in_guest(play, 'ibv_devinfo').rstrip())
         release = _in_guest(play, 'uname -r').strip()
         print('\nskua_0 (left, 192.0.2.1)  <- wire a ->  skua_1 (right, 192.0.2.2)     kernel %s, %s\n'

@@ -54,8 +54,7 @@ def _accelerator():
     if not os.path.exists(vmlinux):
         print('accelerator: known once a kernel is there')
         return
-    answer = accelerator.choose(vmlinux)
-    print('accelerator: %s' % ('KVM' if answer == 'kvm' else 'TCG (no KVM that runs a stock kernel)'))
+    print('accelerator: %s' % accelerator.told(*accelerator.choose(vmlinux)))
 
 
 def missing():

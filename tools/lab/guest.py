@@ -35,6 +35,11 @@ class Timeout(Exception):
     pass
 
 
+def value(text):
+    """As QEMU's options take a value: a comma ends it, two are one."""
+    return text.replace(',', ',,')
+
+
 class Guest:
     """directory gets console.log, dmesg.log and qemu.log; kernel is a directory of make-kernel.sh. by_hand: words for
     QEMU that give the guest its memory and its NICs, in place of those that memory and nics would make."""
@@ -44,7 +49,7 @@ class Guest:
         self.directory = directory
         self.console = os.path.join(directory, 'console.log')
         self.dmesg = os.path.join(directory, 'dmesg.log')
-        self.accelerator = accelerator.choose(os.path.join(kernel, 'vmlinux'))
+        self.accelerator, self.no_kvm = accelerator.choose(os.path.join(kernel, 'vmlinux'))
         initramfs = os.path.join(directory, 'initramfs')
         payload.write(initramfs, os.path.join(kernel, 'initramfs'))
         ours, theirs = {}, {}
@@ -59,21 +64,21 @@ class Guest:
             '-smp', str(cpus), *machine, '-nodefaults', '-no-reboot', '-no-user-config', '-display', 'none',
             '-kernel', os.path.join(kernel, 'vmlinux'), '-initrd', initramfs,
             '-append', ' '.join((APPEND, accelerator.append(self.accelerator))),
-            '-chardev', 'file,id=console,path=%s' % self.console, '-serial', 'chardev:console',
+            '-chardev', 'file,id=console,path=%s' % value(self.console), '-serial', 'chardev:console',
             '-device', 'virtio-rng-pci', '-device', 'virtio-serial-pci,max_ports=8']
         for image in (os.path.join(paths.IMAGES, 'root.erofs'), os.path.join(kernel, 'modules.erofs')):
-            command += ['-drive', 'file=%s,if=virtio,format=raw,readonly=on,cache=unsafe' % image]
+            command += ['-drive', 'file=%s,if=virtio,format=raw,readonly=on,cache=unsafe' % value(image)]
         for port in PORTS:
             command += ['-chardev', 'socket,id=%s,fd=%d' % (port, theirs[port].fileno()),
                         '-device', 'virtserialport,chardev=%s,name=%s' % (port, port)]
         if control:
-            command += ['-chardev', 'socket,id=%s,path=%s' % (SKUAD_PORT, control),
+            command += ['-chardev', 'socket,id=%s,path=%s' % (SKUAD_PORT, value(control)),
                         '-device', 'virtserialport,chardev=%s,name=%s' % (SKUAD_PORT, SKUAD_PORT)]
         if tty:
             command += ['-chardev', 'stdio,id=tty,signal=off', '-device', 'virtconsole,chardev=tty,name=tty']
         for index, where in enumerate(shares):
             command += ['-virtfs', 'local,path=%s,mount_tag=share%d,security_model=none,multidevs=remap'
-                        % (where, index)]
+                        % (value(where), index)]
         for index, path in enumerate(() if by_hand else nics):
             command += ['-device', '{"driver":"vfio-user-pci","id":"nic%d","socket":{"path":"%s","type":"unix"}}'
                         % (index, path)]
@@ -205,6 +210,9 @@ class Guest:
         with open(self.dmesg, 'rb') as file:
             file.seek(max(0, self.kernel_log.tell() - 4096))
             return mark in file.read()
+
+    def told_accelerator(self):
+        return accelerator.told(self.accelerator, self.no_kvm)
 
     def why(self):
         """Why it ended before its time: its kernel's fault, or QEMU's status and last line."""

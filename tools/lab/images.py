@@ -1,9 +1,11 @@
 """What guests boot: the root's image, and a directory a kernel (make-kernel.sh)."""
 
+import contextlib
 import glob
 import os
 import re
 import shutil
+import time
 from functools import partial
 
 import apt
@@ -107,4 +109,21 @@ def custom(image, modules):
                    binds=[os.path.dirname(image)] + ([tree] if modules else []), timeout=180)
     Stage('kernel-' + name, make, lambda: [image, tree, *stat, paths.lab('make-kernel.sh')],
           out + '/modules.erofs', 180).run()
+    os.utime(out)
+    _prune(out)
     return out
+
+
+KEEP = 4            # kernels of the user's that nobody has booted for a day
+
+
+def _prune(current):
+    """The oldest go, with what is known of them. A guest that runs keeps the files that it has open."""
+    old = sorted((path for path in glob.glob(kernel('custom-*')) if path != current), key=os.path.getmtime)
+    for path in old[:-KEEP]:
+        if time.time() - os.path.getmtime(path) > 86400:
+            shutil.rmtree(path, ignore_errors=True)
+            name = 'kernel-' + os.path.basename(path)
+            for left in (os.path.join(paths.STAMPS, name), os.path.join(paths.LOGS, name + '.log')):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(left)

@@ -126,7 +126,7 @@ def play(sides, skuad, seconds, writers, capture=False):
             skuad.capture()
         if boot(sides, skuad, end):
             say.line('guests ready after %s (%s); skuactl --socket %s' % (
-                say.seconds(max(side.play.guest.ready_after for side in sides)), sides[0].play.guest.accelerator,
+                say.seconds(max(side.play.guest.ready_after for side in sides)), sides[0].play.guest.told_accelerator(),
                 skuad.control))
             _work(sides, end, writers)
         if skuad.ended() is not None:

@@ -1,10 +1,15 @@
 """Where things are. Everything that is fetched or built lies under build/."""
 
 import os
+import re
+
+from say import LabError
 
 LAB = os.path.dirname(os.path.realpath(__file__))
 REPO = os.path.dirname(os.path.dirname(LAB))
-BUILD = os.environ.get('SKUA_BUILD') or os.path.join(REPO, 'build')
+BUILD = os.path.abspath(os.environ.get('SKUA_BUILD') or os.path.join(REPO, 'build'))
+if os.environ.get('SKUA_BUILD'):
+    os.environ['SKUA_BUILD'] = BUILD        # of labs that we start elsewhere
 
 APT = os.path.join(BUILD, 'apt')            # package lists and fetched packages: what `lab cache` keeps
 ROOT = os.path.join(BUILD, 'root')          # the Debian root: chroot, guest and home of QEMU
@@ -27,3 +32,12 @@ def repo(*parts):
 
 def lab(*parts):
     return os.path.join(LAB, *parts)
+
+
+def usable():
+    """make and the kernel's build cannot do with every name."""
+    for what, path, how in (('repository', REPO, 'move it'), ('build directory', BUILD, 'set SKUA_BUILD to another')):
+        wrong = sorted(set(re.sub(r'[\w@+=,./~-]', '', path)))
+        if wrong:
+            raise LabError("the path of the %s, %s, has characters that make cannot do with ('%s'): %s" % (
+                what, path, ''.join(wrong), how))

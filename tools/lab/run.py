@@ -54,7 +54,7 @@ def _play(directory, options, command, seconds, result):
             result['accelerator'] = play.guest.accelerator
             result['ready_seconds'] = round(play.guest.ready_after, 1)
             say.line('guest ready after %s (%s)%s' % (
-                say.seconds(play.guest.ready_after), play.guest.accelerator,
+                say.seconds(play.guest.ready_after), play.guest.told_accelerator(),
                 '; skuactl --socket %s' % play.skuad.control if play.skuad else ''))
             if play.skuad:
                 result['skuad_kib'] = [play.skuad.process.memory_kib()]

@@ -87,7 +87,7 @@ class Scene:
         qemu, shares = list(options.qemu), [options.share] if options.share else []
         if options.gdb:
             port = os.path.join(self.directory, 'gdb')
-            qemu += ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % port, '-gdb', 'chardev:gdb', '-S']
+            qemu += ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % guest.value(port), '-gdb', 'chardev:gdb', '-S']
         sockets, binds, control = [], [], None
         if self.nics and not skuad:
             skuad = self.skuad = nic_list.Skuad(self.nics, self.directory)
