@@ -231,8 +231,8 @@ CHECKS = [
           in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
     Check('man', 60, [paths.repo('Documentation'), *SKUAD, paths.repo('tools/lab')],
           in_root('python3', 'Documentation/check-man', os.path.join(paths.BUILD, 'man'), *PROGRAMS, LAB),
-          [products.SKUAD_STAGE]),
-    Check('completion', 60, SKUAD, in_root('tools/skuad/test-completion', *PROGRAMS), [products.SKUAD_STAGE]),
+          [*ROOT, products.SKUAD_STAGE]),
+    Check('completion', 60, SKUAD, in_root('tools/skuad/test-completion', *PROGRAMS), [*ROOT, products.SKUAD_STAGE]),
     Check('rules', 60, [paths.repo(name) for name in ('Documentation/manual', 'selftests', 'tools/provider/test',
                                                      'tools/skuad')],
           in_root('python3', 'tools/skuad/harness/untested-rules'), ROOT),
@@ -255,8 +255,8 @@ CHECKS = [
     Check('kernel-doc', 60, [*KERNEL, paths.lab('check-kernel-doc')],
           in_root('sh', '-c', 'exec %s /usr/lib/linux-kbuild-6.12*' % paths.lab('check-kernel-doc')), ROOT),
     Check('checkpatch', 300, [*KERNEL, paths.lab('check-style')],
-          in_root(paths.lab('check-style'), sources.linux('7.2')), [sources.LINUX_STAGES['7.2']]),
-    *[Check('modules-' + series, 300, KERNEL, _modules(series), [images.KERNEL_STAGES[series]])
+          in_root(paths.lab('check-style'), sources.linux('7.2')), [*ROOT, sources.LINUX_STAGES['7.2']]),
+    *[Check('modules-' + series, 300, KERNEL, _modules(series), [*ROOT, images.KERNEL_STAGES[series]])
       for series in root.SERIES],
     # What make run shows: the door has to be open.
     Check('demo', 600, SYSTEM, [LAB, 'demo'], products.stages('6.12')),
