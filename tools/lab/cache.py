@@ -4,9 +4,12 @@ It holds build/apt: package lists, packages and sources. With it, `--offline` bu
 """
 
 import glob
+import io
 import os
 import tarfile
 
+import apt
+import mirror
 import paths
 import say
 from say import LabError
@@ -23,11 +26,23 @@ def export(path):
     # Packages are compressed already.
     try:
         with tarfile.open(path, 'w') as file:
-            file.add(paths.APT, 'apt')
+            file.add(paths.APT, 'apt', filter=lambda member: None if member.name == 'apt/sources.list' else member)
+            _add_sources(file)
     except OSError as error:
         raise _failed(path, error) from None
     say.line('%s: %.0f MB' % (path, os.path.getsize(path) / 1e6))
     return 0
+
+
+def _add_sources(file):
+    """The file is for others: the mirror's password is not. apt names its lists without it."""
+    if not os.path.exists(apt.SOURCES):
+        return
+    with open(apt.SOURCES) as sources:
+        data = mirror.hide(sources.read(), '').encode()
+    member = tarfile.TarInfo('apt/sources.list')
+    member.size, member.mtime = len(data), os.path.getmtime(apt.SOURCES)
+    file.addfile(member, io.BytesIO(data))
 
 
 def restore(path):

@@ -68,9 +68,9 @@ def uri():
                    'set SKUA_MIRROR to the address of one that has ' + BACKPORTS)
 
 
-def hide(text):
+def hide(text, shown='***@'):
     """A text without the passwords of mirrors and proxies, for logs and messages."""
-    return re.sub(r'(\w+://)[^/@\s]+@', r'\1***@', text)
+    return re.sub(r'(\w+://)[^/@\s]+@', r'\1' + shown, text)
 
 
 def hide_in(path):
