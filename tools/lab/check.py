@@ -236,7 +236,7 @@ CHECKS = [
     Check('rules', 60, [paths.repo(name) for name in ('Documentation/manual', 'selftests', 'tools/provider/test',
                                                      'tools/skuad')],
           in_root('python3', 'tools/skuad/harness/untested-rules'), ROOT),
-    Check('lab', 120, [*SKUAD, *[paths.repo(name) for name in ('tools/lab', 'tools/bench', 'tools/mutants',
+    Check('lab', 300, [*SKUAD, *[paths.repo(name) for name in ('tools/lab', 'tools/bench', 'tools/mutants',
                                                                'selftests/pyverbs', 'README.md')]],
           ['python3', paths.lab('test-lab')]),
     _skuad('skuad', 900, 'check'),
