@@ -244,7 +244,7 @@ static int leave_sqe(struct skua_dev *dev, struct skua_qp *qp)
 /* In steps: it is stopped, then waits until no train refers to its WQEs. */
 static int modify_to_reset(struct skua_dev *dev, struct skua_qp *qp)
 {
-	qp_stop(qp);
+	qp_retire(qp);
 	if (cmd_drain(dev))
 		return -1;
 	qp_reset(qp);

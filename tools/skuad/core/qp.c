@@ -205,6 +205,13 @@ void qp_stop(struct skua_qp *qp)
 	qp->state = SKUA_QPS_RESET;
 }
 
+void qp_retire(struct skua_qp *qp)
+{
+	if (qp->type == SKUA_QPT_RC && qp_can_receive(qp))
+		roce_resp_retire(qp);
+	qp_stop(qp);
+}
+
 void qp_reset(struct skua_qp *qp)
 {
 	struct skua_dbr *dbr = qp->sq_size && dev_has(qp->dev, SKUA_F_EVENT_IDX) ?
@@ -409,7 +416,7 @@ int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (!qp)
 		return SKUA_CMD_BAD_OBJECT;
 	/* Other engines may still read its payload and inline data: stop it, wait, free it. */
-	qp_stop(qp);
+	qp_retire(qp);
 	if (cmd_drain(dev))
 		return -1;
 	qp_unref(qp);

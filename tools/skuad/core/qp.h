@@ -236,6 +236,8 @@ void qp_error(struct skua_qp *qp, uint8_t event);
 void qp_fatal(struct skua_qp *qp);
 /* To RESET: nothing of it is looked at any more, but trains of it may be under way. */
 void qp_stop(struct skua_qp *qp);
+/* The same by the host's will. It knows of what has come, so the peer has to know, too: an ACK that is due goes first. */
+void qp_retire(struct skua_qp *qp);
 /* As after CREATE_QP: no work, no state of the transport. */
 void qp_reset(struct skua_qp *qp);
 /* Do the QP's work. *@budget: payload bytes, or what counts as such. True if any was done. */
@@ -336,6 +338,7 @@ int roce_resp_reserve(struct skua_qp *qp, uint32_t max_dest_rd);
 void roce_resp_reset(struct skua_qp *qp);
 void roce_resp_free(struct skua_qp *qp);
 void roce_resp_stop(struct skua_qp *qp);		/* READs are not answered any more */
+void roce_resp_retire(struct skua_qp *qp);		/* send the ACK that is due, if it may go */
 bool roce_resp_run(struct skua_qp *qp, int32_t *budget);
 bool roce_resp_pending(const struct skua_qp *qp);
 bool roce_resp_responds(const struct skua_qp *qp);	/* to READs and atomics, that wait for their turn */

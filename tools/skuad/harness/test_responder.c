@@ -175,6 +175,24 @@ static void a_read_that_comes_again_and_again_is_answered_once(void **state)
 	assert_int_equal(b->dev->stats.rdma_tx_packets - before, 16 + MAX_DEST_RD);
 }
 
+/* The host destroys or resets its QP as soon as it has the last completion, before the QP has had its turn. */
+static void the_ack_goes_before_the_qp(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cmd last[] = { state_cmd(b->qpn, SKUA_QPS_RESET), object_cmd(SKUA_CMD_DESTROY_QP, b->qpn) };
+
+	for (uint32_t i = 0; i < 2; i++) {
+		if (i) {
+			must(w, b, init_cmd(b->qpn));
+			must(w, b, rtr_cmd(b->qpn, a, a->qpn));
+		}
+		arrive_only(b, a, train_from(b, TRAIN_WRITE, FIRST_PSN));
+		must(w, b, last[i]);
+		assert_int_equal(STAT(w, b, rdma_tx_packets), i + 1);
+	}
+}
+
 static uint32_t next_response(struct node *n)
 {
 	const struct roce_resp *resp = &qp_of(n)->resp;
@@ -211,6 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STEPPED(what_is_missing_is_told, "REP-13 REP-15"),
 		STEPPED(a_packet_that_came_twice_is_told, "REP-15 REC-8"),
+		STEPPED(the_ack_goes_before_the_qp, "ROC-28"),
 		STEPPED(new_packets_of_a_train_are_taken, "ROC-10"),
 		STEPPED(a_place_that_was_left_is_used_again, "REP-5 REC-17"),
 		STEPPED(a_read_that_comes_again_and_again_is_answered_once, "ROC-24"),

@@ -1061,6 +1061,12 @@ bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 	return any;
 }
 
+void roce_resp_retire(struct skua_qp *qp)
+{
+	if (qp->resp.ack_due && !roce_resp_responds(qp))
+		send_owed(qp);
+}
+
 bool roce_resp_responds(const struct skua_qp *qp)
 {
 	return qp->resp.reads_tail != qp->resp.reads_head;
