@@ -19,7 +19,8 @@ SKUA = Pair('left', 'right', 'skua_0', 'skua_1', '192.0.2.2')
 
 
 def script(pair, program, size, options=''):
-    """A bash script that runs a program's server and client; it prints what the client prints."""
+    """A bash script that runs a program's server and client; it prints what the client prints, and what the server
+    prints if either fails."""
     words = '-s %d %s' % (size, options)
     if program == 'ibv_rc_pingpong':
         words = '-g %d -c %s' % (pair.gid, words)
@@ -28,7 +29,7 @@ def script(pair, program, size, options=''):
     return '''{server} {program} -d {server_device} {words} >/tmp/server 2>&1 &
         for i in {{1..100}}; do {server} ss -ltnH | grep -q :18515 && break; sleep 0.05; done
         {client} {program} -d {client_device} {words} {address} || {{ cat /tmp/server; exit 1; }}
-        wait $!'''.format(program=program, words=words, **vars(pair))
+        wait $! || {{ status=$?; cat /tmp/server; exit $status; }}'''.format(program=program, words=words, **vars(pair))
 
 
 def result(program, size, output):

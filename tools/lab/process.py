@@ -12,6 +12,7 @@ import time
 
 import chroot
 import paths
+from keeper import children
 
 
 def popen(command, fds=(), flags=(), **how):
@@ -25,14 +26,6 @@ def popen(command, fds=(), flags=(), **how):
         raise
     finally:
         os.close(theirs)
-
-
-def children(pid):
-    try:
-        with open('/proc/%d/task/%d/children' % (pid, pid)) as file:
-            return [int(word) for word in file.read().split()]
-    except OSError:
-        return []
 
 
 class Process:
