@@ -13,8 +13,8 @@
  * timeout runs (6.2): when it fires, the oldest packet goes again and asks for an answer. A probe says
  * nothing about what was lost; the answer does. The timeout doubles with each probe.
  *
- * Above that stands the Local ACK Timeout of IBTA. Its time without progress is a retry: all
- * that is outstanding counts as lost. More than retry_cnt retries end the QP.
+ * Above that stands the Local ACK Timeout of IBTA. Its time without progress, and without a response that comes
+ * early, is a retry: all that is outstanding counts as lost. More than retry_cnt retries end the QP.
  *
  * A QP has one timer for all three.
  */
