@@ -365,6 +365,39 @@ static void no_faster_than_the_rate(void **state)
 	}
 }
 
+/* What is lost waits longer for its rate than the PTO. It is not late, so no probe passes the rate. */
+static void lost_packets_wait_for_the_rate(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	const struct sent *sent = &qp_of(a)->req.sent;
+	unsigned int waits = 0;
+
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	done(w, a);
+	for (int i = 0; i < 30; i++) {
+		cnp(w, a, b);
+		pass(w, 50 * US);
+	}
+	assert_int_equal(rate_of(a), 10000000);
+	IMPAIR(a, "drop=100%,dir=out");
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 32 * LEN, b->buf, b->key, 0);
+	settle(w);
+	assert_true(sent->npkts[SENT_IN_FLIGHT] > 1);
+	impair(a, (const char *const[]){ NULL });
+	while (!sent_is_empty(sent)) {
+		uint32_t lost = sent->npkts[SENT_IN_FLIGHT] ? 0 : sent->npkts[SENT_LOST];
+
+		next_event(w);
+		/* A probe brings one packet, and its ACK comes at once. */
+		if (lost > 1)
+			assert_int_not_equal(sent->npkts[SENT_LOST], lost - 1);
+		waits += lost > 1;
+	}
+	assert_true(waits);
+	done(w, a);
+}
+
 /* A QP that waits for its rate, and is reset, destroyed, or fails. */
 static void nothing_is_left_of_a_slow_qp(void **state)
 {
@@ -540,6 +573,7 @@ int main(void)
 		STEPPED(slow_feedback_slows_too, "CNG-6 CNG-7"),
 		STEPPED(sent_bytes_raise_the_rate, "CNG-7 CNG-8"),
 		STEPPED(no_faster_than_the_rate, "CNG-9"),
+		STEPPED(lost_packets_wait_for_the_rate, "REC-16 CNG-9"),
 		STEPPED(nothing_is_left_of_a_slow_qp, "CNG-8"),
 		STEPPED(forged_cnps_only_slow, "CNG-10"),
 		{ "CNG-6 CNG-7: senders_share_a_line_fairly", senders_share_a_line_fairly, NULL, NULL,

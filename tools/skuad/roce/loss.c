@@ -660,12 +660,18 @@ static void retry(struct skua_qp *qp)
 	qp_activate(qp);
 }
 
-/* No packet that asks for an answer was sent yet, but one will be, when the QP has its turn and the line has room. */
+/*
+ * No answer is on its way: no packet that asks for one was sent yet, or all that may be answered is lost. But one
+ * that asks will be sent, when the QP has its turn and its rate, and the line has room.
+ */
 static bool is_about_to_ask(const struct skua_qp *qp)
 {
 	const struct roce_req *req = &qp->req;
+	bool waits = req->busy || dcqcn_paused(qp);
 
-	return !req_is_asked(req) && (req->busy || dcqcn_paused(qp) || (req->unasked && req_room(qp)));
+	if (req_is_asked(req))
+		return waits && req->sent.npkts[SENT_LOST] && !req->sent.npkts[SENT_IN_FLIGHT];
+	return waits || (req->unasked && req_room(qp));
 }
 
 void loss_timer(struct skua_qp *qp)
