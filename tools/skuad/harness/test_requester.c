@@ -338,6 +338,41 @@ static void the_first_sample_is_not_between_responses(void **state)
 	assert_int_equal(loss_of(a)->smoothed_rtt, 0);
 }
 
+/* READs alone, so that each response comes after another: they shorten an estimate that is too long. */
+static void responses_shorten_the_estimate(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	prepare(w);
+	IMPAIR(b, "delay=1ms,dir=out");
+	for (int i = 0; i < 4; i++) {
+		post_read(a, b, 1);
+		settle(w);
+		pass(w, RTT / 5);
+	}
+	loss_of(a)->smoothed_rtt = 20 * RTT;
+	for (int i = 0; i < 64; i++) {
+		completes(w, a);
+		post_read(a, b, 1);
+	}
+	assert_in_range(loss_of(a)->smoothed_rtt, RTT, 2 * RTT);
+	assert_int_equal(again(w), 0);
+}
+
+/* The last packet of a READ comes 5 ms after its request: that measures how long the READ is. */
+static void a_long_read_does_not_lengthen_the_estimate(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	prepare(w);
+	IMPAIR(b, "rate=100M,dir=out", "delay=1ms,dir=out");
+	post_read(a, b, 64);
+	completes(w, a);
+	assert_in_range(loss_of(a)->smoothed_rtt, RTT, 2 * RTT);
+}
+
 /* A longer one counts when the shortest is old, or after a retry. */
 static void the_shortest_round_trip_is_forgotten(void **state)
 {
@@ -873,6 +908,8 @@ int main(void)
 		STEPPED(the_estimate_is_as_reckoned, "REC-3"),
 		STEPPED(a_response_that_was_lost_is_no_sample, "REC-4"),
 		STEPPED(the_first_sample_is_not_between_responses, "REC-4"),
+		STEPPED(responses_shorten_the_estimate, "REC-4"),
+		STEPPED(a_long_read_does_not_lengthen_the_estimate, "REC-4"),
 		STEPPED(the_shortest_round_trip_is_forgotten, "REC-3"),
 		STEPPED(lost_after_a_round_trip_and_a_quarter, "REC-6 REC-7"),
 		STEPPED(the_reordering_window_grows, "REC-7 REC-8"),

@@ -42,6 +42,7 @@ struct news {
 	uint64_t order;			/* behind its send order */
 	uint64_t sent_at;
 	uint64_t sample_from;		/* the sample is the time since then; 0: no sample */
+	uint64_t first_sent_at;		/* the packet that gives the sample */
 	bool is_gap;			/* the sample is the time between two responses */
 	bool is_most;			/* the sample is an upper bound: the packet was sent more than once */
 	bool is_least;			/* the sample is a lower bound: an earlier transmission may have arrived */
@@ -158,7 +159,7 @@ static void sample(const struct skua_qp *qp, const struct sent_run *run, struct 
 	/* The ACK of packets before the last probe may have been lost, so they say no more. */
 	if (news->is_least && run->sent_at <= news->sample_from)
 		return;
-	news->sample_from = run->first_sent_at;
+	news->sample_from = news->first_sent_at = run->first_sent_at;
 	news->is_gap = run->response && l->smoothed_rtt && l->arrived_at > run->first_sent_at;
 	news->is_most = run->retransmitted;
 	news->is_least = run->retransmitted && l->smoothed_rtt && l->probes >= PROBES_SLOW;
@@ -335,13 +336,20 @@ static inline void detect_lost(struct skua_qp *qp)
 		detect_among_runs(qp);
 }
 
-/* The time between two responses is that of the peer, not of the path: it counts only if it is long. */
+/*
+ * The time between two responses is that of the peer, not of the path: it counts only if it is long. But the whole
+ * time of a response is more than a round trip: if even that is within the estimate, the estimate was too long.
+ */
 static void take_sample(struct skua_qp *qp, const struct news *news)
 {
-	uint64_t rtt = now_of(qp) - news->sample_from;
+	uint64_t rtt = now_of(qp) - news->sample_from, whole = now_of(qp) - news->first_sent_at;
 	struct loss *l = &qp->req.loss;
 	bool first = !l->smoothed_rtt;
 
+	if (news->is_gap && !news->is_most && whole < l->smoothed_rtt) {
+		update_rtt(qp, whole);
+		return;
+	}
 	if ((news->is_gap || news->is_least) && rtt <= l->smoothed_rtt)
 		return;
 	/* An outage of the line may have been in it. */
