@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/device.h"
 
 struct command {

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/qp.h"
 
 #define TELL_COST	512	/* a QP, with its event */

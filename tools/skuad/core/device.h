@@ -10,11 +10,11 @@
 #include <sys/queue.h>
 
 #include "core/dev.h"
-#include "core/engine_priv.h"
-#include "core/hostmem.h"
-#include "core/numtab.h"
+#include "base/engine_priv.h"
+#include "base/hostmem.h"
+#include "base/numtab.h"
 #include "core/pages.h"
-#include "core/timer.h"
+#include "base/timer.h"
 #include "link/port.h"
 #include "roce/repeat.h"
 #include "roce/sent.h"

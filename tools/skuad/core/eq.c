@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/device.h"
 
 #define COMP_EQE_SIZE	sizeof(struct skua_comp_eqe)

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/frame.h"
 #include "core/qp.h"
 

@@ -17,7 +17,7 @@
  * One look costs LOOK_BUDGET at most, however many QPs there are. The looks end FLOOD_END_NS after the flood, and then
  * the device asks for the doorbells of those that it has kept, of some at a time.
  */
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/qp.h"
 
 #define FLOOD_MIN	16

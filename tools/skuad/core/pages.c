@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 
 /* Look-ups in the map of host memory in a step, some 30 us; one in a large map counts as several. Fewer would be too
  * few for the longest command, which has to end in time (CMD-7) while all devices are busy. */

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/hostmem.h"
-#include "core/seg.h"
+#include "base/hostmem.h"
+#include "base/seg.h"
 #include "skua/cmd.h"
 
 struct pages {

@@ -6,7 +6,7 @@
 
 #include "core/frame.h"
 #include "core/qp.h"
-#include "roce/packet.h"
+#include "packet/packet.h"
 
 int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/qp.h"
 
 static enum rq_result rq_dead(struct skua_qp *qp)

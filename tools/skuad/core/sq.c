@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/qp.h"
 
 #define RC	(1u << SKUA_QPT_RC)

@@ -16,8 +16,8 @@
 
 #include <json-c/json.h>
 
-#include "core/engine.h"
-#include "core/log.h"
+#include "base/engine.h"
+#include "base/log.h"
 #include "ctl/control.h"
 #include "ctl/server.h"
 #include "link/capture.h"

@@ -24,7 +24,7 @@
 
 #include <json-c/json.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "ctl/requests.h"
 #include "link/capture.h"
 

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "core/engine.h"
+#include "base/engine.h"
 #include "ctl/control.h"
 #include "ctl/server.h"
 #include "link/capture.h"

@@ -12,7 +12,7 @@
 
 #include <json-c/json.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "ctl/client.h"
 
 static struct ctl_client connected(void)

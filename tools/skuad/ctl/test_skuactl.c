@@ -14,7 +14,7 @@
 
 #include <json-c/json.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "ctl/client.h"
 
 static char program[512];

@@ -13,8 +13,8 @@
 #include "fuzz/traffic.h"
 #include "link/pcapng.h"
 #include "link/port.h"
-#include "roce/icrc.h"
-#include "roce/packet.h"
+#include "packet/icrc.h"
+#include "packet/packet.h"
 #include "roce/repeat.h"
 
 #define TRAIN	NUM_TRAFFIC_VERBS

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "core/dev.h"
-#include "core/engine.h"
-#include "core/log.h"
+#include "base/engine.h"
+#include "base/log.h"
 #include "fuzz/fuzz.h"
 #include "pci/config_space.h"
 #include "pci/vfio_user.h"
@@ -45,7 +45,7 @@ struct client {
 	int fds[NUM_FD_KINDS];
 };
 
-/* In place of core/log.c: lines are made, and that is all. */
+/* In place of base/log.c: lines are made, and that is all. */
 enum log_level log_get_level(void)
 {
 	return LOG_LEVEL_DEBUG;

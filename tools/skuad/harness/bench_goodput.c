@@ -15,7 +15,7 @@
  */
 #include <stdio.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "harness/lossy.h"
 
 static const struct { uint8_t opcode; const char *name; } opcodes[] = {

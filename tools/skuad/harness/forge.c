@@ -3,9 +3,9 @@
 
 #include <libdeflate.h>
 
-#include "roce/icrc.h"
-#include "roce/packet.h"
-#include "roce/wire.h"
+#include "packet/icrc.h"
+#include "packet/packet.h"
+#include "packet/wire.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 

@@ -20,10 +20,10 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/dev.h"
-#include "core/engine.h"
-#include "roce/train.h"
+#include "base/engine.h"
+#include "packet/train.h"
 #include "skua/cmd.h"
 #include "skua/cqe.h"
 #include "skua/doorbell.h"

@@ -9,7 +9,7 @@
 #include "harness/lossy.h"
 #include "link/capture.h"
 #include "link/pcapng.h"
-#include "roce/packet.h"
+#include "packet/packet.h"
 #include "roce/repeat.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))

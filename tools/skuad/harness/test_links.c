@@ -16,8 +16,8 @@
 #include "core/qp.h"
 #include "harness/datagram.h"
 #include "harness/lossy.h"
-#include "roce/icrc.h"
-#include "roce/packet.h"
+#include "packet/icrc.h"
+#include "packet/packet.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define MS		1000000ull

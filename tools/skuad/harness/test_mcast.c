@@ -2,7 +2,7 @@
 /* Multicast: groups and their limits, what is delivered to whom, and what is dropped. */
 #include "core/device.h"
 #include "harness/datagram.h"
-#include "roce/packet.h"
+#include "packet/packet.h"
 
 #define HEADER	SKUA_UD_HEADER
 

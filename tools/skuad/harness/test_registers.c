@@ -5,7 +5,7 @@
 size_t __sanitizer_get_current_allocated_bytes(void);	/* of the sanitizer's allocator */
 #endif
 
-#include "core/numtab.h"
+#include "base/numtab.h"
 #include "harness/harness.h"
 
 static void the_signature_and_version_are_the_manuals(void **state)

@@ -6,8 +6,8 @@
 #include "ctl/control.h"
 #include "harness/datagram.h"
 #include "link/impair.h"
-#include "roce/icrc.h"
-#include "roce/packet.h"
+#include "packet/icrc.h"
+#include "packet/packet.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define HEADER		SKUA_UD_HEADER

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "harness/work.h"
 
-#include "core/engine.h"
+#include "base/engine.h"
 
 /* The linker puts it in the place of engine_step(), for all who call that. */
 bool __wrap_engine_step(struct engine *engine);

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "link/pcapng.h"
-#include "roce/packet.h"
+#include "packet/packet.h"
 
 #define RING_BYTES	(8u << 20)
 #define FRAME_MAX	(16u << 10)	/* longer ones are cut */

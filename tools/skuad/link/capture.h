@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/seg.h"
-#include "roce/train.h"
+#include "base/seg.h"
+#include "packet/train.h"
 
 struct capture;
 

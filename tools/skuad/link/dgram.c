@@ -22,8 +22,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/engine_priv.h"
-#include "core/log.h"
+#include "base/engine_priv.h"
+#include "base/log.h"
 #include "link/uplink.h"
 
 #define TX_FRAMES	128		/* a call */

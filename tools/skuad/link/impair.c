@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "core/engine_priv.h"
+#include "base/engine_priv.h"
 #include "link/uplink.h"
-#include "roce/packet.h"
+#include "packet/packet.h"
 
 #define HELD_MAX	(64u << 20)	/* bytes */
 #define QUEUE_NS	10000000	/* the same, coming in */

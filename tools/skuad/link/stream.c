@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/engine_priv.h"
-#include "core/log.h"
+#include "base/engine_priv.h"
+#include "base/log.h"
 #include "link/uplink.h"
 
 #define RETRY_NS	100000000	/* between two attempts to connect */

@@ -20,15 +20,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/copy.h"
-#include "core/engine_priv.h"
-#include "core/log.h"
+#include "base/copy.h"
+#include "base/engine_priv.h"
+#include "base/log.h"
 #include "link/capture.h"
 #include "link/impair.h"
 #include "link/mactab.h"
 #include "link/port.h"
 #include "link/uplink.h"
-#include "roce/packet.h"
+#include "packet/packet.h"
 
 #define RING_SIZE	64
 #define SHORT_FRAME	160		/* bytes: control of one protocol or another */

@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/engine_priv.h"
+#include "base/engine_priv.h"
 #include "link/uplink.h"
 
 #define FRAMES	64		/* before others have their turn */

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/copy.h"
-#include "core/engine_priv.h"
-#include "roce/packet.h"
+#include "base/copy.h"
+#include "base/engine_priv.h"
+#include "packet/packet.h"
 
 #define FLUSH_BYTES	(48u << 10)
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/engine.h"
+#include "base/engine.h"
 #include "link/port.h"
 #include "link/spec.h"
 

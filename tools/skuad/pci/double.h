@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/dev.h"
-#include "core/engine.h"
+#include "base/engine.h"
 #include "harness/work.h"
 
 #define DOUBLE_MAX_FDS	64

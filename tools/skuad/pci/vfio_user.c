@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "core/dev.h"
-#include "core/engine.h"
-#include "core/log.h"
+#include "base/engine.h"
+#include "base/log.h"
 #include "pci/session.h"
 
 /* Between looks at a socket by which doorbells flood in. It holds some 270 of them; QEMU sends as many in 500 us. */

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 
 #include "core/qp.h"
-#include "roce/packet.h"
+#include "packet/packet.h"
 
 #define CNP_NS		50000		/* between CNPs, and between cuts of a rate that never rose */
 #define PERIOD_NS	1000000		/* between cuts of one that is not; between rises by time */

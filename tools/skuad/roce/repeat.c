@@ -13,7 +13,7 @@
 
 #include "core/qp.h"
 #include "roce/repeat.h"
-#include "roce/wire.h"
+#include "packet/wire.h"
 
 #define ETH_TYPE_REPEAT	0x88b5		/* IEEE 802: local experiments */
 #define MAGIC		0x536b7561u	/* "Skua" */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "roce/train.h"
+#include "packet/train.h"
 
 #define REPEAT_WINDOW	512	/* packets ahead of the expected one that are held, at most */
 #define REPEAT_PEERS	64	/* MACs that are remembered */

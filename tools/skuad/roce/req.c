@@ -17,7 +17,7 @@
  */
 #include <stdlib.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 #include "roce/req.h"
 
 #define LOSSY_NS	1000000000	/* after a loss others are expected for so long */

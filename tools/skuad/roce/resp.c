@@ -15,7 +15,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/qp.h"
 
 /* Early packets behind a new gap until the peer is told again, as its kPacketThreshold is met then;

@@ -3,7 +3,7 @@
  * From a QP to its port: what all services send alike.
  */
 #include "core/qp.h"
-#include "roce/packet.h"
+#include "packet/packet.h"
 
 #define FRAME_HEADERS	18	/* Ethernet and a VLAN tag, which the MTU does not count */
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "roce/train.h"
+#include "packet/train.h"
 
 struct skua_dev;
 

@@ -7,7 +7,7 @@
  * is dropped, until a packet begins another one. A receive that was taken for a message that
  * never ended is the next one's.
  */
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/qp.h"
 
 static enum train_op op_of(const struct send_wqe *wqe)

@@ -5,9 +5,9 @@
  * A datagram is a train of one packet and goes the way of all trains; where it does not leave the
  * process there are no headers of it, and the receiver's copy of them is made from its path.
  */
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/qp.h"
-#include "roce/packet.h"
+#include "packet/packet.h"
 
 #define PACKET_HEADERS	96		/* of the MTU; PRT-6 */
 #define MTU_MIN		256u

@@ -3,15 +3,15 @@
  * An engine is one thread that owns devices: it polls their queues while there is work,
  * sleeps until a socket or a timer has some, and serves their sockets in between.
  */
-#ifndef SKUAD_CORE_ENGINE_H
-#define SKUAD_CORE_ENGINE_H
+#ifndef SKUAD_BASE_ENGINE_H
+#define SKUAD_BASE_ENGINE_H
 
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "core/timer.h"
+#include "base/timer.h"
 
 struct engine;
 
@@ -67,4 +67,4 @@ bool engine_step(struct engine *engine);
 uint64_t engine_now(struct engine *engine);
 void engine_clock_advance(struct engine *engine, uint64_t ns);
 
-#endif /* SKUAD_CORE_ENGINE_H */
+#endif /* SKUAD_BASE_ENGINE_H */

@@ -2,13 +2,13 @@
 /*
  * What those who build packets and those who take them apart share: packet.c and parse.c.
  */
-#ifndef SKUAD_ROCE_WIRE_H
-#define SKUAD_ROCE_WIRE_H
+#ifndef SKUAD_PACKET_WIRE_H
+#define SKUAD_PACKET_WIRE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "roce/train.h"
+#include "packet/train.h"
 
 #define ETH_TYPE_IPV4	0x0800
 #define ETH_TYPE_IPV6	0x86dd
@@ -47,4 +47,4 @@ struct roce_opcode {
 
 extern const struct roce_opcode roce_opcodes[256];
 
-#endif /* SKUAD_ROCE_WIRE_H */
+#endif /* SKUAD_PACKET_WIRE_H */

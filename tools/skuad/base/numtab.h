@@ -5,8 +5,8 @@
  * Opaque numbers are drawn at random, so that a peer or a program cannot guess them
  * (manual: trust); plain ones go up, as long as they can. A number that was freed rests before it comes again.
  */
-#ifndef SKUAD_CORE_NUMTAB_H
-#define SKUAD_CORE_NUMTAB_H
+#ifndef SKUAD_BASE_NUMTAB_H
+#define SKUAD_BASE_NUMTAB_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,4 +83,4 @@ void *numtab_next(const struct numtab *t, uint32_t *i);
  * stays is not missed, unless numtab_shape() changes. */
 void *numtab_walk(const struct numtab *t, uint32_t *i, int32_t *budget);
 
-#endif /* SKUAD_CORE_NUMTAB_H */
+#endif /* SKUAD_BASE_NUMTAB_H */

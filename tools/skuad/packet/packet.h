@@ -3,14 +3,14 @@
  * RoCEv2 packets as bytes: Ethernet to ICRC. The FCS is not part of them. Built from trains
  * in packet.c, taken apart in parse.c.
  */
-#ifndef SKUAD_ROCE_PACKET_H
-#define SKUAD_ROCE_PACKET_H
+#ifndef SKUAD_PACKET_PACKET_H
+#define SKUAD_PACKET_PACKET_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "roce/train.h"
+#include "packet/train.h"
 
 #define ROCE_UDP_PORT	4791
 #define ROCE_MAX_PAYLOAD	4096
@@ -60,4 +60,4 @@ bool roce_packet_open(struct roce_packet *pkt, const uint8_t *frame, size_t len)
  * payload to the frame. Reads nothing but the frame, writes nothing but @pkt. */
 enum roce_fault roce_packet_parse(struct roce_packet *pkt);
 
-#endif /* SKUAD_ROCE_PACKET_H */
+#endif /* SKUAD_PACKET_PACKET_H */

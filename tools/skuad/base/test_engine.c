@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/engine_priv.h"
+#include "base/engine_priv.h"
 
 struct look {
 	struct engine *engine;

@@ -5,7 +5,7 @@
  * become one. With a handful there is one chunk, and a look-up is a search in a sorted array. Every change of the map
  * raises its generation, so that kept pointers die at once.
  */
-#include "core/hostmem.h"
+#include "base/hostmem.h"
 
 #include <errno.h>
 #include <stdlib.h>

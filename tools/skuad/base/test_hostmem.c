@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "core/hostmem.h"
+#include "base/hostmem.h"
 #include "harness/work.h"
 
 #define PAGES	3000u

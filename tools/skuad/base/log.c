@@ -3,7 +3,7 @@
  * The log. Limits are kept by level in one atomic word, the second in its high half and the
  * lines of that second in its low half, so that no thread ever waits for another here.
  */
-#include "core/log.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 
 #define ROUNDS 20000
 

@@ -9,9 +9,9 @@
  */
 #include <string.h>
 
-#include "roce/icrc.h"
-#include "roce/packet.h"
-#include "roce/wire.h"
+#include "packet/icrc.h"
+#include "packet/packet.h"
+#include "packet/wire.h"
 #include "skua/cmd.h"
 
 #define IPV4_FRAGMENT	0x3fff	/* more to come, or not the first */

@@ -5,8 +5,8 @@
  * The map belongs to the engine's thread. A pointer is good until the map's generation
  * changes; who keeps one keeps the generation with it.
  */
-#ifndef SKUAD_CORE_HOSTMEM_H
-#define SKUAD_CORE_HOSTMEM_H
+#ifndef SKUAD_BASE_HOSTMEM_H
+#define SKUAD_BASE_HOSTMEM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,4 +73,4 @@ static inline void *mem_ref_at(struct hostmem *m, struct mem_ref *ref, uint64_t 
 	return mem_ref_slow(m, ref, len, write);
 }
 
-#endif /* SKUAD_CORE_HOSTMEM_H */
+#endif /* SKUAD_BASE_HOSTMEM_H */

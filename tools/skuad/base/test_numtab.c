@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/numtab.h"
+#include "base/numtab.h"
 #include "harness/work.h"
 
 #define MOST	70000u

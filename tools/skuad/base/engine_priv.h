@@ -2,15 +2,15 @@
 /*
  * The inside of an engine, for core/ and link/.
  */
-#ifndef SKUAD_CORE_ENGINE_PRIV_H
-#define SKUAD_CORE_ENGINE_PRIV_H
+#ifndef SKUAD_BASE_ENGINE_PRIV_H
+#define SKUAD_BASE_ENGINE_PRIV_H
 
 #include <pthread.h>
 #include <sys/queue.h>
 
-#include "core/engine.h"
-#include "core/seg.h"
-#include "core/timer.h"
+#include "base/engine.h"
+#include "base/seg.h"
+#include "base/timer.h"
 
 struct skua_dev;
 struct engine_request;
@@ -63,4 +63,4 @@ static inline void engine_charge_copy(struct engine *engine, uint32_t bytes)
 /* From any thread: wake up and look. Cheap while the engine is awake. */
 void engine_kick(struct engine *engine);
 
-#endif /* SKUAD_CORE_ENGINE_PRIV_H */
+#endif /* SKUAD_BASE_ENGINE_PRIV_H */

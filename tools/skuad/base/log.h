@@ -4,8 +4,8 @@
  * mix. A guest can cause lines but not a flood: above 100 a second, those of that level are
  * counted instead, and the count is a line of its own. Any thread may log.
  */
-#ifndef SKUAD_CORE_LOG_H
-#define SKUAD_CORE_LOG_H
+#ifndef SKUAD_BASE_LOG_H
+#define SKUAD_BASE_LOG_H
 
 enum log_level {
 	LOG_LEVEL_ERR,		/* somebody must do something, or a connection ended badly */
@@ -30,4 +30,4 @@ void log_line(enum log_level level, const char *name, const char *fmt, ...)
 			log_line(LOG_LEVEL_DEBUG, name, __VA_ARGS__); \
 	} while (0)
 
-#endif /* SKUAD_CORE_LOG_H */
+#endif /* SKUAD_BASE_LOG_H */

@@ -2,8 +2,8 @@
 /*
  * The invariant CRC that ends a RoCEv2 packet.
  */
-#ifndef SKUAD_ROCE_ICRC_H
-#define SKUAD_ROCE_ICRC_H
+#ifndef SKUAD_PACKET_ICRC_H
+#define SKUAD_PACKET_ICRC_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,4 +16,4 @@
  */
 uint32_t roce_icrc(const uint8_t *ip, size_t len);
 
-#endif /* SKUAD_ROCE_ICRC_H */
+#endif /* SKUAD_PACKET_ICRC_H */

@@ -4,7 +4,7 @@
  * header) and the packet from the IP header through the pad, with those fields as ones that
  * switches and routers may change. (IBTA RoCEv2 annex, A17.3.3.)
  */
-#include "roce/icrc.h"
+#include "packet/icrc.h"
 
 #include <string.h>
 

@@ -6,15 +6,15 @@
  * message, some read 8-byte words. So a copy stores a message's last bytes last, with
  * release, and never tears an aligned 8-byte word (manual: memory rules).
  */
-#ifndef SKUAD_CORE_COPY_H
-#define SKUAD_CORE_COPY_H
+#ifndef SKUAD_BASE_COPY_H
+#define SKUAD_BASE_COPY_H
 
 #include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/seg.h"
+#include "base/seg.h"
 
 /* To host memory. What was stored before is visible before the last 8 bytes of @dst are. */
 void copy_to_host(uint8_t *dst, const uint8_t *src, size_t len);
@@ -56,4 +56,4 @@ static inline void host_full_barrier(void)
 #endif
 }
 
-#endif /* SKUAD_CORE_COPY_H */
+#endif /* SKUAD_BASE_COPY_H */

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/copy.h"
+#include "base/copy.h"
 #include "core/device.h"
 
 #define SPIN_MAX_NS	20000

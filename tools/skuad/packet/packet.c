@@ -7,14 +7,14 @@
  * Lengths stand in the IP and UDP headers and are covered by the ICRC, so the transport part
  * is written first, behind the room that the headers below it will take.
  */
-#include "roce/packet.h"
+#include "packet/packet.h"
 
 #include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "roce/icrc.h"
-#include "roce/wire.h"
+#include "packet/icrc.h"
+#include "packet/wire.h"
 #include "skua/cmd.h"
 #include "skua/cqe.h"
 

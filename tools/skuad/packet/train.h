@@ -4,14 +4,14 @@
  * work. A train of one is a packet. It is cut into packets, with headers and ICRC, only
  * where bytes are needed (captures, wires that leave the process).
  */
-#ifndef SKUAD_ROCE_TRAIN_H
-#define SKUAD_ROCE_TRAIN_H
+#ifndef SKUAD_PACKET_TRAIN_H
+#define SKUAD_PACKET_TRAIN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "core/seg.h"
+#include "base/seg.h"
 
 #define PSN_MASK	0xffffffu
 
@@ -133,4 +133,4 @@ static inline uint32_t psn_add(uint32_t psn, uint32_t n)
 	return (psn + n) & PSN_MASK;
 }
 
-#endif /* SKUAD_ROCE_TRAIN_H */
+#endif /* SKUAD_PACKET_TRAIN_H */

@@ -7,7 +7,7 @@
  * place is taken is not given out. At most half of a table is used, so one of two draws finds a place. Numbers that
  * have different places in a table have different ones in all larger tables, too.
  */
-#include "core/numtab.h"
+#include "base/numtab.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * middle of long copies, from one cache line of the destination to another, where it stores
  * whole vectors; the ends go by words, ascending, the last with release.
  */
-#include "core/copy.h"
+#include "base/copy.h"
 
 #include <stdbool.h>
 #include <string.h>

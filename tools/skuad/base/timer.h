@@ -2,8 +2,8 @@
 /*
  * Timers of an engine: a heap by deadline. All on the engine's thread.
  */
-#ifndef SKUAD_CORE_TIMER_H
-#define SKUAD_CORE_TIMER_H
+#ifndef SKUAD_BASE_TIMER_H
+#define SKUAD_BASE_TIMER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,4 +36,4 @@ static inline uint64_t timers_next(const struct timers *t)
 	return t->n ? t->heap[1]->deadline : TIMER_NEVER;
 }
 
-#endif /* SKUAD_CORE_TIMER_H */
+#endif /* SKUAD_BASE_TIMER_H */

@@ -2,8 +2,8 @@
 /*
  * Payload by reference: a list of runs of memory that this process can reach.
  */
-#ifndef SKUAD_CORE_SEG_H
-#define SKUAD_CORE_SEG_H
+#ifndef SKUAD_BASE_SEG_H
+#define SKUAD_BASE_SEG_H
 
 #include <stdint.h>
 
@@ -25,4 +25,4 @@ struct seglist {
 	struct seg seg[SEG_MAX];
 };
 
-#endif /* SKUAD_CORE_SEG_H */
+#endif /* SKUAD_BASE_SEG_H */

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "roce/icrc.h"
-#include "roce/packet.h"
-#include "roce/test_packet_vectors.h"
+#include "packet/icrc.h"
+#include "packet/packet.h"
+#include "packet/test_packet_vectors.h"
 #include "skua/cmd.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
