@@ -25,11 +25,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/engine.h"
+#include "base/log.h"
 #include "config.h"
 #include "confine.h"
 #include "core/dev.h"
-#include "base/engine.h"
-#include "base/log.h"
 #include "ctl/server.h"
 #include "pci/vfio_user.h"
 #include "remover.h"

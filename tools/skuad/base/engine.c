@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The engine loop: devices that have work are run in turn; sockets are looked at in between,
+ * The engine loop: clients (devices) that have work are run in turn; sockets are looked at in between,
  * and slept on when there is no work.
  *
  * Spinning is worth most when the host posts again at once, and is ruinous when the host wants
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/copy.h"
-#include "core/device.h"
+#include "base/engine_priv.h"
 
 #define SPIN_MAX_NS	20000
 #define SPIN_STEP_NS	200
@@ -70,7 +70,7 @@ struct engine *engine_create(bool manual_clock)
 	engine->manual = manual_clock;
 	engine->now = manual_clock ? 1000000000 : clock_ns();
 	engine->spin_ns = manual_clock ? 0 : SPIN_MAX_NS;
-	TAILQ_INIT(&engine->devices);
+	TAILQ_INIT(&engine->clients);
 	STAILQ_INIT(&engine->requests);
 	pthread_mutex_init(&engine->lock, NULL);
 	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -279,13 +279,23 @@ static bool serve_requests(struct engine *engine)
 	return any;
 }
 
-static bool run_devices(struct engine *engine)
+void engine_join(struct engine *engine, struct engine_client *client)
 {
-	struct skua_dev *dev;
+	TAILQ_INSERT_TAIL(&engine->clients, client, entry);
+}
+
+void engine_leave(struct engine *engine, struct engine_client *client)
+{
+	TAILQ_REMOVE(&engine->clients, client, entry);
+}
+
+static bool run_clients(struct engine *engine)
+{
+	struct engine_client *client;
 	bool any = false;
 
-	TAILQ_FOREACH(dev, &engine->devices, engine_entry)
-		any |= skua_dev_run(dev);
+	TAILQ_FOREACH(client, &engine->clients, entry)
+		any |= client->run(client);
 	return any;
 }
 
@@ -293,20 +303,20 @@ bool engine_step(struct engine *engine)
 {
 	bool any = serve_fds(engine, 0);
 
-	any |= run_devices(engine);
+	any |= run_clients(engine);
 	/* Received work first: what came in time does not time out. */
 	if (!any)
 		any = timers_run(&engine->timers, engine->now);
 	return any;
 }
 
-/* Has any device work, or idle queues to look at? */
+/* Has any client work, or idle queues to look at? */
 static bool active(const struct engine *engine)
 {
-	const struct skua_dev *dev;
+	const struct engine_client *client;
 
-	TAILQ_FOREACH(dev, &engine->devices, engine_entry)
-		if (skua_dev_active(dev))
+	TAILQ_FOREACH(client, &engine->clients, entry)
+		if (client->is_active(client))
 			return true;
 	return false;
 }
@@ -314,10 +324,10 @@ static bool active(const struct engine *engine)
 /* Do all of these wait for a wire that is full? */
 static bool blocked(const struct engine *engine)
 {
-	const struct skua_dev *dev;
+	const struct engine_client *client;
 
-	TAILQ_FOREACH(dev, &engine->devices, engine_entry)
-		if (skua_dev_active(dev) && !port_is_blocked(dev->port))
+	TAILQ_FOREACH(client, &engine->clients, entry)
+		if (client->is_active(client) && !client->is_blocked(client))
 			return false;
 	return true;
 }
@@ -365,7 +375,7 @@ static void go_to_sleep(struct engine *engine)
 {
 	__atomic_store_n(&engine->sleeping, true, __ATOMIC_SEQ_CST);
 	/* Whoever handed over work before it saw us asleep did not wake us: look again. */
-	if (!serve_requests(engine) && !run_devices(engine) && blocked(engine) &&
+	if (!serve_requests(engine) && !run_clients(engine) && blocked(engine) &&
 	    !__atomic_load_n(&engine->stop, __ATOMIC_ACQUIRE)) {
 		uint64_t ns = sleep_ns(engine);
 
@@ -413,7 +423,7 @@ void engine_run(struct engine *engine)
 		before = begun;
 		begun = clock_ns();
 		engine->now = begun;
-		any = run_devices(engine);
+		any = run_clients(engine);
 		if (engine->now >= engine->next_poll) {
 			any |= look_at_sockets(engine, begun - before > STALL_NS);
 			any |= serve_requests(engine);

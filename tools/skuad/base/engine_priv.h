@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The inside of an engine, for core/ and link/.
+ * The inside of an engine, for what runs on it.
  */
 #ifndef SKUAD_BASE_ENGINE_PRIV_H
 #define SKUAD_BASE_ENGINE_PRIV_H
@@ -12,15 +12,23 @@
 #include "base/seg.h"
 #include "base/timer.h"
 
-struct skua_dev;
 struct engine_request;
+
+/* What an engine runs in its rounds: a device. Embedded in its owner. */
+struct engine_client {
+	TAILQ_ENTRY(engine_client) entry;
+	bool (*run)(struct engine_client *client);	/* one round; true if anything was done */
+	/* Must it be run again without waiting for a doorbell or a timer? */
+	bool (*is_active)(const struct engine_client *client);
+	bool (*is_blocked)(const struct engine_client *client);	/* the engine hears when it can go on */
+};
 
 struct engine {
 	bool manual;			/* the clock */
 	uint64_t now;			/* of this round; the manual clock itself */
 	uint64_t spin_ns;		/* an idle queue is looked at for so long */
 	struct timers timers;
-	TAILQ_HEAD(, skua_dev) devices;
+	TAILQ_HEAD(, engine_client) clients;
 	int epoll_fd, wake_fd;
 	struct engine_fd wake;
 	LIST_HEAD(, engine_fd) hot;
@@ -59,6 +67,10 @@ static inline void engine_charge_copy(struct engine *engine, uint32_t bytes)
 {
 	engine->turn -= (int32_t)bytes + COPY_COST;
 }
+
+/* On the engine's thread, or while the engine does not run. */
+void engine_join(struct engine *engine, struct engine_client *client);
+void engine_leave(struct engine *engine, struct engine_client *client);
 
 /* From any thread: wake up and look. Cheap while the engine is awake. */
 void engine_kick(struct engine *engine);

@@ -18,16 +18,21 @@ static bool free_objects(struct skua_dev *dev, int32_t *budget)
 	       pages_free_old(&dev->old_pages, budget);
 }
 
+static struct skua_dev *dev_of(const struct engine_client *client)
+{
+	return (void *)((char *)client - offsetof(struct skua_dev, client));
+}
+
 /* Until no other thread refers to memory of this device. Each step of the others is short, and
  * what they have sent to us meanwhile is taken, so two that wait cannot stop each other. */
 static void drain(struct skua_dev *dev)
 {
 	uint64_t ticket = port_ticket(dev->port);
-	struct skua_dev *other;
+	struct engine_client *other;
 
 	while (!port_drained(dev->port, ticket))
-		TAILQ_FOREACH(other, &dev->engine->devices, engine_entry)
-			port_receive(other->port);
+		TAILQ_FOREACH(other, &dev->engine->clients, entry)
+			port_receive(dev_of(other)->port);
 }
 
 /* The end of a reset, which takes as long as there are objects; until then the device does nothing else. */
@@ -55,6 +60,42 @@ void skua_dev_reset(struct skua_dev *dev)
 	reset_run(dev);
 }
 
+static bool run(struct engine_client *client)
+{
+	return skua_dev_run(dev_of(client));
+}
+
+static bool is_active(const struct engine_client *client)
+{
+	return skua_dev_active(dev_of(client));
+}
+
+static bool is_blocked(const struct engine_client *client)
+{
+	return port_is_blocked(dev_of(client)->port);
+}
+
+static void rx_train(void *owner, const struct train *t)
+{
+	skua_dev_rx_train(owner, t);
+}
+
+static void rx_frame(void *owner, const struct seglist *frame)
+{
+	skua_dev_rx_frame(owner, frame);
+}
+
+static void tx_refused(void *owner, uint32_t n)
+{
+	struct skua_dev *dev = owner;
+
+	STAT_ADD(dev, tx_spoofed, n);
+}
+
+static const struct port_ops port_ops = {
+	.rx_train = rx_train, .rx_frame = rx_frame, .tx_refused = tx_refused,
+};
+
 struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_config *config,
 				 const struct skua_host_ops *ops, void *host)
 {
@@ -69,6 +110,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	if (!dev)
 		return NULL;
 	dev->engine = engine;
+	dev->client = (struct engine_client){ .run = run, .is_active = is_active, .is_blocked = is_blocked };
 	dev->ops = ops;
 	dev->host = host;
 	dev->name = strdup(config->name);
@@ -86,13 +128,13 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	    numtab_init(&dev->pds, LIMIT_PD, false) || numtab_init(&dev->cqs, LIMIT_CQ, false) ||
 	    numtab_init(&dev->qps, LIMIT_QP, true) || numtab_init(&dev->mrs, LIMIT_MR, true))
 		goto fail;
-	dev->port = port_create(dev, engine, config->link);
+	dev->port = port_create(engine, config->link, &port_ops, dev);
 	if (!dev->port) {
 		err = errno;
 		goto fail;
 	}
 	port_allow_spoof(dev->port, config->spoof);
-	TAILQ_INSERT_TAIL(&engine->devices, dev, engine_entry);
+	engine_join(engine, &dev->client);
 	skua_dev_reset(dev);
 	return dev;
 
@@ -117,7 +159,7 @@ void skua_dev_destroy(struct skua_dev *dev)
 	do
 		budget = STEP_COST;
 	while (!free_objects(dev, &budget));
-	TAILQ_REMOVE(&dev->engine->devices, dev, engine_entry);
+	engine_leave(dev->engine, &dev->client);
 	timer_cancel(&dev->engine->timers, &dev->err_timer);
 	flood_reset(dev);
 	port_destroy(dev->port);

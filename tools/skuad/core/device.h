@@ -9,12 +9,12 @@
 #include <endian.h>
 #include <sys/queue.h>
 
-#include "core/dev.h"
 #include "base/engine_priv.h"
 #include "base/hostmem.h"
 #include "base/numtab.h"
-#include "core/pages.h"
 #include "base/timer.h"
+#include "core/dev.h"
+#include "core/pages.h"
 #include "link/port.h"
 #include "roce/repeat.h"
 #include "roce/sent.h"
@@ -198,7 +198,7 @@ struct device_stats {
 struct skua_dev {
 	char *name, *link_name;
 	struct engine *engine;
-	TAILQ_ENTRY(skua_dev) engine_entry;
+	struct engine_client client;
 	const struct skua_host_ops *ops;
 	void *host;
 
@@ -386,7 +386,9 @@ void port_reset(struct skua_dev *dev);
 void port_forget_qp(struct skua_dev *dev, uint32_t qpn);
 /* A frame that is RDMA's is taken, good or bad (ETH-9); it lies in memory of our own. */
 bool port_rx_packet(struct skua_dev *dev, const uint8_t *frame, uint32_t len);
-/* Frames and trains from the wire; port.h says more. */
+/* From the port. */
+void skua_dev_rx_train(struct skua_dev *dev, const struct train *t);
+void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame);
 
 /* mcast.c: the group with QPs that a packet on @path is for, or NULL; the packet. */
 struct mcast_group *mcast_find(struct skua_dev *dev, const struct roce_path *path);

@@ -315,11 +315,6 @@ void skua_dev_rx_train(struct skua_dev *dev, const struct train *t)
 		hand_over(qp, t);
 }
 
-void skua_dev_tx_refused(struct skua_dev *dev, uint32_t n)
-{
-	STAT_ADD(dev, tx_spoofed, n);
-}
-
 static void count_fault(struct skua_dev *dev, enum roce_fault fault)
 {
 	switch (fault) {

@@ -15,9 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/dev.h"
 #include "base/engine.h"
 #include "base/log.h"
+#include "core/dev.h"
 #include "fuzz/fuzz.h"
 #include "pci/config_space.h"
 #include "pci/vfio_user.h"

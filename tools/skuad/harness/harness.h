@@ -21,8 +21,8 @@
 #include <pthread.h>
 
 #include "base/copy.h"
-#include "core/dev.h"
 #include "base/engine.h"
+#include "core/dev.h"
 #include "packet/train.h"
 #include "skua/cmd.h"
 #include "skua/cqe.h"

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ctl/control.h"
 #include "core/qp.h"
+#include "ctl/control.h"
 #include "harness/datagram.h"
 #include "harness/lossy.h"
 #include "packet/icrc.h"

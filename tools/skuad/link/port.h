@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A device's port on a wire, and the switch between the ports of a wire.
+ * A port on a wire, of a device, and the switch between the ports of a wire.
  *
  * Ports are made before engines run and live as long as their device. Sending is done on the
  * thread of the sender's engine. A port on the same engine takes a train at once: when
@@ -20,7 +20,6 @@ struct capture;
 struct engine;
 struct impair_config;
 struct link_port;
-struct skua_dev;
 
 enum port_result {
 	PORT_SENT,
@@ -28,9 +27,17 @@ enum port_result {
 	PORT_LOST,	/* nobody there, no room, or the link is down */
 };
 
-/* Attach @dev to the wire that @link names (link/spec.h). Those that leave this process belong to
- * one engine (EXDEV). NULL with errno set; what is wrong with the link is logged. */
-struct link_port *port_create(struct skua_dev *dev, struct engine *engine, const char *link);
+/* What the owner of a port does, on its engine's thread. */
+struct port_ops {
+	void (*rx_train)(void *owner, const struct train *t);
+	void (*rx_frame)(void *owner, const struct seglist *frame);
+	/* So many frames or packets were dropped: they came from a MAC that is not the port's. */
+	void (*tx_refused)(void *owner, uint32_t n);
+};
+
+/* Attach @owner, which runs on @engine, to the wire that @link names (link/spec.h). Those that leave this process
+ * belong to one engine (EXDEV). NULL with errno set; what is wrong with the link is logged. */
+struct link_port *port_create(struct engine *engine, const char *link, const struct port_ops *ops, void *owner);
 void port_destroy(struct link_port *port);
 
 /* The addresses by which others find it, and whether it carries anything. Any thread may read
@@ -92,11 +99,5 @@ bool port_is_blocked(const struct link_port *port);
  */
 uint64_t port_ticket(const struct link_port *port);
 bool port_drained(const struct link_port *port, uint64_t ticket);
-
-/* The device's side: called on its engine's thread (core/port.c). */
-void skua_dev_rx_train(struct skua_dev *dev, const struct train *t);
-void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame);
-/* So many frames or packets were dropped: they came from a MAC that is not the device's. */
-void skua_dev_tx_refused(struct skua_dev *dev, uint32_t n);
 
 #endif /* SKUAD_LINK_PORT_H */

@@ -62,7 +62,8 @@ struct wire {
 };
 
 struct link_port {
-	struct skua_dev *dev;
+	const struct port_ops *ops;
+	void *owner;
 	struct engine *engine;
 	struct wire *wire;
 	struct link_port *next;		/* on the wire */
@@ -177,14 +178,15 @@ static bool ring_create(struct link_port *from, struct link_port *to)
 	return true;
 }
 
-struct link_port *port_create(struct skua_dev *dev, struct engine *engine, const char *link)
+struct link_port *port_create(struct engine *engine, const char *link, const struct port_ops *ops, void *owner)
 {
 	struct link_port *port, *peer;
 
 	port = calloc(1, sizeof(*port));
 	if (!port)
 		return NULL;
-	port->dev = dev;
+	port->ops = ops;
+	port->owner = owner;
 	port->engine = engine;
 	port->up = true;
 	port->wire = wire_find(link);
@@ -329,7 +331,7 @@ static bool may_send(struct link_port *port, const uint8_t *mac, uint32_t n)
 	if (port->spoof)
 		mactab_learn(&port->wire->macs, mac, port->number, seconds(port->engine));
 	else
-		skua_dev_tx_refused(port->dev, n);
+		port->ops->tx_refused(port->owner, n);
 	return port->spoof;
 }
 
@@ -395,7 +397,7 @@ static void deliver_train(struct link_port *to, const struct train *t, bool sett
 		}
 		capture_train(to->capture, false, wall_ns(to), t);
 	}
-	skua_dev_rx_train(to->dev, t);
+	to->ops->rx_train(to->owner, t);
 }
 
 /* To a port on another engine: by reference. */
@@ -528,7 +530,7 @@ static void deliver_now(struct link_port *to, const struct seglist *frame)
 		return;
 	if (to->capture)
 		capture_frame(to->capture, false, wall_ns(to), frame);
-	skua_dev_rx_frame(to->dev, frame);
+	to->ops->rx_frame(to->owner, frame);
 }
 
 static void deliver_frame(struct link_port *to, const struct seglist *frame)

@@ -32,8 +32,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include "core/dev.h"
 #include "base/log.h"
+#include "core/dev.h"
 
 /* Of the process's address space, so that no client takes it all: 4 TiB. */
 #define MAX_MAPPED	(4ull << 40)

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dev.h"
 #include "base/engine.h"
+#include "core/dev.h"
 #include "harness/work.h"
 
 #define DOUBLE_MAX_FDS	64

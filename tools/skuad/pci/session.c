@@ -27,8 +27,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/dev.h"
 #include "base/log.h"
+#include "core/dev.h"
 
 /* Up to MSI-X: if QEMU finds an error interrupt that has no vector, it warns of it. */
 #define NUM_IRQS	(VFIO_PCI_MSIX_IRQ_INDEX + 1)

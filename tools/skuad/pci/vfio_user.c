@@ -21,9 +21,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/dev.h"
 #include "base/engine.h"
 #include "base/log.h"
+#include "core/dev.h"
 #include "pci/session.h"
 
 /* Between looks at a socket by which doorbells flood in. It holds some 270 of them; QEMU sends as many in 500 us. */

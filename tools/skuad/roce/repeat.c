@@ -12,8 +12,8 @@
 #include <libdeflate.h>
 
 #include "core/qp.h"
-#include "roce/repeat.h"
 #include "packet/wire.h"
+#include "roce/repeat.h"
 
 #define ETH_TYPE_REPEAT	0x88b5		/* IEEE 802: local experiments */
 #define MAGIC		0x536b7561u	/* "Skua" */
