@@ -238,7 +238,7 @@ static int leave_sqe(struct skua_dev *dev, struct skua_qp *qp)
 	any = sq_flush(qp, &budget);
 	if (qp->state != SKUA_QPS_SQE)
 		return SKUA_CMD_BAD_STATE;
-	return any && (int32_t)(qp->sq_ci - q->flush_to) < 0 ? -1 : SKUA_CMD_OK;
+	return any && (int32_t)(qp->sq.ci - q->flush_to) < 0 ? -1 : SKUA_CMD_OK;
 }
 
 /* In steps: it is stopped, then waits until no train refers to its WQEs. */
@@ -319,7 +319,7 @@ int cmd_query_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	attr.state = qp->state;
 	attr.cur_state = qp->state;
 	attr.sq_draining = qp->draining;
-	attr.sq_psn = htole32(qp->req.psn);
+	attr.sq_psn = htole32(qp->sq.psn);
 	attr.rq_psn = htole32(qp->resp.epsn);
 	return cmd_output(dev, cpl, &attr, sizeof(attr));
 }

@@ -16,7 +16,7 @@
 static void eth_fail(struct skua_qp *qp, struct send_wqe *wqe, uint8_t status, uint8_t err)
 {
 	sq_complete(qp, wqe, status, err);
-	qp->req.una++;
+	qp->sq.una++;
 	qp_to_err(qp);
 }
 
@@ -78,26 +78,26 @@ static bool eth_send(struct skua_qp *qp, struct send_wqe *wqe)
 		}
 	}
 	sq_complete(qp, wqe, SKUA_CQE_SUCCESS, SKUA_VENDOR_ERR_NONE);
-	qp->req.una++;
+	qp->sq.una++;
 	return true;
 }
 
 bool eth_run(struct skua_qp *qp, int32_t *budget)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 	bool any = false;
 
-	req->busy = false;
+	sq->busy = false;
 	while (*budget > 0 && qp->state == SKUA_QPS_RTS &&
-	       (req->una != req->tail || sq_fetch(qp))) {
-		struct send_wqe *wqe = sq_wqe(qp, req->una);
+	       (sq->una != sq->tail || sq_fetch(qp))) {
+		struct send_wqe *wqe = sq_wqe(qp, sq->una);
 
 		*budget -= (int32_t)(wqe->length > FRAME_COST && wqe->length < 65536 ?
 				     wqe->length : FRAME_COST);
-		req->busy = !eth_send(qp, wqe);
-		if (req->busy)
+		sq->busy = !eth_send(qp, wqe);
+		if (sq->busy)
 			break;
-		req->nxt = req->una;
+		sq->nxt = sq->una;
 		any = true;
 	}
 	return any;
@@ -157,7 +157,7 @@ void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame)
 	}
 	info = frame_parse(bytes, frame->bytes);
 	qp = receiver(dev, bytes, &info, &cqe);
-	r = qp ? rq_peek(qp, &wqe, &err) : RQ_EMPTY;
+	r = qp ? qp_peek_recv(qp, &wqe, &err) : RQ_EMPTY;
 	if (r == RQ_EMPTY || r == RQ_FATAL) {
 		STAT_INC(dev, rx_no_buffer);
 		return;
@@ -166,24 +166,24 @@ void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame)
 		STAT_INC(dev, rx_dropped);
 		return;
 	}
-	rq_take(qp);
+	rq_take(&qp->rq);
 	cqe.cookie = htole32(wqe.cookie);
 	dst->n = 0;
 	dst->bytes = 0;
 	if (r == RQ_OK)
-		err = (uint8_t)rq_payload(qp, &wqe, 0, frame->bytes, dst);
+		err = (uint8_t)rq_payload(&qp->rq, &wqe, 0, frame->bytes, dst);
 	if (r == RQ_OK && !err) {
 		copy_segs(dst, frame);
 		cqe.byte_len = htole32(frame->bytes);
 		STAT_INC(dev, rx_frames);
 		STAT_ADD(dev, rx_bytes, frame->bytes);
-		rq_complete(qp, &cqe);
+		qp_complete_recv(qp, &cqe);
 		return;
 	}
 	STAT_INC(dev, rx_dropped);
 	cqe.status = r == RQ_OK ? SKUA_CQE_LOC_PROT_ERR : SKUA_CQE_LOC_QP_OP_ERR;
 	cqe.vendor_err = err;
 	cqe.flags = 0;
-	rq_complete(qp, &cqe);
+	qp_complete_recv(qp, &cqe);
 	qp_to_err(qp);
 }

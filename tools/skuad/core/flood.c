@@ -30,10 +30,10 @@
 /* Has it published what was not taken? Without a record there is nothing to see. */
 static bool has_work(struct skua_qp *qp)
 {
-	struct skua_dbr *dbr = qp->state >= SKUA_QPS_RTS && qp->sq_size && !qp->dead_sq ?
-		mem_ref_at(&qp->dev->mem, &qp->sq_dbr, sizeof(*dbr), true) : NULL;
+	struct skua_dbr *dbr = qp->state >= SKUA_QPS_RTS && qp->sq.size && !qp->sq.dead ?
+		mem_ref_at(&qp->dev->mem, &qp->sq.dbr, sizeof(*dbr), true) : NULL;
 
-	return dbr && host_load32(&dbr->pi) != qp->sq_ci;
+	return dbr && host_load32(&dbr->pi) != qp->sq.ci;
 }
 
 static void look_at_some(struct skua_dev *dev)

@@ -72,7 +72,7 @@ static int check_receiver(const struct skua_dev *dev, uint32_t qpn)
 		return SKUA_CMD_OK;
 	if (!qp)
 		return SKUA_CMD_BAD_OBJECT;
-	return qp->type == SKUA_QPT_ETH && qp->rq_size ? SKUA_CMD_OK : SKUA_CMD_BAD_PARAM;
+	return qp->type == SKUA_QPT_ETH && qp->rq.size ? SKUA_CMD_OK : SKUA_CMD_BAD_PARAM;
 }
 
 /* Neither zero nor a group address. */

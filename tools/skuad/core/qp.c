@@ -89,7 +89,7 @@ void qp_to_err(struct skua_qp *qp)
 	qp->state = SKUA_QPS_ERR;
 	qp->draining = false;
 	qp->cnp_due = false;
-	if (qp->rq_size)
+	if (qp->rq.size)
 		err_list_join(qp);
 	qp_activate(qp);
 }
@@ -129,6 +129,47 @@ static bool rc_run(struct skua_qp *qp, int32_t *budget)
 	return any;
 }
 
+enum rq_result qp_peek_recv(struct skua_qp *qp, struct recv_wqe *wqe, uint8_t *vendor_err)
+{
+	enum rq_result r = rq_peek(&qp->rq, wqe, vendor_err);
+
+	if (r == RQ_FATAL)
+		qp_fatal(qp);
+	return r;
+}
+
+void qp_complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
+{
+	cqe->qp_handle = htole64(qp->handle);
+	cqe->qpn = htole32(qp->number);
+	if (!cq_post(qp->dev, qp->rcq, cqe))
+		qp_fatal(qp);
+}
+
+bool qp_flush_recvs(struct skua_qp *qp, int32_t *budget)
+{
+	struct recv_wqe wqe;
+	uint8_t vendor_err;
+	bool any = false;
+
+	while (*budget > 0) {
+		enum rq_result r = qp_peek_recv(qp, &wqe, &vendor_err);
+		struct skua_cqe cqe = {
+			.opcode = SKUA_CQE_RECV,
+			.status = SKUA_CQE_WR_FLUSH_ERR,
+		};
+
+		if (r != RQ_OK && r != RQ_BAD)
+			break;
+		*budget -= MESSAGE_COST;
+		cqe.cookie = htole32(wqe.cookie);
+		rq_take(&qp->rq);
+		qp_complete_recv(qp, &cqe);
+		any = true;
+	}
+	return any;
+}
+
 static void rc_flush(struct skua_qp *qp)
 {
 	roce_req_flush(qp);
@@ -153,16 +194,16 @@ static const struct qp_kind {
  * short, and flushed at once. */
 static bool flush(struct skua_qp *qp, int32_t *budget)
 {
-	uint32_t una = qp->req.una;
+	uint32_t una = qp->sq.una;
 	bool any;
 
 	kinds[qp->type].flush(qp);
-	any = qp->req.una != una;
-	*budget -= (int32_t)(qp->req.una - una) * MESSAGE_COST;
-	if (qp->req.una == qp->req.tail)
+	any = qp->sq.una != una;
+	*budget -= (int32_t)(qp->sq.una - una) * MESSAGE_COST;
+	if (qp->sq.una == qp->sq.tail)
 		any |= sq_flush(qp, budget);
 	if (!roce_resp_holds(qp))
-		any |= rq_flush(qp, budget);
+		any |= qp_flush_recvs(qp, budget);
 	return any;
 }
 
@@ -214,8 +255,8 @@ void qp_retire(struct skua_qp *qp)
 
 void qp_reset(struct skua_qp *qp)
 {
-	struct skua_dbr *dbr = qp->sq_size && dev_has(qp->dev, SKUA_F_EVENT_IDX) ?
-		mem_ref_at(&qp->dev->mem, &qp->sq_dbr, sizeof(*dbr), true) : NULL;
+	struct skua_dbr *dbr = qp->sq.size && dev_has(qp->dev, SKUA_F_EVENT_IDX) ?
+		mem_ref_at(&qp->dev->mem, &qp->sq.dbr, sizeof(*dbr), true) : NULL;
 
 	qp_stop(qp);
 	async_event_forget(qp->dev, &qp->error_event);
@@ -223,12 +264,9 @@ void qp_reset(struct skua_qp *qp)
 	async_event_forget(qp->dev, &qp->drained_event);
 	qp->error_raised = false;
 	qp->draining = false;
-	qp->dead_sq = false;
-	qp->dead_rq = false;
-	qp->sq_ci = 0;
-	qp->sq_done = 0;
-	qp->shadow_at = 0;
-	qp->rq_ci = 0;
+	sq_reset(&qp->sq);
+	qp->rq.dead = false;
+	qp->rq.ci = 0;
 	qp->access = 0;
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	roce_req_reset(qp);
@@ -248,13 +286,13 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 		port_forget_qp(dev, qp->number);
 		numtab_del(&dev->qps, qp->number);
 	}
-	pages_release(dev, &qp->sq);
-	pages_release(dev, &qp->rq);
-	dev->pages_used -= qp->shadow_size;
+	pages_release(dev, &qp->sq.ring);
+	pages_release(dev, &qp->rq.ring);
+	dev->pages_used -= qp->sq.shadow_size;
 	roce_req_reset(qp);
 	roce_resp_free(qp);
-	free(qp->shadow);
-	free(qp->wqes);
+	free(qp->sq.shadow);
+	free(qp->sq.wqes);
 	free(qp);
 }
 
@@ -299,21 +337,21 @@ static int reserve_queues(struct skua_dev *dev, struct skua_qp *qp,
 			  const struct skua_cmd_create_qp *in)
 {
 	uint32_t window;
-	int status = pages_reserve(dev, &qp->sq, &in->sq);
+	int status = pages_reserve(dev, &qp->sq.ring, &in->sq);
 
 	if (!status)
-		status = pages_reserve(dev, &qp->rq, &in->rq);
+		status = pages_reserve(dev, &qp->rq.ring, &in->rq);
 	if (status || !in->sq.npages)
 		return status;
-	qp->sq_size = 1u << in->log_sq_blocks;
-	window = qp->sq_size < WINDOW ? qp->sq_size : WINDOW;
-	if (!pages_charge(dev, qp->sq_size < SHADOW_MAX ? qp->sq_size : SHADOW_MAX))
+	qp->sq.size = 1u << in->log_sq_blocks;
+	window = qp->sq.size < WINDOW ? qp->sq.size : WINDOW;
+	if (!pages_charge(dev, qp->sq.size < SHADOW_MAX ? qp->sq.size : SHADOW_MAX))
 		return SKUA_CMD_NO_RESOURCE;
-	qp->shadow_size = qp->sq_size < SHADOW_MAX ? qp->sq_size : SHADOW_MAX;
-	qp->wqe_mask = window - 1;
-	qp->wqes = calloc(window, sizeof(*qp->wqes));
-	qp->shadow = malloc((size_t)qp->shadow_size * SKUA_WQE_BLOCK + WQE_TAIL);
-	return qp->wqes && qp->shadow ? SKUA_CMD_OK : SKUA_CMD_NO_RESOURCE;
+	qp->sq.shadow_size = qp->sq.size < SHADOW_MAX ? qp->sq.size : SHADOW_MAX;
+	qp->sq.wqe_mask = window - 1;
+	qp->sq.wqes = calloc(window, sizeof(*qp->sq.wqes));
+	qp->sq.shadow = malloc((size_t)qp->sq.shadow_size * SKUA_WQE_BLOCK + WQE_TAIL);
+	return qp->sq.wqes && qp->sq.shadow ? SKUA_CMD_OK : SKUA_CMD_NO_RESOURCE;
 }
 
 static int load_queues(struct skua_dev *dev, struct skua_qp *qp,
@@ -322,19 +360,19 @@ static int load_queues(struct skua_dev *dev, struct skua_qp *qp,
 	int status = SKUA_CMD_OK;
 
 	if (in->sq.npages) {
-		qp->sq_dbr.iova = le64toh(in->sq_dbr_addr);
-		if (!mem_ref_at(&dev->mem, &qp->sq_dbr, sizeof(struct skua_dbr), true))
+		qp->sq.dbr.iova = le64toh(in->sq_dbr_addr);
+		if (!mem_ref_at(&dev->mem, &qp->sq.dbr, sizeof(struct skua_dbr), true))
 			return SKUA_CMD_BAD_ADDRESS;
-		status = list_load(dev, &qp->sq, &in->sq, (uint64_t)qp->sq_size * SKUA_WQE_BLOCK, true);
+		status = list_load(dev, &qp->sq.ring, &in->sq, (uint64_t)qp->sq.size * SKUA_WQE_BLOCK, true);
 	}
 	if (status || !in->rq.npages)
 		return status;
-	qp->rq_size = 1u << in->log_rq_size;
-	qp->rq_log_stride = in->log_rq_stride;
-	qp->rq_dbr.iova = le64toh(in->rq_dbr_addr);
-	if (!mem_ref_at(&dev->mem, &qp->rq_dbr, sizeof(struct skua_dbr), false))
+	qp->rq.size = 1u << in->log_rq_size;
+	qp->rq.log_stride = in->log_rq_stride;
+	qp->rq.dbr.iova = le64toh(in->rq_dbr_addr);
+	if (!mem_ref_at(&dev->mem, &qp->rq.dbr, sizeof(struct skua_dbr), false))
 		return SKUA_CMD_BAD_ADDRESS;
-	return list_load(dev, &qp->rq, &in->rq, (uint64_t)qp->rq_size << qp->rq_log_stride, true);
+	return list_load(dev, &qp->rq.ring, &in->rq, (uint64_t)qp->rq.size << qp->rq.log_stride, true);
 }
 
 /* Does the host have the type that it asks for, and may it? */
@@ -379,6 +417,7 @@ static int qp_make(struct skua_dev *dev)
 	qp->rcq = rcq;
 	qp->db_page = le32toh(in->db_page);
 	qp->handle = le64toh(in->qp_handle);
+	qp->rq = (struct rq){ .dev = dev, .pd = pd, .privileged = privileged };
 	qp->timer.fire = roce_timer;
 	STAILQ_INIT(&qp->resp.held);
 	return reserve_queues(dev, qp, in);

@@ -44,6 +44,28 @@ struct send_wqe {
 /* All zero, to be copied: see train_blank. */
 extern const struct send_wqe send_wqe_blank;
 
+/*
+ * A send queue: 64-byte blocks in a ring of the host's, and the window of WQEs that were taken from there. Indices of
+ * the window run free: una <= nxt <= tail.
+ */
+struct sq {
+	struct pages ring;
+	uint32_t size;			/* blocks; 0: there is none */
+	uint32_t ci, done;		/* next to fetch; behind the last that completed */
+	bool dead;			/* overrun or unreachable: left alone until RESET */
+	struct mem_ref dbr;		/* struct skua_dbr */
+	uint8_t *shadow;		/* our copies of the WQEs in the window: a ring, too */
+	uint32_t shadow_size, shadow_at; /* blocks; where the next goes, runs free */
+	struct send_wqe *wqes;		/* the window */
+	uint32_t wqe_mask;
+	uint32_t una;			/* oldest WQE without completion */
+	uint32_t nxt;			/* WQE to send from next */
+	uint32_t nxt_pkt;		/* packets of it that were sent, or requested by a READ */
+	uint32_t tail;			/* WQEs taken from the ring */
+	uint32_t psn;			/* of the next new message */
+	bool busy;			/* the wire had no room */
+};
+
 struct recv_wqe {
 	uint32_t cookie;
 	uint8_t num_sge;
@@ -51,16 +73,20 @@ struct recv_wqe {
 	struct sge sge[LIMIT_SGE];
 };
 
-/*
- * roce/req.c: the requester; roce/unacked.c uses of it what it needs. Indices of the window run
- * free: una <= nxt <= tail.
- */
+/* A receive queue. It knows no QP: what becomes of one whose queue is no good, the QP knows. */
+struct rq {
+	struct skua_dev *dev;
+	struct pd *pd;
+	bool privileged;
+	bool dead;			/* overrun or unreachable: left alone until RESET */
+	uint8_t log_stride;
+	uint32_t size, ci;		/* entries; 0: there is no queue */
+	struct pages ring;
+	struct mem_ref dbr;		/* struct skua_dbr */
+};
+
+/* roce/req.c: the requester. */
 struct roce_req {
-	uint32_t una;			/* oldest WQE without completion */
-	uint32_t nxt;			/* WQE to send from next */
-	uint32_t nxt_pkt;		/* packets of it that were sent, or requested by a READ */
-	uint32_t tail;			/* WQEs taken from the ring */
-	uint32_t psn;			/* of the next new message */
 	uint32_t una_psn;		/* oldest not acknowledged, or READ without its responses */
 	uint32_t acked_psn;		/* the peer has accepted all requests before */
 	uint32_t sent_psn;		/* behind the last packet that was sent */
@@ -71,7 +97,6 @@ struct roce_req {
 	uint8_t rnr_retries;		/* so far, without progress */
 	bool rnr_wait;
 	bool rnr_trying;		/* after the wait only the oldest packet goes, until it is accepted */
-	bool busy;			/* the wire had no room */
 	bool failing;			/* the oldest without an answer has a status of its own */
 	bool flushing;			/* that one has completed: all behind it are flushed */
 	bool probe;			/* the oldest packet is to go again, to be answered */
@@ -157,7 +182,6 @@ struct skua_qp {
 	bool draining;			/* SQD: what was begun is not complete */
 	bool drained_wanted;		/* an event then */
 	bool privileged;
-	bool dead_sq, dead_rq;		/* overrun or unreachable: left alone until RESET */
 	struct pd *pd;
 	struct cq *scq, *rcq;
 	struct cq_user send_user, recv_user;
@@ -171,21 +195,8 @@ struct skua_qp {
 	bool kept;			/* without work, and did not ask for its doorbell (core/flood.c) */
 	uint64_t idle_since;		/* 0: had work at the last look */
 
-	/* Send queue: 64-byte blocks. */
-	struct pages sq;
-	uint32_t sq_size;		/* blocks */
-	uint32_t sq_ci, sq_done;	/* next to fetch; behind the last that completed */
-	struct mem_ref sq_dbr;
-	uint8_t *shadow;		/* our copies of the WQEs in the window: a ring, too */
-	uint32_t shadow_size, shadow_at; /* blocks; where the next goes, runs free */
-	struct send_wqe *wqes;		/* the window */
-	uint32_t wqe_mask;
-
-	/* Receive queue: entries. */
-	struct pages rq;
-	uint32_t rq_size, rq_ci;
-	uint8_t rq_log_stride;
-	struct mem_ref rq_dbr;
+	struct sq sq;
+	struct rq rq;
 
 	struct skua_qp_attr attr;	/* as given, little endian */
 	uint32_t access, dest_qpn, pmtu, qkey;
@@ -219,7 +230,7 @@ static inline bool qp_can_receive(const struct skua_qp *qp)
 /* The WQE with index @i in the window. */
 static inline struct send_wqe *sq_wqe(const struct skua_qp *qp, uint32_t i)
 {
-	return &qp->wqes[i & qp->wqe_mask];
+	return &qp->sq.wqes[i & qp->sq.wqe_mask];
 }
 
 /* Packets that @len bytes of a message take. Shifts: a division costs as much as the rest of this. */
@@ -259,6 +270,7 @@ int path_resolve(const struct skua_dev *dev, const struct skua_av *av, uint32_t 
 void mcast_forget_qp(struct skua_qp *qp);
 
 /* sq.c: from ring to window, and back as completions. */
+void sq_reset(struct sq *sq);			/* nothing was taken from it */
 bool sq_fetch(struct skua_qp *qp);		/* one WQE more in the window */
 void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
 		 uint8_t vendor_err);
@@ -275,12 +287,20 @@ bool sq_ask_doorbell(struct skua_qp *qp);	/* false: there is work after all */
 /* rq.c */
 enum rq_result { RQ_OK, RQ_EMPTY, RQ_BAD, RQ_FATAL };
 /* The next receive WQE, left in the queue until rq_take(). RQ_BAD: @vendor_err says why. */
-enum rq_result rq_peek(struct skua_qp *qp, struct recv_wqe *wqe, uint8_t *vendor_err);
-void rq_take(struct skua_qp *qp);
-int rq_payload(struct skua_qp *qp, const struct recv_wqe *wqe, uint64_t offset, uint32_t len,
+enum rq_result rq_peek(struct rq *rq, struct recv_wqe *wqe, uint8_t *vendor_err);
+/* Where [@offset, @offset + @len) of a message goes, appended; enum skua_vendor_err. */
+int rq_payload(const struct rq *rq, const struct recv_wqe *wqe, uint64_t offset, uint32_t len,
 	       struct seglist *segs);
-void rq_complete(struct skua_qp *qp, struct skua_cqe *cqe);
-bool rq_flush(struct skua_qp *qp, int32_t *budget);	/* as sq_flush() */
+
+static inline void rq_take(struct rq *rq)
+{
+	rq->ci++;
+}
+
+/* qp.c: receives of a QP. As rq_peek(); RQ_FATAL: the QP is in error, too. */
+enum rq_result qp_peek_recv(struct skua_qp *qp, struct recv_wqe *wqe, uint8_t *vendor_err);
+void qp_complete_recv(struct skua_qp *qp, struct skua_cqe *cqe);
+bool qp_flush_recvs(struct skua_qp *qp, int32_t *budget);	/* as sq_flush() */
 
 /* Of a turn: a message or a flushed WQE, at least. */
 #define MESSAGE_COST	256

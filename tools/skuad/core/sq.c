@@ -51,22 +51,36 @@ static const struct wqe_format *format_of(uint8_t opcode)
 	return opcode < sizeof(formats) / sizeof(formats[0]) ? &formats[opcode] : &unknown;
 }
 
+void sq_reset(struct sq *sq)
+{
+	sq->dead = false;
+	sq->ci = 0;
+	sq->done = 0;
+	sq->shadow_at = 0;
+	sq->una = 0;
+	sq->nxt = 0;
+	sq->nxt_pkt = 0;
+	sq->tail = 0;
+	sq->psn = 0;
+	sq->busy = false;
+}
+
 static struct skua_dbr *sq_record(struct skua_qp *qp)
 {
-	return mem_ref_at(&qp->dev->mem, &qp->sq_dbr, sizeof(struct skua_dbr), true);
+	return mem_ref_at(&qp->dev->mem, &qp->sq.dbr, sizeof(struct skua_dbr), true);
 }
 
 static void sq_dead(struct skua_qp *qp)
 {
-	qp->dead_sq = true;
+	qp->sq.dead = true;
 	qp_fatal(qp);
 }
 
 static bool copy_blocks(struct skua_qp *qp, uint32_t index, uint32_t n, uint8_t *dst)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t offset = (uint64_t)((index + i) & (qp->sq_size - 1)) * SKUA_WQE_BLOCK;
-		const uint8_t *p = pages_at(&qp->sq, &qp->dev->mem, offset, SKUA_WQE_BLOCK,
+		uint64_t offset = (uint64_t)((index + i) & (qp->sq.size - 1)) * SKUA_WQE_BLOCK;
+		const uint8_t *p = pages_at(&qp->sq.ring, &qp->dev->mem, offset, SKUA_WQE_BLOCK,
 					    false);
 
 		if (!p)
@@ -191,7 +205,7 @@ static uint32_t sq_available(struct skua_qp *qp)
 	struct skua_dbr *dbr;
 	uint32_t pi;
 
-	if (!qp->sq_size || qp->dead_sq)
+	if (!qp->sq.size || qp->sq.dead)
 		return 0;
 	dbr = sq_record(qp);
 	if (!dbr) {
@@ -199,38 +213,38 @@ static uint32_t sq_available(struct skua_qp *qp)
 		return 0;
 	}
 	pi = host_load32(&dbr->pi);
-	if (pi - qp->sq_done > qp->sq_size || pi - qp->sq_ci > qp->sq_size) {
+	if (pi - qp->sq.done > qp->sq.size || pi - qp->sq.ci > qp->sq.size) {
 		sq_dead(qp);
 		return 0;
 	}
-	return pi - qp->sq_ci;
+	return pi - qp->sq.ci;
 }
 
 uint32_t sq_published(struct skua_qp *qp)
 {
-	return qp->sq_ci + sq_available(qp);
+	return qp->sq.ci + sq_available(qp);
 }
 
 bool sq_fetch(struct skua_qp *qp)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 	struct skua_wqe_ctrl c;
 	struct send_wqe *wqe;
 	uint32_t n;
 	uint8_t *p;
 
-	if (!qp->sq_size || req->tail - req->una > qp->wqe_mask)
+	if (!sq->size || sq->tail - sq->una > sq->wqe_mask)
 		return false;
 	n = sq_available(qp);
 	if (!n)
 		return false;
-	p = qp->shadow + (size_t)(qp->shadow_at & (qp->shadow_size - 1)) * SKUA_WQE_BLOCK;
-	if (!copy_blocks(qp, qp->sq_ci, 1, p)) {
+	p = sq->shadow + (size_t)(sq->shadow_at & (sq->shadow_size - 1)) * SKUA_WQE_BLOCK;
+	if (!copy_blocks(qp, sq->ci, 1, p)) {
 		sq_dead(qp);
 		return false;
 	}
 	memcpy(&c, p, sizeof(c));
-	wqe = sq_wqe(qp, req->tail);
+	wqe = sq_wqe(qp, sq->tail);
 	*wqe = send_wqe_blank;
 	wqe->opcode = c.opcode;
 	wqe->flags = c.flags;
@@ -238,20 +252,20 @@ bool sq_fetch(struct skua_qp *qp)
 	wqe->cookie = le32toh(c.cookie);
 	if (c.nblocks < 1 || c.nblocks > SKUA_WQE_MAX_BLOCKS || c.nblocks > n) {
 		/* Where the next one begins is not known: this one is all that was published. */
-		qp->sq_ci += n;
-		qp->shadow_at++;
+		sq->ci += n;
+		sq->shadow_at++;
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
 	} else {
-		if (!copy_blocks(qp, qp->sq_ci + 1, c.nblocks - 1u, p + SKUA_WQE_BLOCK)) {
+		if (!copy_blocks(qp, sq->ci + 1, c.nblocks - 1u, p + SKUA_WQE_BLOCK)) {
 			sq_dead(qp);
 			return false;
 		}
-		qp->sq_ci += c.nblocks;
-		qp->shadow_at += c.nblocks;
+		sq->ci += c.nblocks;
+		sq->shadow_at += c.nblocks;
 		parse(qp, wqe, &c, p);
 	}
-	wqe->sq_ci = qp->sq_ci;
-	req->tail++;
+	wqe->sq_ci = sq->ci;
+	sq->tail++;
 	return true;
 }
 
@@ -268,7 +282,7 @@ void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
 		.vendor_err = vendor_err,
 	};
 
-	qp->sq_done = wqe->sq_ci;
+	qp->sq.done = wqe->sq_ci;
 	if (status == SKUA_CQE_SUCCESS && !(wqe->flags & SKUA_WQE_SIGNALED))
 		return;
 	if (wqe->opcode == SKUA_WQE_READ)
@@ -330,12 +344,12 @@ bool sq_flush(struct skua_qp *qp, int32_t *budget)
 
 	while (*budget > 0 && sq_fetch(qp)) {
 		*budget -= MESSAGE_COST;
-		sq_complete(qp, sq_wqe(qp, qp->req.una), SKUA_CQE_WR_FLUSH_ERR,
+		sq_complete(qp, sq_wqe(qp, qp->sq.una), SKUA_CQE_WR_FLUSH_ERR,
 			    SKUA_VENDOR_ERR_NONE);
-		qp->req.una++;
+		qp->sq.una++;
 		any = true;
 	}
-	qp->req.nxt = qp->req.una;
+	qp->sq.nxt = qp->sq.una;
 	return any;
 }
 
@@ -343,7 +357,7 @@ bool sq_ask_doorbell(struct skua_qp *qp)
 {
 	struct skua_dbr *dbr;
 
-	if (!qp->sq_size || qp->dead_sq)
+	if (!qp->sq.size || qp->sq.dead)
 		return true;
 	dbr = sq_record(qp);
 	if (!dbr) {
@@ -351,9 +365,9 @@ bool sq_ask_doorbell(struct skua_qp *qp)
 		return true;
 	}
 	if (dev_has(qp->dev, SKUA_F_EVENT_IDX))
-		host_store32(&dbr->event, qp->sq_ci);
+		host_store32(&dbr->event, qp->sq.ci);
 	host_full_barrier();
 	/* With WQEs under way an answer or a timer brings it back; a full window can take no more. */
-	return host_load32(&dbr->pi) == qp->sq_ci || qp->req.una != qp->req.tail ||
+	return host_load32(&dbr->pi) == qp->sq.ci || qp->sq.una != qp->sq.tail ||
 	       qp->state < SKUA_QPS_RTS || qp->state == SKUA_QPS_SQD;
 }

@@ -69,14 +69,15 @@ struct sge_code {
 static void check_requester(const struct skua_qp *qp)
 {
 	const struct roce_req *req = &qp->req;
-	const struct send_wqe *una = qp->wqes ? sq_wqe(qp, req->una) : NULL;
+	const struct sq *sq = &qp->sq;
+	const struct send_wqe *una = sq->wqes ? sq_wqe(qp, sq->una) : NULL;
 
-	CHECK(req->tail - req->una <= qp->wqe_mask + 1 && req->nxt - req->una <= req->tail - req->una);
-	if (qp->state != SKUA_QPS_RTS || req->una == req->tail)
+	CHECK(sq->tail - sq->una <= sq->wqe_mask + 1 && sq->nxt - sq->una <= sq->tail - sq->una);
+	if (qp->state != SKUA_QPS_RTS || sq->una == sq->tail)
 		return;
 	CHECK(!una->npsn || (psn_diff(req->una_psn, una->psn) >= 0 &&
 			     psn_diff(req->una_psn, una->psn) <= (int32_t)una->npsn));
-	CHECK(psn_diff(req->psn, req->una_psn) >= 0);
+	CHECK(psn_diff(sq->psn, req->una_psn) >= 0);
 	CHECK(req->reads <= qp->max_rd);
 	if (sent_is_empty(&req->sent)) {
 		CHECK(req->sent_psn == req->una_psn && dcqcn_paused(qp));
@@ -93,15 +94,15 @@ static void check_qp(const struct skua_qp *qp)
 		check_requester(qp);
 	/* Nobody answers: what was sent is complete. */
 	else if (qp->state == SKUA_QPS_RTS || qp->state == SKUA_QPS_SQE)
-		CHECK(qp->req.una == qp->req.tail || dcqcn_paused(qp));
+		CHECK(qp->sq.una == qp->sq.tail || dcqcn_paused(qp));
 	else
-		CHECK(qp->req.una == qp->req.nxt);
+		CHECK(qp->sq.una == qp->sq.nxt);
 	CHECK(qp->resp.reads_head == qp->resp.reads_tail || dcqcn_paused(qp));
 	CHECK((!qp->resp.ack_due || dcqcn_paused(qp)) && !qp->cnp_due);
 	if (qp->state != SKUA_QPS_ERR)
 		return;
-	CHECK(qp->req.una == qp->req.tail && !qp->resp.have_recv);
-	CHECK(!qp->rq_size || (qp->in_err && qp->dev->err_timer.pos));
+	CHECK(qp->sq.una == qp->sq.tail && !qp->resp.have_recv);
+	CHECK(!qp->rq.size || (qp->in_err && qp->dev->err_timer.pos));
 }
 
 /* Let the engine work until it has come to rest. */

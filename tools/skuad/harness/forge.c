@@ -580,10 +580,10 @@ static void no_receive(struct forge *f)
 /* Stale and forged, responses */
 
 /* Behind all that was sent, or before all that was acknowledged. */
-static uint32_t psn_of_nothing(struct forge *f, const struct roce_req *req)
+static uint32_t psn_of_nothing(struct forge *f, const struct skua_qp *qp)
 {
-	return below(f, 2) ? psn_add(req->una_psn, -1 - below(f, 1 << 22)) :
-	       psn_add(req->psn, below(f, 1 << 22));
+	return below(f, 2) ? psn_add(qp->req.una_psn, -1 - below(f, 1 << 22)) :
+	       psn_add(qp->sq.psn, below(f, 1 << 22));
 }
 
 static void response_of_nothing(struct forge *f)
@@ -594,7 +594,7 @@ static void response_of_nothing(struct forge *f)
 
 	begin_response(f, target);
 	f->t.syndrome = syndromes[below(f, ARRAY_SIZE(syndromes))];
-	f->t.psn = psn_of_nothing(f, &f->s->qp[target]->req);
+	f->t.psn = psn_of_nothing(f, f->s->qp[target]);
 	build(f);
 }
 
@@ -732,7 +732,7 @@ static void repeat_no_such_qp(struct forge *f)
 
 static void repeat_of_nothing(struct forge *f)
 {
-	uint32_t psn = psn_of_nothing(f, &f->s->qp[RC_BUSY]->req);
+	uint32_t psn = psn_of_nothing(f, f->s->qp[RC_BUSY]);
 
 	repeat_frame(f, REPEAT_MISSING);
 	f->frame[REPEAT_HEAD + 45] = (uint8_t)(psn >> 16);

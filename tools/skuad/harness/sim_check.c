@@ -189,7 +189,7 @@ static void check_side(struct sim *s, unsigned int q, unsigned int side)
 	    (!sd->timeout && sqp->disturbed))
 		return;
 	if (qp->state == SKUA_QPS_RTS && qp->type == SKUA_QPT_RC && sd->timeout &&
-	    qp->req.una != qp->req.tail && !qp->active && !qp->timer.pos && !dcqcn_paused(qp) &&
+	    qp->sq.una != qp->sq.tail && !qp->active && !qp->timer.pos && !dcqcn_paused(qp) &&
 	    !sim_is_off(s, SIM_CHECK_ARMED))
 		sim_fail(s, "unarmed", "QP %u %c waits for message %u, and has no timer set", q,
 			 'a' + side, sd->completed);
@@ -239,7 +239,7 @@ static bool rest_is_silent(const struct sim_side *sd)
 	for (unsigned int k = sd->completed; k < sd->posted; k++)
 		if (sd->msg[k].flags & SKUA_WQE_SIGNALED)
 			return false;
-	return sd->stopped && !sd->failed && sd->qp && sd->qp->req.una == sd->qp->req.tail;
+	return sd->stopped && !sd->failed && sd->qp && sd->qp->sq.una == sd->qp->sq.tail;
 }
 
 static bool side_done(const struct sim_qp *qp, unsigned int side)

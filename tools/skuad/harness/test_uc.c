@@ -469,7 +469,7 @@ static void drained(void **state)
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
 	engine_step(w->engines[0]);
-	assert_true(((struct skua_qp *)numtab_get(&a->dev->qps, a->qpn))->req.nxt_pkt > 0);
+	assert_true(((struct skua_qp *)numtab_get(&a->dev->qps, a->qpn))->sq.nxt_pkt > 0);
 	must(w, a, modify_cmd(a->qpn, SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_SQD_EVENT,
 			      (struct skua_qp_attr){ .state = SKUA_QPS_SQD }));
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);

@@ -675,7 +675,7 @@ static void retry(struct skua_qp *qp)
 static bool is_about_to_ask(const struct skua_qp *qp)
 {
 	const struct roce_req *req = &qp->req;
-	bool waits = req->busy || dcqcn_paused(qp);
+	bool waits = qp->sq.busy || dcqcn_paused(qp);
 
 	if (req_is_asked(req))
 		return waits && req->sent.npkts[SENT_LOST] && !req->sent.npkts[SENT_IN_FLIGHT];
@@ -690,7 +690,7 @@ void loss_timer(struct skua_qp *qp)
 	if (sent_is_empty(&qp->req.sent))
 		return;
 	/* Another engine of this process has not taken the oldest packet from the port yet: it is not lost. */
-	if (!port_passed(&sq_wqe(qp, qp->req.una)->mark))
+	if (!port_passed(&sq_wqe(qp, qp->sq.una)->mark))
 		loss_restart(qp);
 	if (is_about_to_ask(qp)) {
 		qp->req.ask = true;

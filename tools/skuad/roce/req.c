@@ -56,7 +56,7 @@ void roce_req_start(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &qp->req;
 
-	req->psn = req->una_psn = req->acked_psn = req->sent_psn = req->asked_psn = psn;
+	qp->sq.psn = req->una_psn = req->acked_psn = req->sent_psn = req->asked_psn = psn;
 }
 
 static bool is_atomic(const struct send_wqe *wqe)
@@ -82,9 +82,9 @@ static bool acked(const struct roce_req *req, const struct send_wqe *wqe)
 static uint32_t oldest_unacked(const struct skua_qp *qp)
 {
 	const struct roce_req *req = &qp->req;
-	uint32_t i = req->una;
+	uint32_t i = qp->sq.una;
 
-	while (i != req->tail && acked(req, sq_wqe(qp, i)))
+	while (i != qp->sq.tail && acked(req, sq_wqe(qp, i)))
 		i++;
 	return i;
 }
@@ -125,17 +125,17 @@ static void complete_acked(struct skua_qp *qp)
 {
 	struct roce_req *req = &qp->req;
 
-	while (req->una != req->nxt) {
-		struct send_wqe *wqe = sq_wqe(qp, req->una);
+	while (qp->sq.una != qp->sq.nxt) {
+		struct send_wqe *wqe = sq_wqe(qp, qp->sq.una);
 
 		if (!acked(req, wqe))
 			return;
 		if (!port_passed(&wqe->mark)) {
-			req->busy = true;
+			qp->sq.busy = true;
 			return;
 		}
 		succeed(qp, wqe);
-		req->una++;
+		qp->sq.una++;
 	}
 }
 
@@ -157,29 +157,29 @@ void roce_timer(struct timer *timer)
 /* Give the message its PSNs, when it is begun for the first time. */
 static void assign_psn(struct skua_qp *qp, struct send_wqe *wqe)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 
 	if (wqe->npsn)
 		return;
-	wqe->psn = req->psn;
+	wqe->psn = sq->psn;
 	wqe->npsn = qp_packets(qp, wqe->length);
-	req->psn = psn_add(req->psn, wqe->npsn);
+	sq->psn = psn_add(sq->psn, wqe->npsn);
 }
 
-static void next_wqe(struct roce_req *req)
+static void next_wqe(struct sq *sq)
 {
-	req->nxt++;
-	req->nxt_pkt = 0;
+	sq->nxt++;
+	sq->nxt_pkt = 0;
 }
 
 /* A WQE that sends nothing is carried out here, when all before it have completed. */
 static bool run_local(struct skua_qp *qp, struct send_wqe *wqe)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 	int err;
 
 	if (wqe->opcode == SKUA_WQE_LOCAL_INV) {
-		if (req->una != req->nxt)
+		if (sq->una != sq->nxt)
 			return false;
 		err = wqe->begun ? 0 : mr_invalidate(qp->dev, qp->pd, wqe->imm);
 		if (err) {
@@ -190,12 +190,12 @@ static bool run_local(struct skua_qp *qp, struct send_wqe *wqe)
 		if (!wqe->begun)
 			wqe->ticket = port_ticket(qp->dev->port);
 		wqe->begun = true;
-		req->busy = !port_drained(qp->dev->port, wqe->ticket);
-		if (req->busy)
+		sq->busy = !port_drained(qp->dev->port, wqe->ticket);
+		if (sq->busy)
 			return false;
 	}
 	wqe->done = true;
-	next_wqe(req);
+	next_wqe(&qp->sq);
 	complete_acked(qp);
 	return true;
 }
@@ -207,7 +207,7 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 	int32_t again = psn_diff(req->sent_psn, t->psn);
 
 	if (roce_send(qp, t, &wqe->mark) == PORT_BUSY) {
-		req->busy = true;
+		qp->sq.busy = true;
 		return false;
 	}
 	if (again > 0)
@@ -308,10 +308,10 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 	}
 	if (req->reads >= qp->max_rd)
 		return false;
-	if (!req->nxt_pkt && !check_response(qp, wqe))
+	if (!qp->sq.nxt_pkt && !check_response(qp, wqe))
 		return true;
 	assign_psn(qp, wqe);
-	npkts = wqe->npsn - req->nxt_pkt;
+	npkts = wqe->npsn - qp->sq.nxt_pkt;
 	if (npkts > READ_PART)
 		npkts = READ_PART;
 	room = req_room(qp);
@@ -322,16 +322,16 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 		npkts = room;
 	}
 	if (!sent_reserve(qp->dev, &qp->req.sent)) {
-		req->busy = true;
+		qp->sq.busy = true;
 		return false;
 	}
-	if (!req_send_request(qp, wqe, req->nxt_pkt, npkts))
+	if (!req_send_request(qp, wqe, qp->sq.nxt_pkt, npkts))
 		return false;
-	now_outstanding(qp, psn_add(wqe->psn, req->nxt_pkt), npkts, true);
+	now_outstanding(qp, psn_add(wqe->psn, qp->sq.nxt_pkt), npkts, true);
 	req->reads++;
-	req->nxt_pkt += npkts;
-	if (req->nxt_pkt == wqe->npsn)
-		next_wqe(req);
+	qp->sq.nxt_pkt += npkts;
+	if (qp->sq.nxt_pkt == wqe->npsn)
+		next_wqe(&qp->sq);
 	return true;
 }
 
@@ -385,29 +385,29 @@ static uint32_t train_of(const struct skua_qp *qp, uint32_t npkts, uint32_t room
 /* One train of a SEND or WRITE. */
 static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
-	struct roce_req *req = &qp->req;
-	uint32_t offset = req->nxt_pkt * qp->pmtu, len, npkts, room = req_room(qp);
+	struct sq *sq = &qp->sq;
+	uint32_t offset = sq->nxt_pkt * qp->pmtu, len, npkts, room = req_room(qp);
 
 	if (!room || qp_must_wait(qp))
 		return false;
 	assign_psn(qp, wqe);
-	npkts = train_of(qp, wqe->npsn - req->nxt_pkt, room);
+	npkts = train_of(qp, wqe->npsn - sq->nxt_pkt, room);
 	if (!sent_reserve(qp->dev, &qp->req.sent)) {
-		req->busy = true;
+		sq->busy = true;
 		return false;
 	}
 	/* The last packet of a message asks in any case. */
-	if (!req_send_packets(qp, wqe, req->nxt_pkt, npkts,
-			      req->nxt_pkt + npkts != wqe->npsn && req_must_ask(qp, npkts)))
+	if (!req_send_packets(qp, wqe, sq->nxt_pkt, npkts,
+			      sq->nxt_pkt + npkts != wqe->npsn && req_must_ask(qp, npkts)))
 		return false;
 	if (wqe->status)
 		return true;
-	now_outstanding(qp, psn_add(wqe->psn, req->nxt_pkt), npkts, false);
+	now_outstanding(qp, psn_add(wqe->psn, sq->nxt_pkt), npkts, false);
 	len = npkts * qp->pmtu;
 	*budget -= (int32_t)(len < wqe->length - offset ? len : wqe->length - offset);
-	req->nxt_pkt += npkts;
-	if (req->nxt_pkt == wqe->npsn)
-		next_wqe(req);
+	sq->nxt_pkt += npkts;
+	if (sq->nxt_pkt == wqe->npsn)
+		next_wqe(sq);
 	return true;
 }
 
@@ -417,7 +417,7 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	struct roce_req *req = &qp->req;
 
 	if (wqe->status) {
-		if (req->una != req->nxt)
+		if (qp->sq.una != qp->sq.nxt)
 			return false;
 		req_fail(qp, wqe->status, wqe->vendor_err);
 		return true;
@@ -435,12 +435,12 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 /* May the WQE at nxt be gone on with? In SQD only if it was begun before. */
 static bool next_ready(struct skua_qp *qp)
 {
-	struct roce_req *req = &qp->req;
-	const struct send_wqe *wqe = sq_wqe(qp, req->nxt);
+	struct sq *sq = &qp->sq;
+	const struct send_wqe *wqe = sq_wqe(qp, sq->nxt);
 
 	if (qp->state == SKUA_QPS_SQD)
-		return req->nxt != req->tail && (wqe->npsn || wqe->begun);
-	return qp->state == SKUA_QPS_RTS && (req->nxt != req->tail || sq_fetch(qp));
+		return sq->nxt != sq->tail && (wqe->npsn || wqe->begun);
+	return qp->state == SKUA_QPS_RTS && (sq->nxt != sq->tail || sq_fetch(qp));
 }
 
 void roce_drained(struct skua_qp *qp)
@@ -456,7 +456,7 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 	int32_t before = *budget;
 	bool any = false, again;
 
-	req->busy = false;
+	qp->sq.busy = false;
 	complete_acked(qp);
 	if (req->rnr_wait) {
 		if (now_of(qp) < req->rnr_until)
@@ -473,19 +473,19 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 	}
 	again = *budget != before;
 	while (*budget > 0 && next_ready(qp)) {
-		if (req->rnr_trying || !send_step(qp, sq_wqe(qp, req->nxt), budget))
+		if (req->rnr_trying || !send_step(qp, sq_wqe(qp, qp->sq.nxt), budget))
 			break;
 		any = true;
 	}
 	loss_set_timer(qp);
-	if (qp->draining && req->una == req->nxt && !next_ready(qp))
+	if (qp->draining && qp->sq.una == qp->sq.nxt && !next_ready(qp))
 		roce_drained(qp);
 	return any || again;
 }
 
 bool roce_req_pending(const struct skua_qp *qp)
 {
-	return qp->req.busy || (qp->state == SKUA_QPS_ERR && qp->req.una != qp->req.tail);
+	return qp->sq.busy || (qp->state == SKUA_QPS_ERR && qp->sq.una != qp->sq.tail);
 }
 
 void roce_req_flush(struct skua_qp *qp)
@@ -494,12 +494,12 @@ void roce_req_flush(struct skua_qp *qp)
 
 	sent_clear(qp->dev, &req->sent);
 	reorder_free(qp->dev, &req->early);
-	while (req->una != req->tail) {
-		struct send_wqe *wqe = sq_wqe(qp, req->una);
+	while (qp->sq.una != qp->sq.tail) {
+		struct send_wqe *wqe = sq_wqe(qp, qp->sq.una);
 
 		if (!port_passed(&wqe->mark))
 			return;
-		req->una++;
+		qp->sq.una++;
 		if (!req->flushing && acked(req, wqe)) {
 			succeed(qp, wqe);
 			continue;
@@ -510,14 +510,14 @@ void roce_req_flush(struct skua_qp *qp)
 			sq_complete(qp, wqe, SKUA_CQE_WR_FLUSH_ERR, SKUA_VENDOR_ERR_NONE);
 		req->flushing = true;
 	}
-	req->nxt = req->una;
-	req->busy = false;
+	qp->sq.nxt = qp->sq.una;
+	qp->sq.busy = false;
 }
 
 /* The oldest READ or atomic without all of its responses, of those that were begun; or NULL. */
 static struct send_wqe *oldest_read(const struct skua_qp *qp)
 {
-	for (uint32_t i = qp->req.una; i != qp->req.tail; i++) {
+	for (uint32_t i = qp->sq.una; i != qp->sq.tail; i++) {
 		struct send_wqe *wqe = sq_wqe(qp, i);
 
 		if (wqe->npsn && has_response(wqe) && !wqe->done)

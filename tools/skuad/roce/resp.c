@@ -170,7 +170,7 @@ static bool release_held(struct skua_qp *qp, int32_t *budget)
 	while (*budget > 0 && (held = STAILQ_FIRST(&qp->resp.held)) &&
 	       port_drained(qp->dev->port, held->ticket)) {
 		*budget -= MESSAGE_COST;
-		rq_complete(qp, &held->cqe);
+		qp_complete_recv(qp, &held->cqe);
 		drop_held(qp, held);
 		any = true;
 	}
@@ -186,7 +186,7 @@ static void complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
 	if (roce_resp_holds(qp))
 		hold(qp, cqe, 0);
 	else
-		rq_complete(qp, cqe);
+		qp_complete_recv(qp, cqe);
 }
 
 static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
@@ -241,9 +241,9 @@ static bool get_recv(struct skua_qp *qp)
 	struct roce_resp *resp = &qp->resp;
 	uint8_t err;
 
-	switch (rq_peek(qp, &resp->recv, &err)) {
+	switch (qp_peek_recv(qp, &resp->recv, &err)) {
 	case RQ_OK:
-		rq_take(qp);
+		rq_take(&qp->rq);
 		resp->have_recv = true;
 		return true;
 	case RQ_EMPTY:
@@ -254,7 +254,7 @@ static bool get_recv(struct skua_qp *qp)
 		resp->nak_sent = true;
 		return false;
 	case RQ_BAD:
-		rq_take(qp);
+		rq_take(&qp->rq);
 		resp->have_recv = true;
 		fail_recv(qp, SKUA_CQE_LOC_QP_OP_ERR, err);
 		refuse(qp, AETH_NAK_OP, 0);
@@ -275,8 +275,8 @@ static void bad_write(struct skua_qp *qp, const struct train *t, int err)
 	bool imm = t->op == TRAIN_WRITE_IMM && t->last && !(t->first && t->npkts > 1);
 	uint8_t bad;
 
-	if (imm && !resp->have_recv && rq_peek(qp, &resp->recv, &bad) == RQ_OK) {
-		rq_take(qp);
+	if (imm && !resp->have_recv && qp_peek_recv(qp, &resp->recv, &bad) == RQ_OK) {
+		rq_take(&qp->rq);
 		resp->have_recv = true;
 	}
 	if (!imm || !resp->have_recv || err == SKUA_VENDOR_ERR_UNREACHABLE) {
@@ -350,7 +350,7 @@ static bool place_send(struct skua_qp *qp, uint32_t bytes, struct seglist *dst)
 		refuse(qp, AETH_NAK_INV_REQ, 0);
 		return false;
 	}
-	err = rq_payload(qp, &resp->recv, resp->offset, bytes, dst);
+	err = rq_payload(&qp->rq, &resp->recv, resp->offset, bytes, dst);
 	if (err) {
 		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
 		refuse(qp, AETH_NAK_OP, 0);
@@ -829,7 +829,7 @@ static void rx_one_held(struct skua_qp *qp, const struct train *t)
 	const enum train_op op = resp->op;
 	const bool in_message = resp->in_message, have_recv = resp->have_recv;
 	const uint32_t offset = resp->offset, rkey = resp->rkey, length = resp->length;
-	const uint32_t epsn = resp->epsn, rq_ci = qp->rq_ci;
+	const uint32_t epsn = resp->epsn, rq_ci = qp->rq.ci;
 	const uint64_t raddr = resp->raddr;
 
 	resp->from_held = true;
@@ -844,7 +844,7 @@ static void rx_one_held(struct skua_qp *qp, const struct train *t)
 	resp->raddr = raddr;
 	resp->rkey = rkey;
 	resp->length = length;
-	qp->rq_ci = rq_ci;
+	qp->rq.ci = rq_ci;
 }
 
 /* A gap was filled: what was held behind it comes now. */

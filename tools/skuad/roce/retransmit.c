@@ -14,7 +14,7 @@
 /* The WQE that has the PSN, of those that were sent. */
 static struct send_wqe *wqe_of(const struct skua_qp *qp, uint32_t psn)
 {
-	for (uint32_t i = qp->req.una; i != qp->req.tail; i++) {
+	for (uint32_t i = qp->sq.una; i != qp->sq.tail; i++) {
 		struct send_wqe *wqe = sq_wqe(qp, i);
 
 		if (wqe->npsn && psn_add(psn, -wqe->psn) < wqe->npsn)

@@ -31,14 +31,14 @@ static bool is_send(enum train_op op)
 
 static void sent(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 
-	req->psn = psn_add(req->psn, t->npkts);
-	req->nxt_pkt += t->npkts;
+	sq->psn = psn_add(sq->psn, t->npkts);
+	sq->nxt_pkt += t->npkts;
 	if (!t->last)
 		return;
-	req->nxt++;
-	req->nxt_pkt = 0;
+	sq->nxt++;
+	sq->nxt_pkt = 0;
 	if (is_send(t->op))
 		STAT_INC(qp->dev, rdma_tx_send);
 	else
@@ -47,13 +47,13 @@ static void sent(struct skua_qp *qp, const struct train *t)
 
 bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 	struct seglist *src = &qp->dev->engine->src;
-	uint32_t offset = req->nxt_pkt * qp->pmtu, len = wqe->length - offset;
+	uint32_t offset = sq->nxt_pkt * qp->pmtu, len = wqe->length - offset;
 	uint32_t most = qp_burst(qp) & -qp->pmtu;
 	struct train t = {
-		.op = op_of(wqe), .transport = TRANSPORT_UC, .first = !req->nxt_pkt,
-		.last = len <= most, .solicited = wqe->flags & SKUA_WQE_SOLICITED, .psn = req->psn,
+		.op = op_of(wqe), .transport = TRANSPORT_UC, .first = !sq->nxt_pkt,
+		.last = len <= most, .solicited = wqe->flags & SKUA_WQE_SOLICITED, .psn = sq->psn,
 		.imm = wqe->imm, .rkey = wqe->rkey, .raddr = wqe->raddr, .msg_len = wqe->length,
 		.payload = src,
 	};
@@ -73,7 +73,7 @@ bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 		return true;
 	}
 	if (roce_send(qp, &t, &wqe->mark) == PORT_BUSY) {
-		req->busy = true;
+		sq->busy = true;
 		return false;
 	}
 	*budget -= (int32_t)len;
@@ -104,7 +104,7 @@ static void complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
 {
 	cqe->cookie = htole32(qp->resp.recv.cookie);
 	qp->resp.have_recv = false;
-	rq_complete(qp, cqe);
+	qp_complete_recv(qp, cqe);
 }
 
 /* The host's own fault, of which the peer learns nothing. */
@@ -128,9 +128,9 @@ static bool get_recv(struct skua_qp *qp)
 
 	if (resp->have_recv)
 		return true;
-	r = rq_peek(qp, &resp->recv, &err);
+	r = qp_peek_recv(qp, &resp->recv, &err);
 	if (r == RQ_OK || r == RQ_BAD) {
-		rq_take(qp);
+		rq_take(&qp->rq);
 		resp->have_recv = true;
 	}
 	if (r == RQ_BAD)
@@ -166,7 +166,7 @@ static bool place_send(struct skua_qp *qp, uint32_t bytes, struct seglist *dst)
 		no_receive(qp);
 		return false;
 	}
-	err = rq_payload(qp, &resp->recv, resp->offset, bytes, dst);
+	err = rq_payload(&qp->rq, &resp->recv, resp->offset, bytes, dst);
 	if (err)
 		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
 	return !err;

@@ -63,7 +63,7 @@ static bool prepare(struct skua_qp *qp, struct send_wqe *wqe, struct roce_path *
 
 bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t qkey = le32toh(wqe->ud->qkey);
 	struct roce_path path;
@@ -73,7 +73,7 @@ bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 		.solicited = wqe->flags & SKUA_WQE_SOLICITED,
 		.dest_qpn = dest_qpn(wqe->ud), .src_qpn = qp->number,
 		.qkey = qkey & SKUA_QKEY_OWN ? qp->qkey : qkey,
-		.psn = req->psn, .npkts = 1, .pmtu = MTU_MAX, .imm = wqe->imm,
+		.psn = sq->psn, .npkts = 1, .pmtu = MTU_MAX, .imm = wqe->imm,
 		.path = &path, .payload = src,
 	};
 	enum port_result r;
@@ -82,7 +82,7 @@ bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 		return true;
 	r = roce_send_train(qp->dev, &t, &wqe->mark);
 	if (r == PORT_BUSY) {
-		req->busy = true;
+		sq->busy = true;
 		return false;
 	}
 	if (r == PORT_SENT) {
@@ -92,8 +92,8 @@ bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 			skua_dev_rx_train(qp->dev, &t);
 	}
 	*budget -= (int32_t)wqe->length;
-	req->psn = psn_add(req->psn, 1);
-	req->nxt++;
+	sq->psn = psn_add(sq->psn, 1);
+	sq->nxt++;
 	return true;
 }
 
@@ -114,7 +114,7 @@ static int place(struct skua_qp *qp, const struct recv_wqe *wqe, const struct tr
 	}
 	dst->n = 0;
 	dst->bytes = 0;
-	err = rq_payload(qp, wqe, 0, src.bytes, dst);
+	err = rq_payload(&qp->rq, wqe, 0, src.bytes, dst);
 	if (!err) {
 		roce_ud_header(header, t);
 		copy_segs(dst, &src);
@@ -147,7 +147,7 @@ static void complete(struct skua_qp *qp, const struct recv_wqe *wqe, const struc
 		cqe.flags |= SKUA_CQE_WITH_IMM;
 	}
 	STAT_INC(qp->dev, rdma_rx_send);
-	rq_complete(qp, &cqe);
+	qp_complete_recv(qp, &cqe);
 }
 
 /* The receive itself is no good: nothing of it has to do with the peer. */
@@ -158,7 +158,7 @@ static void fail_recv(struct skua_qp *qp, const struct recv_wqe *wqe, uint8_t st
 		.cookie = htole32(wqe->cookie),
 	};
 
-	rq_complete(qp, &cqe);
+	qp_complete_recv(qp, &cqe);
 	qp_to_err(qp);
 }
 
@@ -174,12 +174,12 @@ void ud_rx(struct skua_qp *qp, const struct train *t)
 		STAT_INC(qp->dev, rdma_rx_bad_qkey);
 		return;
 	}
-	r = rq_peek(qp, &wqe, &why);
+	r = qp_peek_recv(qp, &wqe, &why);
 	if (r == RQ_EMPTY || r == RQ_FATAL || (r == RQ_OK && wqe.length < bytes)) {
 		STAT_INC(qp->dev, rdma_rx_no_receive);
 		return;
 	}
-	rq_take(qp);
+	rq_take(&qp->rq);
 	if (r == RQ_BAD) {
 		fail_recv(qp, &wqe, SKUA_CQE_LOC_QP_OP_ERR, why);
 		return;

@@ -10,14 +10,14 @@
 
 static bool complete_passed(struct skua_qp *qp)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 	bool any = false;
 
-	for (; req->una != req->nxt; req->una++) {
-		struct send_wqe *wqe = sq_wqe(qp, req->una);
+	for (; sq->una != sq->nxt; sq->una++) {
+		struct send_wqe *wqe = sq_wqe(qp, sq->una);
 
 		if (!port_passed(&wqe->mark)) {
-			req->busy = true;
+			sq->busy = true;
 			break;
 		}
 		sq_complete(qp, wqe, SKUA_CQE_SUCCESS, SKUA_VENDOR_ERR_NONE);
@@ -29,15 +29,15 @@ static bool complete_passed(struct skua_qp *qp)
 /* The WQE at nxt is no good. False: it has to wait for those before it. */
 static bool fail(struct skua_qp *qp, const struct send_wqe *wqe)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 
-	if (req->una != req->nxt || !port_passed(&wqe->mark)) {
-		req->busy = true;
+	if (sq->una != sq->nxt || !port_passed(&wqe->mark)) {
+		sq->busy = true;
 		return false;
 	}
-	req->una++;
-	req->nxt++;
-	req->nxt_pkt = 0;
+	sq->una++;
+	sq->nxt++;
+	sq->nxt_pkt = 0;
 	if (qp_can_send(qp)) {
 		qp->state = SKUA_QPS_SQE;
 		qp->draining = false;
@@ -49,28 +49,28 @@ static bool fail(struct skua_qp *qp, const struct send_wqe *wqe)
 /* May the WQE at nxt be gone on with? In SQD only if it was begun before. */
 static bool next_ready(struct skua_qp *qp)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 
 	if (qp->state == SKUA_QPS_SQD)
-		return req->nxt != req->tail && req->nxt_pkt;
-	return qp->state == SKUA_QPS_RTS && (req->nxt != req->tail || sq_fetch(qp));
+		return sq->nxt != sq->tail && sq->nxt_pkt;
+	return qp->state == SKUA_QPS_RTS && (sq->nxt != sq->tail || sq_fetch(qp));
 }
 
 bool unacked_run(struct skua_qp *qp, int32_t *budget)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 	bool any;
 
 	if (!qp_can_send(qp))
 		return false;
-	req->busy = false;
+	sq->busy = false;
 	any = complete_passed(qp);
 	while (*budget > 0 && next_ready(qp)) {
-		struct send_wqe *wqe = sq_wqe(qp, req->nxt);
+		struct send_wqe *wqe = sq_wqe(qp, sq->nxt);
 
 		*budget -= MESSAGE_COST;
 		if (wqe->opcode == SKUA_WQE_NOP && !wqe->status)
-			req->nxt++;
+			sq->nxt++;
 		else if (!wqe->status && !(qp->type == SKUA_QPT_UC ? uc_send(qp, wqe, budget) :
 								     ud_send(qp, wqe, budget)))
 			break;
@@ -79,26 +79,26 @@ bool unacked_run(struct skua_qp *qp, int32_t *budget)
 		complete_passed(qp);
 		any = true;
 	}
-	if (qp->draining && req->una == req->nxt && !next_ready(qp))
+	if (qp->draining && sq->una == sq->nxt && !next_ready(qp))
 		roce_drained(qp);
 	return any;
 }
 
 void unacked_flush(struct skua_qp *qp)
 {
-	struct roce_req *req = &qp->req;
+	struct sq *sq = &qp->sq;
 
-	while (req->una != req->tail) {
-		struct send_wqe *wqe = sq_wqe(qp, req->una);
-		bool sent = (int32_t)(req->nxt - req->una) > 0;
+	while (sq->una != sq->tail) {
+		struct send_wqe *wqe = sq_wqe(qp, sq->una);
+		bool sent = (int32_t)(sq->nxt - sq->una) > 0;
 
 		if (!port_passed(&wqe->mark))
 			return;
-		req->una++;
+		sq->una++;
 		sq_complete(qp, wqe, sent ? SKUA_CQE_SUCCESS : SKUA_CQE_WR_FLUSH_ERR,
 			    SKUA_VENDOR_ERR_NONE);
 	}
-	req->nxt = req->una;
-	req->nxt_pkt = 0;
-	req->busy = false;
+	sq->nxt = sq->una;
+	sq->nxt_pkt = 0;
+	sq->busy = false;
 }
