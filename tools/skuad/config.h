@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/dev.h"
 #include "link/spec.h"
+#include "nic/dev.h"
 
 #define CONFIG_NAME_MAX		32	/* bytes of a device's name, NUL included */
 #define CONFIG_PATH_MAX		108	/* of a socket's path, as sun_path */

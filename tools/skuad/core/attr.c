@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "core/qp.h"
+#include "core/transport.h"
 
 /* The transitions, and the attributes that each must and may have (IBTA). */
 struct transition {
@@ -210,9 +210,12 @@ static void apply(struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mas
 	if (mask & SKUA_QP_ATTR_MIN_RNR_TIMER)
 		to->min_rnr_timer = a->min_rnr_timer;
 	if (mask & SKUA_QP_ATTR_RQ_PSN)
-		qp->resp.epsn = le32toh(a->rq_psn);
-	if (mask & SKUA_QP_ATTR_SQ_PSN)
-		roce_req_start(qp, le32toh(a->sq_psn));
+		qp->epsn = le32toh(a->rq_psn);
+	if (mask & SKUA_QP_ATTR_SQ_PSN) {
+		qp->sq.psn = le32toh(a->sq_psn);
+		if (qp->ops->start)
+			qp->ops->start(qp);
+	}
 	if (mask & SKUA_QP_ATTR_MAX_RD_ATOMIC) {
 		to->max_rd_atomic = a->max_rd_atomic;
 		qp->max_rd = le16toh(a->max_rd_atomic);
@@ -282,7 +285,8 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (to == SKUA_QPS_RESET)
 		return modify_to_reset(dev, qp);
 	if (to == SKUA_QPS_ERR) {
-		roce_resp_stop(qp);
+		if (qp->ops->stop_responding)
+			qp->ops->stop_responding(qp);
 		qp_to_err(qp);
 		return SKUA_CMD_OK;
 	}
@@ -291,8 +295,8 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		if (status)
 			return status;
 	}
-	if (mask & SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC) {
-		status = roce_resp_reserve(qp, le16toh(in->attr.max_dest_rd_atomic));
+	if (mask & SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC && qp->ops->reserve) {
+		status = qp->ops->reserve(qp, le16toh(in->attr.max_dest_rd_atomic));
 		if (status)
 			return status;
 	}
@@ -320,6 +324,6 @@ int cmd_query_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	attr.cur_state = qp->state;
 	attr.sq_draining = qp->draining;
 	attr.sq_psn = htole32(qp->sq.psn);
-	attr.rq_psn = htole32(qp->resp.epsn);
+	attr.rq_psn = htole32(qp->epsn);
 	return cmd_output(dev, cpl, &attr, sizeof(attr));
 }

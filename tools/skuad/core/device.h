@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The inside of a device: what the files of core/ and roce/ share. All of it belongs to the
- * engine's thread.
+ * The inside of a device: what its objects share. All of it belongs to the engine's thread.
  */
 #ifndef SKUAD_CORE_DEVICE_H
 #define SKUAD_CORE_DEVICE_H
@@ -13,11 +12,10 @@
 #include "base/hostmem.h"
 #include "base/numtab.h"
 #include "base/timer.h"
-#include "core/dev.h"
+#include "core/host.h"
+#include "core/inject.h"
 #include "core/pages.h"
 #include "link/port.h"
-#include "roce/repeat.h"
-#include "roce/sent.h"
 #include "skua/cmd.h"
 #include "skua/cqe.h"
 #include "skua/doorbell.h"
@@ -25,13 +23,16 @@
 #include "skua/regs.h"
 #include "skua/wqe.h"
 
+struct roce_dev;
 struct skua_qp;
+struct transport_ops;
 
 /* Limits that QUERY_DEVICE reports. */
 #define LIMIT_EQ		(SKUA_NUM_VECTORS + 1)
 #define LIMIT_PD		65536u
 #define LIMIT_CQ		65536u
 #define LIMIT_QP		65536u
+#define NUM_QP_TYPES		(SKUA_QPT_ETH + 1)
 #define LIMIT_MR		262144u
 #define LIMIT_LOG_CQE		20
 #define LIMIT_LOG_SQ_BLOCKS	18
@@ -50,7 +51,6 @@ struct skua_qp;
 #define LIMIT_MCAST_GROUPS	1024u
 #define LIMIT_MCAST_QPS		256u	/* in a group */
 #define LIMIT_CMD_TIMEOUT	5	/* seconds */
-#define HELD_MAX		(32u << 20)	/* bytes of packets, and one packet; twice that with CQEs */
 #define RESERVED_LKEY		0xffffff00u
 
 #define FEATURES_OFFERED \
@@ -166,7 +166,7 @@ struct cmdq {
 	struct pages_load load;
 };
 
-/* Faults that were asked for. */
+/* Faults that were asked for (core/inject.h). */
 #define INJECT_STRAYS	3
 
 struct inject {
@@ -227,10 +227,8 @@ struct skua_dev {
 	unsigned int gid_hint;		/* the entry that was asked for last */
 	struct mcast mcast;
 	struct link_port *port;
-	struct repeat_peer peers[REPEAT_PEERS];
-	uint64_t held_bytes;		/* of packets that came too early, and of CQEs that wait; see HELD_MAX */
-	struct free_runs free_runs;	/* of tables of sent packets */
-	uint32_t used_runs;		/* that are not free */
+	const struct transport_ops *const *transports;	/* by type of QP, NUM_QP_TYPES; NULL: no such type */
+	struct roce_dev *roce;		/* what its RoCE transports share (roce/roce.h) */
 
 	TAILQ_HEAD(, skua_qp) active;	/* QPs with work, or looked at for some */
 	bool refused;			/* the wire had no room for one of them */
@@ -255,21 +253,10 @@ static inline bool dev_has(const struct skua_dev *dev, unsigned int feature)
 	return dev->accepted >> feature & 1;
 }
 
-/* Does a QP find memory for what it sends only if it waits for nothing else? */
-static inline bool sent_is_scarce(const struct skua_dev *dev)
-{
-	return dev->used_runs >= SENT_RUNS_MAX;
-}
-
 static inline bool dev_running(const struct skua_dev *dev)
 {
 	return (dev->status & (SKUA_STATUS_ENABLED | SKUA_STATUS_FATAL)) == SKUA_STATUS_ENABLED;
 }
-
-/* dev.c: one round of commands and queues. True if anything was done. */
-bool skua_dev_run(struct skua_dev *dev);
-/* True if it must be run again without waiting for a doorbell or a timer. */
-bool skua_dev_active(const struct skua_dev *dev);
 
 /* cmdq.c */
 void cmdq_reset(struct skua_dev *dev);
@@ -348,15 +335,6 @@ void flood_doorbell(struct skua_dev *dev);	/* one has come that brings no work *
 void flood_bad_doorbell(struct skua_dev *dev);	/* and is ignored (DBP-1, DBP-2) */
 void flood_reset(struct skua_dev *dev);
 
-/* inject.c */
-bool inject_takes_command(struct skua_dev *dev);	/* true: the one just fetched vanishes */
-/* True: the one just fetched, which is right otherwise, fails. */
-bool inject_fails_command(struct skua_dev *dev, uint16_t opcode);
-void inject_reset(struct skua_dev *dev);
-/* What the host is told instead, if the device poses as another. */
-uint32_t inject_register(struct skua_dev *dev, uint64_t offset, uint32_t value);
-void inject_caps(const struct skua_dev *dev, struct skua_device_caps *caps);
-
 /* cq.c */
 void cq_fail(struct skua_dev *dev, struct cq *cq);
 bool cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe);	/* false: the CQ is in error */
@@ -384,11 +362,6 @@ int mr_invalidate(struct skua_dev *dev, struct pd *pd, uint32_t key);
 void port_reset(struct skua_dev *dev);
 /* No frames for this QP any more. */
 void port_forget_qp(struct skua_dev *dev, uint32_t qpn);
-/* A frame that is RDMA's is taken, good or bad (ETH-9); it lies in memory of our own. */
-bool port_rx_packet(struct skua_dev *dev, const uint8_t *frame, uint32_t len);
-/* From the port. */
-void skua_dev_rx_train(struct skua_dev *dev, const struct train *t);
-void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame);
 
 /* mcast.c: the group with QPs that a packet on @path is for, or NULL; the packet. */
 struct mcast_group *mcast_find(struct skua_dev *dev, const struct roce_path *path);

@@ -226,3 +226,15 @@ void async_event_retry(struct skua_dev *dev)
 			return;
 	}
 }
+
+void skua_dev_fail(struct skua_dev *dev, uint32_t health)
+{
+	/* The first cause counts, also of what the event below may find. */
+	if (dev->health)
+		return;
+	dev->health = health;
+	/* The event first: nothing is written once the device is dead. */
+	if (dev->async_eq && health != SKUA_HEALTH_EQ_ADDRESS)
+		async_event(dev, &dev->fatal_event, SKUA_EVENT_DEVICE_FATAL, health, 0);
+	dev->status |= SKUA_STATUS_FATAL;
+}

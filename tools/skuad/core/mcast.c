@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/qp.h"
+#include "core/transport.h"
 
 struct mcast_member {
 	LIST_ENTRY(mcast_member) of_group, of_qp;
@@ -199,7 +199,7 @@ void mcast_rx(struct skua_dev *dev, const struct mcast_group *group, const struc
 	LIST_FOREACH(m, &group->members, of_group) {
 		engine_charge_copy(dev->engine, t->payload ? t->payload->bytes : 0);
 		if (qp_can_receive(m->qp))
-			ud_rx(m->qp, t);
+			m->qp->ops->rx(m->qp, t);
 		else
 			STAT_INC(dev, rdma_rx_bad_qp);
 	}

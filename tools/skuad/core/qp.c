@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/qp.h"
+#include "core/transport.h"
 
 #define ERR_LOOK_NS	10000000	/* between looks at the QPs in ERR; of many at some, the more often */
 #define ERR_MANY_NS	1000000
@@ -88,7 +88,6 @@ void qp_to_err(struct skua_qp *qp)
 		return;
 	qp->state = SKUA_QPS_ERR;
 	qp->draining = false;
-	qp->cnp_due = false;
 	if (qp->rq.size)
 		err_list_join(qp);
 	qp_activate(qp);
@@ -110,23 +109,19 @@ void qp_fatal(struct skua_qp *qp)
 	qp_error(qp, SKUA_EVENT_QP_FATAL);
 }
 
-/*
- * ROC-27: who comes first fills the line, so requester and responder take turns. A responder that has responses to send
- * and sent no more than a MISSING has not had its turn.
- */
-static bool rc_run(struct skua_qp *qp, int32_t *budget)
+void qp_drained(struct skua_qp *qp)
 {
-	bool any, responses_first = qp->responses_first || !qp_can_send(qp);
+	qp->draining = false;
+	if (qp->drained_wanted)
+		async_event(qp->dev, &qp->drained_event, SKUA_EVENT_SQ_DRAINED, qp->number, qp->handle);
+}
 
-	any = responses_first ? roce_resp_run(qp, budget) : roce_req_run(qp, budget);
-	qp->missing_last = responses_first && (any || qp->missing_last) && !qp->dev->had_turn && roce_resp_responds(qp);
-	if (any && !qp->missing_last)
-		qp->responses_first = !responses_first;
-	if (!responses_first)
-		any |= roce_resp_run(qp, budget);
-	else if (qp_can_send(qp))
-		any |= roce_req_run(qp, budget);
-	return any;
+void qp_established(struct skua_qp *qp)
+{
+	if (qp->state != SKUA_QPS_RTR || qp->established)
+		return;
+	qp->established = true;
+	async_event(qp->dev, &qp->established_event, SKUA_EVENT_COMM_EST, qp->number, qp->handle);
 }
 
 enum rq_result qp_peek_recv(struct skua_qp *qp, struct recv_wqe *wqe, uint8_t *vendor_err)
@@ -170,39 +165,18 @@ bool qp_flush_recvs(struct skua_qp *qp, int32_t *budget)
 	return any;
 }
 
-static void rc_flush(struct skua_qp *qp)
-{
-	roce_req_flush(qp);
-	roce_resp_flush(qp);
-}
-
-/* What sets the types of QPs apart. */
-static const struct qp_kind {
-	uint8_t feature;		/* that brings it */
-	bool driver;			/* privileged ones only */
-	bool (*run)(struct skua_qp *qp, int32_t *budget);
-	void (*flush)(struct skua_qp *qp);	/* what it has taken from its queues, in ERR */
-} kinds[] = {
-	[SKUA_QPT_RC]  = { SKUA_F_RC, false, rc_run, rc_flush },
-	[SKUA_QPT_UC]  = { SKUA_F_UC, false, unacked_run, uc_flush },
-	[SKUA_QPT_UD]  = { SKUA_F_UD, false, unacked_run, unacked_flush },
-	[SKUA_QPT_GSI] = { SKUA_F_UD, true, unacked_run, unacked_flush },
-	[SKUA_QPT_ETH] = { SKUA_F_ETHERNET, true, eth_run, unacked_flush },
-};
-
 /* All that was posted, in as many turns as that takes: a program may post while it is flushed. The window is
  * short, and flushed at once. */
 static bool flush(struct skua_qp *qp, int32_t *budget)
 {
 	uint32_t una = qp->sq.una;
-	bool any;
+	bool any, recvs = qp->ops->flush(qp);
 
-	kinds[qp->type].flush(qp);
 	any = qp->sq.una != una;
 	*budget -= (int32_t)(qp->sq.una - una) * MESSAGE_COST;
 	if (qp->sq.una == qp->sq.tail)
 		any |= sq_flush(qp, budget);
-	if (!roce_resp_holds(qp))
+	if (recvs)
 		any |= qp_flush_recvs(qp, budget);
 	return any;
 }
@@ -218,14 +192,12 @@ bool qp_run(struct skua_qp *qp, int32_t *budget)
 		qp_deactivate(qp);
 		return false;
 	}
-	any = kinds[qp->type].run(qp, budget);
-	if (qp->cnp_due)
-		any |= dcqcn_notify(qp);
+	any = qp->ops->run(qp, budget);
 	if (qp->state == SKUA_QPS_SQE)
 		any |= sq_flush(qp, budget);
 	if (qp->state == SKUA_QPS_ERR)
 		any |= flush(qp, budget);
-	if (any || qp->cnp_due || roce_resp_pending(qp) || roce_req_pending(qp)) {
+	if (any || qp->ops->is_pending(qp)) {
 		qp->idle_since = 0;
 		return any;
 	}
@@ -241,15 +213,15 @@ void qp_stop(struct skua_qp *qp)
 	qp_deactivate(qp);
 	flood_release(qp);
 	err_list_leave(qp);
-	dcqcn_reset(qp);
-	timer_cancel(&qp->dev->engine->timers, &qp->timer);
+	if (qp->ops->stop)
+		qp->ops->stop(qp);
 	qp->state = SKUA_QPS_RESET;
 }
 
 void qp_retire(struct skua_qp *qp)
 {
-	if (qp->type == SKUA_QPT_RC && qp_can_receive(qp))
-		roce_resp_retire(qp);
+	if (qp->ops->retire)
+		qp->ops->retire(qp);
 	qp_stop(qp);
 }
 
@@ -269,8 +241,10 @@ void qp_reset(struct skua_qp *qp)
 	qp->rq.ci = 0;
 	qp->access = 0;
 	memset(&qp->attr, 0, sizeof(qp->attr));
-	roce_req_reset(qp);
-	roce_resp_reset(qp);
+	qp->epsn = 0;
+	qp->established = false;
+	if (qp->ops->reset)
+		qp->ops->reset(qp);
 	if (dbr)
 		__atomic_store_n(&dbr->event, 0, __ATOMIC_RELEASE);
 }
@@ -289,8 +263,8 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	pages_release(dev, &qp->sq.ring);
 	pages_release(dev, &qp->rq.ring);
 	dev->pages_used -= qp->sq.shadow_size;
-	roce_req_reset(qp);
-	roce_resp_free(qp);
+	if (qp->ops->reset)
+		qp->ops->reset(qp);
 	free(qp->sq.shadow);
 	free(qp->sq.wqes);
 	free(qp);
@@ -375,11 +349,12 @@ static int load_queues(struct skua_dev *dev, struct skua_qp *qp,
 	return list_load(dev, &qp->rq.ring, &in->rq, (uint64_t)qp->rq.size << qp->rq.log_stride, true);
 }
 
-/* Does the host have the type that it asks for, and may it? */
-static bool bad_type(const struct skua_dev *dev, uint8_t type, bool privileged)
+/* What makes a QP of the type that the host asks for; NULL: it has no such type, or may not. */
+static const struct transport_ops *transport_of(const struct skua_dev *dev, uint8_t type, bool privileged)
 {
-	return type >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[type].run ||
-	       !dev_has(dev, kinds[type].feature) || (kinds[type].driver && !privileged);
+	const struct transport_ops *ops = type < NUM_QP_TYPES ? dev->transports[type] : NULL;
+
+	return ops && dev_has(dev, ops->feature) && (!ops->driver || privileged) ? ops : NULL;
 }
 
 static void qp_unmake(struct skua_dev *dev, void *object)
@@ -395,21 +370,22 @@ static int qp_make(struct skua_dev *dev)
 	struct pd *pd = numtab_get(&dev->pds, le32toh(in->pdn));
 	struct cq *scq = numtab_get(&dev->cqs, le32toh(in->send_cqn));
 	struct cq *rcq = numtab_get(&dev->cqs, le32toh(in->recv_cqn));
+	const struct transport_ops *ops = transport_of(dev, in->type, privileged);
 	struct skua_qp *qp;
 
 	if (!pd || !scq || !rcq)
 		return SKUA_CMD_BAD_OBJECT;
 	if (le32toh(in->flags) & ~(uint32_t)SKUA_QP_FLAGS ||
-	    le32toh(in->db_page) >= LIMIT_DB_PAGES || bad_type(dev, in->type, privileged) ||
-	    bad_queues(in))
+	    le32toh(in->db_page) >= LIMIT_DB_PAGES || !ops || bad_queues(in))
 		return SKUA_CMD_BAD_PARAM;
 	if (numtab_full(&dev->qps) || (in->type == SKUA_QPT_GSI && numtab_get(&dev->qps, 1)))
 		return SKUA_CMD_NO_RESOURCE;
-	qp = calloc(1, sizeof(*qp));
+	qp = calloc(1, ops->qp_size);
 	if (!qp)
 		return SKUA_CMD_NO_RESOURCE;
 	cmd_makes(dev, qp, qp_unmake);
 	qp->dev = dev;
+	qp->ops = ops;
 	qp->type = in->type;
 	qp->privileged = privileged;
 	qp->pd = pd;
@@ -418,8 +394,8 @@ static int qp_make(struct skua_dev *dev)
 	qp->db_page = le32toh(in->db_page);
 	qp->handle = le64toh(in->qp_handle);
 	qp->rq = (struct rq){ .dev = dev, .pd = pd, .privileged = privileged };
-	qp->timer.fire = roce_timer;
-	STAILQ_INIT(&qp->resp.held);
+	if (ops->init)
+		ops->init(qp);
 	return reserve_queues(dev, qp, in);
 }
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Queue pairs: what core/ (rings, work requests, completions) and roce/ (transport) share.
+ * Queue pairs: rings, work requests and completions. A transport (core/transport.h) keeps what it needs behind that.
  */
 #ifndef SKUAD_CORE_QP_H
 #define SKUAD_CORE_QP_H
 
 #include "core/device.h"
-#include "roce/congestion.h"
-#include "roce/loss.h"
-#include "roce/sent.h"
+
+struct transport_ops;
 
 /* An SGE in host byte order; the layout of struct skua_sge. */
 struct sge {
@@ -85,97 +84,10 @@ struct rq {
 	struct mem_ref dbr;		/* struct skua_dbr */
 };
 
-/* roce/req.c: the requester. */
-struct roce_req {
-	uint32_t una_psn;		/* oldest not acknowledged, or READ without its responses */
-	uint32_t acked_psn;		/* the peer has accepted all requests before */
-	uint32_t sent_psn;		/* behind the last packet that was sent */
-	uint32_t asked_psn;		/* behind the last packet that asked for an answer */
-	bool ask;			/* the next packet has to ask */
-	uint32_t unasked;		/* packets sent since the last with AckReq */
-	uint32_t reads;			/* requests of READs and atomics without all of their responses */
-	uint8_t rnr_retries;		/* so far, without progress */
-	bool rnr_wait;
-	bool rnr_trying;		/* after the wait only the oldest packet goes, until it is accepted */
-	bool failing;			/* the oldest without an answer has a status of its own */
-	bool flushing;			/* that one has completed: all behind it are flushed */
-	bool probe;			/* the oldest packet is to go again, to be answered */
-	bool from_held;			/* the response that is looked at was held */
-	uint64_t rnr_until;
-	struct sent sent;
-	struct loss loss;
-	struct congestion congestion;
-	struct reorder *early;		/* responses that came before their time */
-};
-
-/* A READ or an atomic that is to be answered. */
-struct read_job {
-	uint32_t psn, npkts;		/* of the responses */
-	uint32_t sent;			/* packets */
-	uint32_t rkey;
-	uint64_t raddr;
-	uint32_t length;
-	uint32_t msn;
-	bool duplicate;			/* came again */
-	enum train_op op;		/* READ_REQ or an atomic */
-	bool done;			/* an atomic: carried out, swap_add is what it fetched */
-	uint64_t swap_add, compare;
-	uint32_t served;		/* index of what is remembered of it */
-};
-
-/* What is remembered of one, for its peer to ask again. */
-struct served {
-	enum train_op op;
-	uint32_t psn, npkts;
-	uint32_t rkey, length;
-	uint64_t raddr;
-	bool done;			/* an atomic: value is what it fetched */
-	uint64_t value;
-};
-
-/*
- * The CQE of a receive, held back until trains that may refer to the region that its message
- * invalidated are over, or behind one that is.
- */
-struct held_recv {
-	STAILQ_ENTRY(held_recv) entry;
-	struct skua_cqe cqe;
-	uint64_t ticket;
-};
-
-/* roce/resp.c: the responder. */
-struct roce_resp {
-	uint32_t epsn;			/* expected */
-	uint32_t msn;
-	bool in_message;
-	bool dropping;			/* UC: what is left of a message that ended badly */
-	enum train_op op;		/* of the message under way */
-	uint32_t offset;		/* bytes of it received */
-	uint64_t raddr;			/* WRITE: where it goes */
-	uint32_t rkey, length;
-	bool have_recv;
-	struct recv_wqe recv;		/* of the SEND under way */
-	bool nak_sent;			/* silence until epsn comes */
-	bool from_held;			/* what is looked at was held: the peer can send it again */
-	struct reorder *early;		/* requests that came before epsn */
-	bool missing_due;		/* the peer is to be told what is missing */
-	uint8_t untold;			/* early packets since it was told */
-	bool duplicate;			/* a request came twice: the peer is to be told */
-	bool ack_due;
-	uint8_t syndrome;		/* of what is due */
-	uint32_t nak_psn;
-	bool established;		/* COMM_EST was raised */
-	STAILQ_HEAD(, held_recv) held;
-	uint32_t rd_size;		/* READs and atomics that there is room for: a power of two, or 0 */
-	struct read_job *reads;		/* ring of 2 * rd_size: new ones, and as many that came again */
-	uint32_t reads_head, reads_tail;
-	uint32_t reads_new, reads_again; /* of those in it */
-	struct served *served;		/* ring of rd_size, the last that were accepted */
-	uint32_t nserved;		/* runs free */
-};
-
+/* The first member of what its transport keeps of it. */
 struct skua_qp {
 	struct skua_dev *dev;
+	const struct transport_ops *ops;
 	uint32_t number;
 	uint8_t type;			/* enum skua_qp_type */
 	uint8_t state;			/* enum skua_qp_state */
@@ -189,6 +101,7 @@ struct skua_qp {
 	uint64_t handle;
 	struct async_event error_event, established_event, drained_event;
 	bool error_raised;
+	bool established;		/* COMM_EST was raised */
 
 	TAILQ_ENTRY(skua_qp) active_entry, err_entry, kept_entry;
 	bool active, in_err;
@@ -197,6 +110,7 @@ struct skua_qp {
 
 	struct sq sq;
 	struct rq rq;
+	uint32_t epsn;			/* PSN that is expected next; that of the next message: sq.psn */
 
 	struct skua_qp_attr attr;	/* as given, little endian */
 	uint32_t access, dest_qpn, pmtu, qkey;
@@ -205,15 +119,7 @@ struct skua_qp {
 	struct roce_path path;
 	uint32_t gid_gen;		/* of the GID table, when gid_good was found */
 	bool gid_good;			/* path.sgid is still programmed */
-	struct timer timer;
 	LIST_HEAD(, mcast_member) groups;	/* that it is attached to */
-	struct dcqcn *dcqcn;	/* NULL: it sends as fast as it can */
-	bool responses_first;		/* in its next turn: requester and responder take turns */
-	bool missing_last;		/* in its next turn: after a MISSING the line had no room for responses */
-	bool cnp_due;			/* the peer's packets were marked: it is to be told */
-	uint64_t cnp_at;		/* when it was to be told the last time */
-	struct roce_req req;
-	struct roce_resp resp;
 };
 
 /* Does the requester run? In SQD it ends what it has begun. */
@@ -251,6 +157,10 @@ void qp_stop(struct skua_qp *qp);
 void qp_retire(struct skua_qp *qp);
 /* As after CREATE_QP: no work, no state of the transport. */
 void qp_reset(struct skua_qp *qp);
+/* SQD: all that was begun is complete. */
+void qp_drained(struct skua_qp *qp);
+/* A request of the peer was accepted: an event if the host may not know of the peer yet. */
+void qp_established(struct skua_qp *qp);
 /* Do the QP's work. *@budget: payload bytes, or what counts as such. True if any was done. */
 bool qp_run(struct skua_qp *qp, int32_t *budget);
 
@@ -305,81 +215,9 @@ bool qp_flush_recvs(struct skua_qp *qp, int32_t *budget);	/* as sq_flush() */
 /* Of a turn: a message or a flushed WQE, at least. */
 #define MESSAGE_COST	256
 
-/* eth.c */
-bool eth_run(struct skua_qp *qp, int32_t *budget);
-
-#define PSN_WINDOW	(1u << 22)	/* packets ahead of the oldest that is outstanding, at most */
-
-/* roce/send.c: all that the path of the QP needs is filled in; what is lost counts as sent; @mark as in link/port.h. */
-enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark *mark);
-/* The same with a path of its own. */
-enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
-				 struct port_mark *mark);
-
-/* roce/dcqcn.c */
-#define DCQCN_BURST	4096u	/* bytes of a train of one that has a rate */
-void dcqcn_reset(struct skua_qp *qp);
-void dcqcn_marked(struct skua_qp *qp, uint32_t npkts);	/* packets that came marked */
-bool dcqcn_notify(struct skua_qp *qp);	/* send what is due. False: no room on the wire */
-void dcqcn_cnp(struct skua_qp *qp);	/* one has come */
-/* Of one that has a rate: it has sent @t; does it have to wait until it may send more? */
-void dcqcn_sent(struct skua_qp *qp, const struct train *t);
-bool dcqcn_waits(struct skua_qp *qp);
-bool dcqcn_paused(const struct skua_qp *qp);	/* a timer ends its wait */
-uint64_t dcqcn_rate(const struct skua_qp *qp);	/* bits a second, when last reckoned; 0: it has none */
-
-/* Of packets with payload. */
-static inline bool qp_must_wait(struct skua_qp *qp)
-{
-	return qp->dcqcn && dcqcn_waits(qp);
-}
-
-static inline uint32_t qp_burst(const struct skua_qp *qp)
-{
-	if (port_is_slow(qp->dev->port))
-		return qp->pmtu;
-	return qp->dcqcn ? DCQCN_BURST : SEG_MAX_BYTES;
-}
-
-/* roce/req.c */
-void roce_req_reset(struct skua_qp *qp);
-void roce_req_start(struct skua_qp *qp, uint32_t psn);
-bool roce_req_run(struct skua_qp *qp, int32_t *budget);
-bool roce_req_pending(const struct skua_qp *qp);	/* would do something if run again */
-void roce_req_flush(struct skua_qp *qp);		/* the window, in ERR */
-void roce_req_rx(struct skua_qp *qp, const struct train *t);
-void roce_drained(struct skua_qp *qp);			/* SQD: all that was begun is complete */
-void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f);
-void roce_timer(struct timer *timer);
-
-/* roce/resp.c */
-/* Room for so many READs and atomics of the peer; enum skua_cmd_status. */
-int roce_resp_reserve(struct skua_qp *qp, uint32_t max_dest_rd);
-void roce_resp_reset(struct skua_qp *qp);
-void roce_resp_free(struct skua_qp *qp);
-void roce_resp_stop(struct skua_qp *qp);		/* READs are not answered any more */
-void roce_resp_retire(struct skua_qp *qp);		/* send the ACK that is due, if it may go */
-bool roce_resp_run(struct skua_qp *qp, int32_t *budget);
-bool roce_resp_pending(const struct skua_qp *qp);
-bool roce_resp_responds(const struct skua_qp *qp);	/* to READs and atomics, that wait for their turn */
-bool roce_resp_holds(const struct skua_qp *qp);		/* CQEs that come before those of a flush */
-void roce_resp_flush(struct skua_qp *qp);
-void roce_resp_rx(struct skua_qp *qp, const struct train *t);
-/* A request of the peer was accepted: an event if the host may not know of the peer yet. */
-void roce_established(struct skua_qp *qp);
-
-/* roce/unacked.c: the send side of those whose peer does not answer */
+/* unacked.c: run and flush of those whose peer does not answer */
 bool unacked_run(struct skua_qp *qp, int32_t *budget);
-void unacked_flush(struct skua_qp *qp);
-
-/* roce/ud.c: False: the wire has no room. A WQE that is no good has a status then. */
-bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget);
-bool ud_wqe_valid(const struct skua_wqe_ud *ud);
-void ud_rx(struct skua_qp *qp, const struct train *t);
-
-/* roce/uc.c: the next train of the WQE; as ud_send() */
-bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget);
-void uc_rx(struct skua_qp *qp, const struct train *t);
-void uc_flush(struct skua_qp *qp);
+bool unacked_flush(struct skua_qp *qp);
+bool unacked_is_pending(const struct skua_qp *qp);
 
 #endif /* SKUAD_CORE_QP_H */

@@ -162,7 +162,7 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 	if (UD >> qp->type & 1 && f->payload) {
 		wqe->ud = (const struct skua_wqe_ud *)(const void *)(p + head);
 		head += sizeof(*wqe->ud);
-		if (!ud_wqe_valid(wqe->ud)) {
+		if (!av_valid(&wqe->ud->av) || wqe->ud->rsvd) {
 			fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
 			return;
 		}

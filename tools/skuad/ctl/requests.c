@@ -18,10 +18,10 @@
 
 #include "base/engine.h"
 #include "base/log.h"
-#include "ctl/control.h"
 #include "ctl/server.h"
 #include "link/capture.h"
 #include "link/impair.h"
+#include "nic/control.h"
 #include "skua/regs.h"
 
 #define MAX_DEPTH	4	/* of nested JSON */

@@ -21,10 +21,10 @@
 #include <cmocka.h>
 
 #include "base/engine.h"
-#include "ctl/control.h"
 #include "ctl/server.h"
 #include "link/capture.h"
 #include "link/impair.h"
+#include "nic/control.h"
 #include "skua/regs.h"
 
 struct skua_dev {

@@ -10,9 +10,9 @@
  * not noticed anything.
  */
 #include "core/device.h"
-#include "ctl/control.h"
 #include "fuzz/fuzz.h"
 #include "harness/datagram.h"
+#include "nic/control.h"
 
 #define MAX_ROUNDS	200000
 #define SCRATCH		(256u << 10)	/* where rings and regions of new objects lie */

@@ -16,6 +16,7 @@
 #include "packet/icrc.h"
 #include "packet/packet.h"
 #include "roce/repeat.h"
+#include "roce/roce.h"
 
 #define TRAIN	NUM_TRAFFIC_VERBS
 #define REPEAT	0xf0		/* kinds from here on are frames of selective repeat */
@@ -215,7 +216,7 @@ static void send_train(struct traffic *t, const struct step *p)
 	if (p->a & 8)
 		send_bytes(s->n->dev, &tr, p);
 	else
-		skua_dev_rx_train(s->n->dev, &tr);
+		roce_rx_train(s->n->dev, &tr);
 	if (!(p->a & 4))
 		work(t);
 }

@@ -17,8 +17,8 @@
 
 #include "base/engine.h"
 #include "base/log.h"
-#include "core/dev.h"
 #include "fuzz/fuzz.h"
+#include "nic/dev.h"
 #include "pci/config_space.h"
 #include "pci/vfio_user.h"
 #include "pci/vfio_user_proto.h"

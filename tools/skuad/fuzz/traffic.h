@@ -12,8 +12,9 @@
 #define SKUAD_FUZZ_TRAFFIC_H
 
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/datagram.h"
+#include "nic/control.h"
+#include "roce/rc.h"
 #include "roce/req.h"
 
 #define MAX_ROUNDS	200000
@@ -68,7 +69,7 @@ struct sge_code {
 /* Of a requester at rest: its indices and PSNs fit, and it waits for a timer or for nothing. */
 static void check_requester(const struct skua_qp *qp)
 {
-	const struct roce_req *req = &qp->req;
+	const struct roce_req *req = &rc_of(qp)->req;
 	const struct sq *sq = &qp->sq;
 	const struct send_wqe *una = sq->wqes ? sq_wqe(qp, sq->una) : NULL;
 
@@ -84,24 +85,27 @@ static void check_requester(const struct skua_qp *qp)
 		return;
 	}
 	/* Whatever is outstanding has a timer (ROC-17). */
-	CHECK(qp->timer.pos);
+	CHECK(rc_of(qp)->timer.pos);
 	CHECK(TAILQ_FIRST(&req->sent.runs)->psn == req->una_psn);
 }
 
 static void check_qp(const struct skua_qp *qp)
 {
-	if (qp->type == SKUA_QPT_RC)
+	bool rc = qp->type == SKUA_QPT_RC, connected = rc || qp->type == SKUA_QPT_UC;
+	bool paused = connected && dcqcn_paused(qp);
+
+	if (rc)
 		check_requester(qp);
 	/* Nobody answers: what was sent is complete. */
 	else if (qp->state == SKUA_QPS_RTS || qp->state == SKUA_QPS_SQE)
-		CHECK(qp->sq.una == qp->sq.tail || dcqcn_paused(qp));
+		CHECK(qp->sq.una == qp->sq.tail || paused);
 	else
 		CHECK(qp->sq.una == qp->sq.nxt);
-	CHECK(qp->resp.reads_head == qp->resp.reads_tail || dcqcn_paused(qp));
-	CHECK((!qp->resp.ack_due || dcqcn_paused(qp)) && !qp->cnp_due);
+	CHECK(!rc || paused || (rc_of(qp)->resp.reads_head == rc_of(qp)->resp.reads_tail && !rc_of(qp)->resp.ack_due));
+	CHECK(!connected || !dcqcn_is_due(qp));
 	if (qp->state != SKUA_QPS_ERR)
 		return;
-	CHECK(qp->sq.una == qp->sq.tail && !qp->resp.have_recv);
+	CHECK(qp->sq.una == qp->sq.tail && !(connected && conn_of(qp)->message.have_recv));
 	CHECK(!qp->rq.size || (qp->in_err && qp->dev->err_timer.pos));
 }
 

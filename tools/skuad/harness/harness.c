@@ -7,6 +7,7 @@
 #include "core/device.h"
 #include "harness/harness.h"
 #include "link/port.h"
+#include "roce/roce.h"
 
 #define WAIT_SECONDS	20
 
@@ -823,7 +824,7 @@ void arrive_only(struct node *n, const struct node *peer, struct train t)
 	memcpy(path.dmac, n->mac, 6);
 	if (!t.path)
 		t.path = &path;
-	skua_dev_rx_train(n->dev, &t);
+	roce_rx_train(n->dev, &t);
 }
 
 void arrive(struct world *w, struct node *n, const struct node *peer, struct train t)

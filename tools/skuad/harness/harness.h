@@ -22,7 +22,7 @@
 
 #include "base/copy.h"
 #include "base/engine.h"
-#include "core/dev.h"
+#include "nic/dev.h"
 #include "packet/train.h"
 #include "skua/cmd.h"
 #include "skua/cqe.h"

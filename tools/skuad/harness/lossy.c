@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "core/device.h"
-#include "ctl/control.h"
 #include "link/impair.h"
+#include "nic/control.h"
 
 #define LOAD_DEPTH	4
 

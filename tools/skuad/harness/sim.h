@@ -25,6 +25,7 @@
 
 #include "core/qp.h"
 #include "harness/harness.h"
+#include "roce/rc.h"
 
 #define SIM_QPS		64
 #define SIM_MSGS	64			/* of one side of a QP */

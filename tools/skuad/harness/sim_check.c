@@ -12,6 +12,7 @@
 
 #include "core/qp.h"
 #include "harness/sim.h"
+#include "roce/roce.h"
 
 #define HEADERS		110u		/* of a packet, at most, bytes */
 #define UNLIKELY	1e-12
@@ -189,7 +190,7 @@ static void check_side(struct sim *s, unsigned int q, unsigned int side)
 	    (!sd->timeout && sqp->disturbed))
 		return;
 	if (qp->state == SKUA_QPS_RTS && qp->type == SKUA_QPT_RC && sd->timeout &&
-	    qp->sq.una != qp->sq.tail && !qp->active && !qp->timer.pos && !dcqcn_paused(qp) &&
+	    qp->sq.una != qp->sq.tail && !qp->active && !rc_of(qp)->timer.pos && !dcqcn_paused(qp) &&
 	    !sim_is_off(s, SIM_CHECK_ARMED))
 		sim_fail(s, "unarmed", "QP %u %c waits for message %u, and has no timer set", q,
 			 'a' + side, sd->completed);
@@ -365,9 +366,9 @@ void sim_check_totals(struct sim *s)
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct skua_dev *dev = s->w->n[i].dev;
 
-		if (dev->held_bytes && !any_disturbed(s) && sim_all_done(s))
+		if (dev->roce->held_bytes && !any_disturbed(s) && sim_all_done(s))
 			sim_fail(s, "held", "node %c holds %llu bytes of packets when all is done", 'a' + i,
-				 (unsigned long long)dev->held_bytes);
+				 (unsigned long long)dev->roce->held_bytes);
 	}
 }
 
@@ -376,11 +377,11 @@ void sim_check_left(struct sim *s)
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct skua_dev *dev = s->w->n[i].dev;
 
-		if (dev->held_bytes)
+		if (dev->roce->held_bytes)
 			sim_fail(s, "left-held", "node %c: %llu bytes of packets without QPs", 'a' + i,
-				 (unsigned long long)dev->held_bytes);
-		if (dev->used_runs)
-			sim_fail(s, "left-runs", "node %c: %u runs of sent packets without QPs", 'a' + i, dev->used_runs);
+				 (unsigned long long)dev->roce->held_bytes);
+		if (dev->roce->used_runs)
+			sim_fail(s, "left-runs", "node %c: %u runs of sent packets without QPs", 'a' + i, dev->roce->used_runs);
 		if (dev->pages_used != s->node[i].pages_before &&
 		    !s->deregistered)
 			sim_fail(s, "left-pages", "node %c: %llu pages in use, %llu at the start", 'a' + i,

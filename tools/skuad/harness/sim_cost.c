@@ -8,7 +8,7 @@
  */
 #include "harness/sim.h"
 #include "link/impair.h"
-#include "ctl/control.h"
+#include "nic/control.h"
 
 #define ENOUGH		1000u		/* worlds for a mean */
 #define SLOW		50000000u	/* bits a second: a queue there outlasts PTOs */

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/sim.h"
+#include "nic/control.h"
 
 const uint8_t *sim_pattern(void)
 {

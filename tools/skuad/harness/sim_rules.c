@@ -98,9 +98,9 @@ static void check_table(const struct view *v)
 /* REC-1: no memory for what has come in order, nor where nothing is outstanding. */
 static void check_held(const struct view *v)
 {
-	const struct reorder *requests = v->qp->resp.early, *responses = v->req->early;
+	const struct reorder *requests = rc_of(v->qp)->resp.early, *responses = v->req->early;
 
-	if (requests && psn_diff(v->qp->resp.epsn, reorder_end(requests)) >= 0)
+	if (requests && psn_diff(v->qp->epsn, reorder_end(requests)) >= 0)
 		BROKEN(v, "early", "requests are held that came in order");
 	if (responses && (sent_is_empty(&v->req->sent) || psn_diff(v->req->una_psn, reorder_end(responses)) >= 0))
 		BROKEN(v, "early", "responses are held that came in order");
@@ -131,9 +131,9 @@ static void check_timer(const struct view *v)
 		due = l->loss_time;
 	if (v->qp->attr.timeout && l->ack_from + ack_timeout(v) < due)
 		due = l->ack_from + ack_timeout(v);
-	if (!v->qp->timer.pos || v->qp->timer.deadline > (due > v->now ? due : v->now))
-		BROKEN(v, "timer", "set to %.3f ms from now, not %.3f", v->qp->timer.pos ?
-		       ((double)v->qp->timer.deadline - (double)v->now) / 1e6 : 1e9,
+	if (!rc_of(v->qp)->timer.pos || rc_of(v->qp)->timer.deadline > (due > v->now ? due : v->now))
+		BROKEN(v, "timer", "set to %.3f ms from now, not %.3f", rc_of(v->qp)->timer.pos ?
+		       ((double)rc_of(v->qp)->timer.deadline - (double)v->now) / 1e6 : 1e9,
 		       ((double)due - (double)v->now) / 1e6);
 }
 
@@ -465,8 +465,8 @@ void sim_check_rules(struct sim *s, unsigned int q, unsigned int side)
 	if (!qp || sd->gone || qp->type != SKUA_QPT_RC || qp->state != SKUA_QPS_RTS ||
 	    sim_is_off(s, SIM_CHECK_RULES))
 		return;
-	v.req = &qp->req;
-	v.loss = &qp->req.loss;
+	v.req = &rc_of(qp)->req;
+	v.loss = &rc_of(qp)->req.loss;
 	check_held(&v);
 	check_timer(&v);
 	/*

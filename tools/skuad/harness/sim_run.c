@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/sim.h"
 #include "harness/work.h"
 #include "link/capture.h"
 #include "link/impair.h"
+#include "nic/control.h"
 
 #define STEPS_AT_ONCE	20000		/* without time passing */
 #define PACKETS_MOST	1200000ull	/* no world needs a tenth of that */

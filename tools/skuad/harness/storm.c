@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/lossy.h"
 #include "link/capture.h"
 #include "link/pcapng.h"
+#include "nic/control.h"
 #include "packet/packet.h"
 #include "roce/repeat.h"
 

@@ -2,6 +2,7 @@
 /* CMP_SWAP and FETCH_ADD: values, faults, and that each is carried out once. */
 #include "core/qp.h"
 #include "harness/harness.h"
+#include "roce/rc.h"
 
 struct atomic_block {
 	struct skua_wqe_ctrl ctrl;
@@ -172,12 +173,12 @@ static void a_request_that_comes_again(void **state)
 		roce_resp_rx(qp, &again);
 		settle(w);
 		assert_int_equal(word(b, b->buf), 9);
-		assert_int_equal(qp->resp.reads[(qp->resp.reads_head - 1) % (2 * qp->resp.rd_size)].swap_add, 5);
+		assert_int_equal(rc_of(qp)->resp.reads[(rc_of(qp)->resp.reads_head - 1) % (2 * rc_of(qp)->resp.rd_size)].swap_add, 5);
 	}
 	/* While its answer waits for its turn, it is not answered again. */
 	for (int i = 0; i < 3; i++)
 		roce_resp_rx(qp, &again);
-	assert_int_equal(qp->resp.reads_again, 1);
+	assert_int_equal(rc_of(qp)->resp.reads_again, 1);
 	settle(w);
 	assert_int_equal(word(b, b->buf), 9);
 	/* One that is too old is forgotten, and not carried out either. */

@@ -4,10 +4,11 @@
  * share it fairly.
  */
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/datagram.h"
 #include "harness/lossy.h"
 #include "link/impair.h"
+#include "nic/control.h"
+#include "roce/rc.h"
 
 #define US		1000ull
 #define MS		1000000ull
@@ -253,7 +254,7 @@ static void the_rate_recovers(void **state)
 	assert_int_not_equal(rate_of(a), 0);
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
-	assert_null(qp_of(a)->dcqcn);
+	assert_null(conn_of(qp_of(a))->dcqcn);
 	cnp(w, a, b);
 	assert_int_equal(rate_of(a), LINE / 2);
 }
@@ -309,7 +310,7 @@ static void sent_bytes_raise_the_rate(void **state)
 		cnp(w, a, b);
 		pass(w, 50 * US);
 	}
-	while (qp_of(a)->dcqcn) {
+	while (conn_of(qp_of(a))->dcqcn) {
 		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
 		done(w, a);
 	}
@@ -370,7 +371,7 @@ static void lost_packets_wait_for_the_rate(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
-	const struct sent *sent = &qp_of(a)->req.sent;
+	const struct sent *sent = &rc_of(qp_of(a))->req.sent;
 	unsigned int waits = 0;
 
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
@@ -433,7 +434,7 @@ static void nothing_is_left_of_a_slow_qp(void **state)
 			must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
 		}
 		expect_none(w, a);
-		assert_null(qp_of(a)->dcqcn);
+		assert_null(conn_of(qp_of(a))->dcqcn);
 		assert_true(w->engines[0]->timers.n <= timers + 1);
 		must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
 		reconnect(w, a, b);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* What holds for all queues and counters: where they may lie, what must be read, and how. */
 #include "core/device.h"
-#include "ctl/control.h"
 #include "harness/harness.h"
+#include "nic/control.h"
 
 /* Memory of two kinds: @far, from where EXTRA lies, or like all the rest. */
 static uint64_t take_of(struct node *n, bool far, uint64_t *extra, uint64_t size)

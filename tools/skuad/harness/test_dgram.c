@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ctl/control.h"
 #include "harness/harness.h"
+#include "nic/control.h"
 
 #define VXLAN_LEN	8
 #define FRAMES_MAX	200

@@ -2,8 +2,8 @@
 /* ETH QPs: frames out and in, what becomes of bad ones, checksums, and spreading. */
 #include <unistd.h>
 
-#include "ctl/control.h"
 #include "harness/harness.h"
+#include "nic/control.h"
 
 #define ETH_MTU	1500
 #define SLOT	16384u		/* of the memory region, for one received frame */

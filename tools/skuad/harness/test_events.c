@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Event queues: order, merging, events that find no room, interrupts, EQs that go away, FATAL. */
-#include "ctl/control.h"
 #include "harness/harness.h"
+#include "nic/control.h"
 
 #define ENTRIES 16	/* of both EQs of a node */
 

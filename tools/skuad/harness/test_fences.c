@@ -9,6 +9,7 @@
 
 #include "core/device.h"
 #include "harness/harness.h"
+#include "roce/roce.h"
 
 #define OLD	0x11	/* what all memory holds at first */
 #define CANARY	0x77	/* what the host of the victim stores when its memory is its own again */
@@ -390,14 +391,14 @@ static void hold_much(void *arg)
 {
 	struct node *n = arg;
 
-	n->dev->held_bytes += HELD_MAX;
+	n->dev->roce->held_bytes += HELD_MAX;
 }
 
 static void hold_less(void *arg)
 {
 	struct node *n = arg;
 
-	n->dev->held_bytes -= HELD_MAX;
+	n->dev->roce->held_bytes -= HELD_MAX;
 }
 
 /* Other QPs hold all the packets that came too early for which there is room: no reason to fail this one. */

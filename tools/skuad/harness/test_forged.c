@@ -11,8 +11,9 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "ctl/control.h"
 #include "harness/forge.h"
+#include "nic/control.h"
+#include "roce/roce.h"
 
 #define ENDS		30	/* at least so many for a batch, of a kind that ends a connection, */
 #define SHARE		1000	/* and this part: they cost as much more */
@@ -231,7 +232,7 @@ static void note_qp(const void *info, void *arg)
 static void take_image(const struct node *n, struct image *image)
 {
 	image->stats = n->dev->stats;
-	image->held_bytes = n->dev->held_bytes;
+	image->held_bytes = n->dev->roce->held_bytes;
 	image->nqps = 0;
 	memset(image->qps, 0, sizeof(image->qps));
 	skua_dev_for_each_qp(n->dev, &(struct skua_walk){ 0 }, note_qp, image);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 #include "core/device.h"
-#include "ctl/control.h"
 #include "harness/harness.h"
 #include "link/impair.h"
+#include "nic/control.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define US		1000ull

@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "core/device.h"
-#include "ctl/control.h"
 #include "harness/harness.h"
+#include "nic/control.h"
 
 static void inject(struct node *n, enum skua_fault fault, uint32_t number)
 {

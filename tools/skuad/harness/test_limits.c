@@ -6,6 +6,7 @@
 #include "core/device.h"
 #include "harness/lossy.h"
 #include "roce/repeat.h"
+#include "roce/roce.h"
 
 static const struct skua_device_caps *caps(struct world *w, struct node *n)
 {
@@ -290,28 +291,28 @@ static void what_is_held_is_bounded(void **state)
 	cmd.create_qp.log_rq_size = 0;
 	cmd.create_qp.rq = list(n->rq, 64);
 	for (; qps < 10000; qps++) {
-		uint64_t held = n->dev->held_bytes;
+		uint64_t held = n->dev->roce->held_bytes;
 
 		n->qpn = must(w, n, cmd);
 		must(w, n, init_cmd(n->qpn));
 		must(w, n, with_reads(rtr_cmd(n->qpn, peer, peer->qpn), 0));
 		arrive_only(n, peer, train_from(n, TRAIN_SEND, psn_add(FIRST_PSN, 1)));
-		if (n->dev->held_bytes == held)
+		if (n->dev->roce->held_bytes == held)
 			break;
-		most = n->dev->held_bytes;
+		most = n->dev->roce->held_bytes;
 	}
 	/* Of each QP the table alone takes 4 KiB. */
 	assert_true(qps < HELD_MAX / 4096);
 	assert_in_range(most, HELD_MAX - 8192, HELD_MAX + 8192);
 	skua_dev_reset(n->dev);
 	settle(w);
-	assert_int_equal(n->dev->held_bytes, 0);
+	assert_int_equal(n->dev->roce->held_bytes, 0);
 }
 
 /* A QP of the node's queues waits for all that the window lets it send. Its peer never answers. */
 static uint32_t wait_for_nobody(struct world *w, struct node *n, const struct node *peer)
 {
-	uint32_t before = n->dev->used_runs, qpn = must(w, n, create_qp_cmd(n));
+	uint32_t before = n->dev->roce->used_runs, qpn = must(w, n, create_qp_cmd(n));
 	struct skua_cmd rts = rts_cmd(qpn);
 
 	rts.modify_qp.attr.max_rd_atomic = htole16(128);
@@ -320,7 +321,7 @@ static uint32_t wait_for_nobody(struct world *w, struct node *n, const struct no
 	must(w, n, rts);
 	ring(n, SKUA_DB_SQ, qpn, n->sq_pi);
 	settle(w);
-	return n->dev->used_runs - before;
+	return n->dev->roce->used_runs - before;
 }
 
 /* Then what others send is slower, and goes on: no QP waits for another's peer. */
@@ -333,7 +334,7 @@ static void what_is_kept_of_sent_packets_is_bounded(void **state)
 
 	for (int i = 0; i < 256; i++)
 		post(a, SKUA_WQE_READ, 0, a->buf, 8, b->buf, b->key, 0);
-	while (a->dev->used_runs < SENT_RUNS_MAX)
+	while (a->dev->roce->used_runs < SENT_RUNS_MAX)
 		assert_in_range(wait_for_nobody(w, a, b), 100, 128);
 	assert_int_equal(wait_for_nobody(w, a, b), 1);
 	assert_int_equal(wait_for_nobody(w, a, b), 1);
@@ -354,7 +355,7 @@ static void what_is_kept_of_sent_packets_is_bounded(void **state)
 	assert_int_equal(STAT(w, a, ack_timeouts), 0);
 	skua_dev_reset(a->dev);
 	settle(w);
-	assert_int_equal(a->dev->used_runs, 0);
+	assert_int_equal(a->dev->roce->used_runs, 0);
 }
 
 /* SGEs and inline data */

@@ -13,11 +13,12 @@
 #include <unistd.h>
 
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/datagram.h"
 #include "harness/lossy.h"
+#include "nic/control.h"
 #include "packet/icrc.h"
 #include "packet/packet.h"
+#include "roce/rc.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define MS		1000000ull
@@ -406,7 +407,7 @@ static uint32_t ahead(struct node *n)
 {
 	const struct skua_qp *qp = numtab_get(&n->dev->qps, n->qpn);
 
-	return psn_add(qp->req.sent_psn, -qp->req.una_psn);
+	return psn_add(rc_of(qp)->req.sent_psn, -rc_of(qp)->req.una_psn);
 }
 
 static void post_write(struct node *a, const struct node *b, uint32_t len)
@@ -444,7 +445,7 @@ static void few_responses_are_asked_for_at_first(void **state)
 {
 	struct world *w = world_on(&pairs[3]);
 	struct node *a = &w->n[0], *b = &w->n[1];
-	struct roce_req *req = &((struct skua_qp *)numtab_get(&a->dev->qps, a->qpn))->req;
+	struct roce_req *req = &rc_of(numtab_get(&a->dev->qps, a->qpn))->req;
 
 	(void)state;
 	IMPAIR(a, "delay=1ms,dir=in");

@@ -4,9 +4,11 @@
  * instead, genuine or forged. test_recovery.c has whole messages over links that lose packets.
  */
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/lossy.h"
+#include "nic/control.h"
+#include "roce/rc.h"
 #include "roce/repeat.h"
+#include "roce/roce.h"
 
 #define US		1000ull
 #define MS		1000000ull
@@ -67,7 +69,7 @@ static void stop_impairing(struct node *n)
 /* Post a WRITE of @npkts packets of which none reaches @b; returns the PSN of the first. */
 static uint32_t lose_write(struct world *w, struct node *a, struct node *b, uint32_t npkts)
 {
-	uint32_t psn = qp_of(a)->req.sent_psn;
+	uint32_t psn = rc_of(qp_of(a))->req.sent_psn;
 
 	fill(a, npkts * MTU, psn);
 	IMPAIR(a, "drop=100%,dir=out");
@@ -128,13 +130,13 @@ static void missing_comes_before_the_ack(void **state)
 	arrive_only(b, a, t);
 	arrive_only(b, a, write_packet(b, a, psn, 2, 6));
 	arrive_only(b, a, write_packet(b, a, psn, 3, 6));
-	while (qp_of(a)->req.una_psn == psn) {
-		held = qp_of(a)->req.sent.npkts[SENT_HELD];
+	while (rc_of(qp_of(a))->req.una_psn == psn) {
+		held = rc_of(qp_of(a))->req.sent.npkts[SENT_HELD];
 		next_event(w);
 	}
 	/* Packet 0, too: it is before the expected PSN. */
 	assert_int_equal(held, 3);
-	assert_int_equal(qp_of(a)->req.una_psn, psn_add(psn, 1));
+	assert_int_equal(rc_of(qp_of(a))->req.una_psn, psn_add(psn, 1));
 }
 
 static void expect_unharmed(struct world *w, struct node *n)
@@ -142,7 +144,7 @@ static void expect_unharmed(struct world *w, struct node *n)
 	assert_int_equal(qp_state(w, n, n->qpn), SKUA_QPS_RTS);
 	assert_int_equal(STAT(w, n, access_nak_sent) + STAT(w, n, invalid_nak_sent) +
 			 STAT(w, n, op_nak_sent) + STAT(w, n, seq_nak_sent), 0);
-	assert_int_equal(n->dev->held_bytes, 0);
+	assert_int_equal(n->dev->roce->held_bytes, 0);
 }
 
 /* Its turn comes, and it is dropped; then the genuine packet comes. */
@@ -155,14 +157,14 @@ static void a_forged_request_that_is_held_is_dropped(void **state)
 	prepare(w);
 	for (unsigned int i = 0; i < 8; i++) {
 		uint32_t n = ahead[i / 2];
-		struct train forged = write_packet(b, a, qp_of(b)->resp.epsn + n, 0, 1);
+		struct train forged = write_packet(b, a, qp_of(b)->epsn + n, 0, 1);
 
 		if (i % 2)
 			forged.rkey ^= BAD_KEY;
 		else
 			forged.msg_len++;
 		arrive(w, b, a, forged);
-		assert_true(b->dev->held_bytes > 0);
+		assert_true(b->dev->roce->held_bytes > 0);
 		fill(a, n * MTU, i);
 		post_write(a, b, n * MTU);
 		completes(w, a);
@@ -181,7 +183,7 @@ static void a_forged_request_delays_the_genuine_one(void **state)
 	struct train forged;
 
 	prepare(w);
-	forged = write_packet(b, a, qp_of(b)->resp.epsn + 5, 0, 1);
+	forged = write_packet(b, a, qp_of(b)->epsn + 5, 0, 1);
 	forged.rkey ^= BAD_KEY;
 	arrive(w, b, a, forged);
 	/* The fourth packet. */
@@ -215,14 +217,14 @@ static void a_forged_response_that_is_held_is_dropped(void **state)
 	prepare(w);
 	for (int shape = 0; shape < 3; shape++) {
 		uint64_t start = engine_now(w->engines[0]);
-		uint32_t psn = qp_of(a)->req.sent_psn;
+		uint32_t psn = rc_of(qp_of(a))->req.sent_psn;
 
 		fill(b, 4 * MTU, (uint32_t)shape);
 		IMPAIR(b, "drop=100%,dir=out");
 		post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 4 * MTU, b->buf, b->key, 0);
 		settle(w);
 		arrive(w, a, b, forged_response(a, b, psn + 1, shape));
-		assert_true(a->dev->held_bytes > 0);
+		assert_true(a->dev->roce->held_bytes > 0);
 		stop_impairing(b);
 		completes(w, a);
 		assert_true(engine_now(w->engines[0]) - start < 3 * MS / 2);
@@ -247,7 +249,7 @@ static struct train response(struct node *to, struct node *from, uint32_t psn, u
 /* Post a READ of @npkts packets whose responses are all lost; returns the PSN of the first. */
 static uint32_t lose_responses(struct world *w, struct node *a, struct node *b, uint32_t npkts)
 {
-	uint32_t psn = qp_of(a)->req.sent_psn;
+	uint32_t psn = rc_of(qp_of(a))->req.sent_psn;
 
 	fill(b, npkts * MTU, psn);
 	IMPAIR(b, "drop=100%,dir=out");
@@ -280,7 +282,7 @@ static unsigned int runs_of(struct node *n)
 	struct sent_run *run;
 	unsigned int runs = 0;
 
-	TAILQ_FOREACH(run, &qp_of(n)->req.sent.runs, entry)
+	TAILQ_FOREACH(run, &rc_of(qp_of(n))->req.sent.runs, entry)
 		runs++;
 	return runs;
 }
@@ -296,7 +298,7 @@ static void the_table_grows_with_gaps_and_not_with_packets(void **state)
 		uint32_t psn;
 
 		prepare(w);
-		qp_of(a)->req.congestion.window = 4096;
+		rc_of(qp_of(a))->req.congestion.window = 4096;
 		psn = read ? lose_responses(w, a, b, npkts) : lose_write(w, a, b, npkts);
 		for (uint32_t i = 1; i < npkts; i++) {
 			if (i % gap == 0)
@@ -307,7 +309,7 @@ static void the_table_grows_with_gaps_and_not_with_packets(void **state)
 				arrive(w, b, a, write_packet(b, a, psn, i, npkts));
 			assert_in_range(runs_of(a), 1, 2 * (i / gap + 1) + 2);
 		}
-		assert_true(qp_of(a)->req.sent.npkts[SENT_HELD] > npkts / 2);
+		assert_true(rc_of(qp_of(a))->req.sent.npkts[SENT_HELD] > npkts / 2);
 		stop_impairing(read ? b : a);
 		completes(w, a);
 		assert_memory_equal(at(a, a->buf), at(b, b->buf), npkts * MTU);
@@ -354,9 +356,9 @@ static void no_packet_is_sent_beyond_what_can_be_held(void **state)
 	for (int later = 0; later < 2; later++) {
 		uint32_t psn;
 
-		qp_of(a)->req.congestion.window = 4096;
+		rc_of(qp_of(a))->req.congestion.window = 4096;
 		psn = lose_write(w, a, b, 1024);
-		assert_int_equal(psn_add(qp_of(a)->req.sent_psn, -psn), later ? 1024 : 512);
+		assert_int_equal(psn_add(rc_of(qp_of(a))->req.sent_psn, -psn), later ? 1024 : 512);
 		stop_impairing(a);
 		completes(w, a);
 		pass(w, 1100 * MS);
@@ -375,7 +377,7 @@ static void after_a_rest_the_timeout_begins_anew(void **state)
 	prepare(w);
 	pass(w, 500 * MS);
 	before = STAT(w, a, retransmits);
-	qp_of(a)->req.congestion.window = 4096;
+	rc_of(qp_of(a))->req.congestion.window = 4096;
 	post_write(a, b, 1 << 20);
 	for (int i = 0; i < 8; i++) {
 		skua_dev_run(a->dev);
@@ -391,10 +393,10 @@ static void expect_no_memory(struct world *w)
 	for (int i = 0; i < 2; i++) {
 		const struct skua_qp *qp = qp_of(&w->n[i]);
 
-		assert_true(sent_is_empty(&qp->req.sent));
-		assert_null(qp->req.early);
-		assert_null(qp->resp.early);
-		assert_int_equal(w->n[i].dev->held_bytes, 0);
+		assert_true(sent_is_empty(&rc_of(qp)->req.sent));
+		assert_null(rc_of(qp)->req.early);
+		assert_null(rc_of(qp)->resp.early);
+		assert_int_equal(w->n[i].dev->roce->held_bytes, 0);
 	}
 }
 
@@ -405,8 +407,8 @@ static void nothing_outstanding_needs_no_memory(void **state)
 
 	prepare(w);
 	/* Held, and then it comes in a train besides. */
-	arrive(w, b, a, write_packet(b, a, qp_of(b)->resp.epsn + 3, 0, 1));
-	assert_non_null(qp_of(b)->resp.early);
+	arrive(w, b, a, write_packet(b, a, qp_of(b)->epsn + 3, 0, 1));
+	assert_non_null(rc_of(qp_of(b))->resp.early);
 	post_write(a, b, 8 * MTU);
 	completes(w, a);
 	expect_no_memory(w);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* MACs of ports: what may be sent from them, who has them, and one that moves under traffic. */
 #include "core/device.h"
-#include "ctl/control.h"
 #include "harness/datagram.h"
+#include "nic/control.h"
 
 static void raise_irq(void *host, unsigned int vector)
 {

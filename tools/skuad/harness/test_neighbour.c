@@ -11,12 +11,13 @@
 #include <stdio.h>
 
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/lossy.h"
 #include "harness/storm.h"
 #include "harness/verify.h"
 #include "link/impair.h"
+#include "nic/control.h"
 #include "roce/repeat.h"
+#include "roce/roce.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define MS		1000000ull
@@ -128,7 +129,7 @@ static void check_ends(struct verify *v, uint64_t rounds)
 		/* A READ may be requested in parts. */
 		SAME(v, STAT(v->w, n, rdma_tx_read), rounds);
 		SAME(v, STAT(v->w, n, rdma_rx_atomic), 2 * rounds);
-		SAME(v, n->dev->held_bytes, 0);
+		SAME(v, n->dev->roce->held_bytes, 0);
 		SAME(v, poll_cq(n) != NULL, 0);
 	}
 }
@@ -336,7 +337,7 @@ static void nothing_is_held(struct world *w)
 {
 	for (int i = 0; i < 2; i++) {
 		must(w, &w->n[i], state_cmd(w->n[i].qpn, SKUA_QPS_RESET));
-		assert_int_equal(w->n[i].dev->held_bytes, 0);
+		assert_int_equal(w->n[i].dev->roce->held_bytes, 0);
 	}
 }
 
@@ -501,7 +502,7 @@ static void a_peer_that_leaves_out_the_first_response_is_given_up(void **state)
 	mute(b);
 	post_to(a, b, SKUA_WQE_READ, 1 << 20);
 	assert_int_equal(lie_until_the_end(w, respond_late, MS / 10), SKUA_CQE_RETRY_EXC_ERR);
-	assert_true(a->dev->held_bytes < REPEAT_WINDOW * 16384);
+	assert_true(a->dev->roce->held_bytes < REPEAT_WINDOW * 16384);
 	assert_true(STAT(w, a, rdma_tx_packets) - sent < 20000);
 	nothing_is_held(w);
 }
@@ -601,7 +602,7 @@ static void lies_by_chance_end(void **state)
 			pass(w, MS / 4);
 			while (left && poll_cq(a))
 				left--;
-			if (engine_now(w->engines[0]) - start > 6 * PATIENCE || a->dev->held_bytes > 2 << 20)
+			if (engine_now(w->engines[0]) - start > 6 * PATIENCE || a->dev->roce->held_bytes > 2 << 20)
 				fail_msg("lies of seed %u: no end", seed);
 		}
 		nothing_is_held(w);

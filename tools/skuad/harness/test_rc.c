@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* RC between two devices: data, order, and each way to fail. */
 #include "core/device.h"
-#include "ctl/control.h"
 #include "harness/harness.h"
+#include "nic/control.h"
 
 /* A counter as it is, without a command that the engine would have to turn for. */
 #define STAT_NOW(n, name)	((n)->dev->stats.name)

@@ -8,11 +8,13 @@
 #include <stdio.h>
 
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/lossy.h"
 #include "harness/verify.h"
 #include "link/impair.h"
+#include "nic/control.h"
+#include "roce/rc.h"
 #include "roce/repeat.h"
+#include "roce/roce.h"
 
 #define US		1000ull
 #define MS		1000000ull
@@ -68,7 +70,7 @@ static void not_asked_before_something_is_lost(void **state)
 	soon(w, a);
 	for (int i = 0; i < 2; i++)
 		for (int p = 0; p < REPEAT_PEERS; p++)
-			assert_int_equal(w->n[i].dev->peers[p].wait, 0);
+			assert_int_equal(w->n[i].dev->roce->peers[p].wait, 0);
 	IMPAIR(a, "drop=every:20,dir=out", "rate=1G,dir=out");
 	post_write(a, b, 200000);
 	soon(w, a);
@@ -86,8 +88,8 @@ static void silent_peers_are_asked_less_and_less(void **state)
 	b->dev->inject.go_back_n = true;
 	for (int ms = 0; ms < 10000; ms++) {
 		assert_false(repeat_agreed(qp_of(a)));
-		asked += a->dev->peers[0].ask_at != last;
-		last = a->dev->peers[0].ask_at;
+		asked += a->dev->roce->peers[0].ask_at != last;
+		last = a->dev->roce->peers[0].ask_at;
 		pass(w, MS);
 	}
 	assert_in_range(asked, 10, 22);
@@ -125,7 +127,7 @@ static void only_what_is_missing_is_sent_again(void **state)
 	}
 	assert_int_equal(STAT(w, a, ack_timeouts), 0);
 	assert_int_equal(STAT(w, b, seq_nak_sent), 1);
-	assert_int_equal(b->dev->held_bytes, 0);
+	assert_int_equal(b->dev->roce->held_bytes, 0);
 }
 
 /* The same from a peer, by READ. */
@@ -150,7 +152,7 @@ static void only_responses_that_are_missing_are_asked_for(void **state)
 			assert_true(STAT(w, b, rdma_tx_packets) - before <= len / 1024 + lost + 8);
 	}
 	assert_int_equal(STAT(w, a, ack_timeouts), 0);
-	assert_int_equal(a->dev->held_bytes, 0);
+	assert_int_equal(a->dev->roce->held_bytes, 0);
 }
 
 /* Packets are held in bounds, and given up when the QP is. */
@@ -171,14 +173,14 @@ static void what_is_held_is_bounded(void **state)
 		t.psn = psn_add(FIRST_PSN, i);
 		arrive_only(b, a, t);
 		if (i == REPEAT_WINDOW)
-			most = b->dev->held_bytes;
+			most = b->dev->roce->held_bytes;
 	}
 	settle(w);
 	assert_true(most > REPEAT_WINDOW * 1024);
-	assert_int_equal(b->dev->held_bytes, most);
+	assert_int_equal(b->dev->roce->held_bytes, most);
 	assert_int_equal(STAT(w, b, rdma_rx_write), 0);
 	must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
-	assert_int_equal(b->dev->held_bytes, 0);
+	assert_int_equal(b->dev->roce->held_bytes, 0);
 }
 
 /* A lost packet with nothing behind it, long before the ACK timeout; the end comes no sooner. */
@@ -255,7 +257,7 @@ static void a_longer_round_trip_is_learnt(void **state)
 		post_write(a, b, 8);
 		soon(w, a);
 	}
-	assert_in_range(qp_of(a)->req.loss.smoothed_rtt, 4 * MS, 21 * MS);
+	assert_in_range(rc_of(qp_of(a))->req.loss.smoothed_rtt, 4 * MS, 21 * MS);
 	assert_in_range(STAT(w, a, retransmits), 3, 24);
 }
 
@@ -264,7 +266,7 @@ static void a_long_estimate_is_given_up(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
-	const struct loss *l = &qp_of(a)->req.loss;
+	const struct loss *l = &rc_of(qp_of(a))->req.loss;
 	uint64_t before;
 
 	IMPAIR(b, "delay=66500us,dir=out");
@@ -301,7 +303,7 @@ static void a_loss_is_no_first_round_trip(void **state)
 	arrive(w, a, b, nak);
 	soon(w, a);
 	assert_int_equal(STAT(w, a, retransmits), 1);
-	assert_int_equal(qp_of(a)->req.loss.smoothed_rtt, 0);
+	assert_int_equal(rc_of(qp_of(a))->req.loss.smoothed_rtt, 0);
 }
 
 /* Responses that were had before are no progress, and keep nobody from probing. */
@@ -492,7 +494,7 @@ static void a_forged_map_only_slows(void **state)
 		while (!(cqe = poll_cq(a))) {
 			f = frame_from(b, a, REPEAT_MISSING);
 			memset(f.held, i & 1 ? 0xff : (int)i, i / 2 % sizeof(f.held));
-			f.psn = psn_add(qp_of(a)->req.una_psn, i % 7 - 3);
+			f.psn = psn_add(rc_of(qp_of(a))->req.una_psn, i % 7 - 3);
 			send_repeat(a, &f);
 			next_event(w);
 		}
@@ -526,7 +528,7 @@ static void selective_repeat_can_be_taken_away(void **state)
 		post_write(from, to, 1 << 20);
 		/* Again, in the middle of a message. */
 		if (i == 4) {
-			while (!b->dev->held_bytes)
+			while (!b->dev->roce->held_bytes)
 				next_event(w);
 			assert_int_equal(skua_dev_inject(b->dev, SKUA_FAULT_GO_BACK_N, 0), 0);
 		}

@@ -5,9 +5,11 @@
  * them to: what the requester does then, and when, is what the manual says.
  */
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/lossy.h"
+#include "nic/control.h"
+#include "roce/rc.h"
 #include "roce/repeat.h"
+#include "roce/roce.h"
 
 #define US		1000ull
 #define MS		1000000ull
@@ -22,12 +24,12 @@ static struct skua_qp *qp_of(struct node *n)
 
 static struct loss *loss_of(struct node *n)
 {
-	return &qp_of(n)->req.loss;
+	return &rc_of(qp_of(n))->req.loss;
 }
 
 static uint32_t packets_in(struct node *n, enum sent_state state)
 {
-	return qp_of(n)->req.sent.npkts[state];
+	return rc_of(qp_of(n))->req.sent.npkts[state];
 }
 
 static void stop_impairing(struct node *n)
@@ -112,7 +114,7 @@ static void ack(struct world *w, uint32_t psn, uint8_t syndrome)
 static uint32_t lose_write(struct world *w, uint32_t npkts)
 {
 	struct node *a = &w->n[0];
-	uint32_t psn = qp_of(a)->req.sent_psn;
+	uint32_t psn = rc_of(qp_of(a))->req.sent_psn;
 
 	IMPAIR(a, "drop=100%,dir=out");
 	post_write(a, &w->n[1], npkts * MTU);
@@ -123,7 +125,7 @@ static uint32_t lose_write(struct world *w, uint32_t npkts)
 /* Post a READ of @npkts packets that the peer gets, and whose responses are all lost. */
 static uint32_t lose_responses(struct world *w, uint32_t npkts)
 {
-	uint32_t psn = qp_of(&w->n[0])->req.sent_psn;
+	uint32_t psn = rc_of(qp_of(&w->n[0]))->req.sent_psn;
 
 	IMPAIR(&w->n[1], "drop=100%,dir=out");
 	post_read(&w->n[0], &w->n[1], npkts);
@@ -154,7 +156,7 @@ static unsigned int runs_of(struct node *n)
 	const struct sent_run *run;
 	unsigned int runs = 0;
 
-	TAILQ_FOREACH(run, &qp_of(n)->req.sent.runs, entry)
+	TAILQ_FOREACH(run, &rc_of(qp_of(n))->req.sent.runs, entry)
 		runs++;
 	return runs;
 }
@@ -166,7 +168,7 @@ static void what_is_retransmitted_together_is_one_run(void **state)
 	uint32_t psn;
 
 	prepare(w);
-	qp_of(&w->n[0])->req.congestion.window = 4096;
+	rc_of(qp_of(&w->n[0]))->req.congestion.window = 4096;
 	psn = lose_write(w, 200);
 	assert_int_equal(runs_of(&w->n[0]), 1);
 	pass(w, RTT);
@@ -314,7 +316,7 @@ static void a_response_that_was_lost_is_no_sample(void **state)
 	pass(w, RTT);
 	assert_int_equal(again(w), 1);
 	respond(w, psn, 1, 4);
-	assert_int_equal(qp_of(a)->req.una_psn, psn_add(psn, 2));
+	assert_int_equal(rc_of(qp_of(a))->req.una_psn, psn_add(psn, 2));
 	assert_int_equal(loss_of(a)->smoothed_rtt, rtt);
 }
 
@@ -334,7 +336,7 @@ static void the_first_sample_is_not_between_responses(void **state)
 	respond(w, psn, 0, 1);
 	pass(w, 5 * US);
 	respond(w, psn_add(psn, 1), 0, 1);
-	assert_int_equal(qp_of(a)->req.una_psn, psn_add(psn, 2));
+	assert_int_equal(rc_of(qp_of(a))->req.una_psn, psn_add(psn, 2));
 	assert_int_equal(loss_of(a)->smoothed_rtt, 0);
 }
 
@@ -450,9 +452,9 @@ static void what_comes_twice_was_late(void **state)
 	assert_int_equal(loss_of(a)->reo_wnd_mult, 1);
 	/* The peer says so. */
 	loss_of(a)->reo_wnd_mult = 0;
-	missing(w, qp_of(a)->req.una_psn, 0, 0, false);
+	missing(w, rc_of(qp_of(a))->req.una_psn, 0, 0, false);
 	assert_int_equal(loss_of(a)->reo_wnd_mult, 0);
-	missing(w, qp_of(a)->req.una_psn, 0, 0, true);
+	missing(w, rc_of(qp_of(a))->req.una_psn, 0, 0, true);
 	assert_int_equal(loss_of(a)->reo_wnd_mult, 1);
 }
 
@@ -463,7 +465,7 @@ static void reordering_is_forgotten(void **state)
 	struct node *a = &w->n[0];
 
 	prepare(w);
-	missing(w, qp_of(a)->req.una_psn, 0, 0, true);
+	missing(w, rc_of(qp_of(a))->req.una_psn, 0, 0, true);
 	for (int i = 0; i < 16; i++) {
 		uint32_t psn = lose_write(w, 2);
 
@@ -567,7 +569,7 @@ static void a_probe_that_waits_for_the_line_is_one(void **state)
 	settle(w);
 	for (int i = 0; i < 50; i++)
 		pass(w, MS);
-	assert_true(qp_of(a)->req.probe);
+	assert_true(rc_of(qp_of(a))->req.probe);
 	assert_int_equal(loss_of(a)->pto_count, 1);
 }
 
@@ -593,7 +595,7 @@ static void no_more_responses_are_asked_for_than_can_be_held(void **state)
 	uint32_t psn;
 
 	prepare(w);
-	qp_of(a)->req.congestion.window = 4096;
+	rc_of(qp_of(a))->req.congestion.window = 4096;
 	psn = lose_responses(w, 600);
 	pass(w, RTT);
 	respond(w, psn, 1, 600);
@@ -628,7 +630,7 @@ static void what_was_dropped_is_asked_for_together(void **state)
 	uint32_t psn;
 
 	take_sample(w, "delay=1ms,dir=out");
-	qp_of(a)->req.congestion.window = 4096;
+	rc_of(qp_of(a))->req.congestion.window = 4096;
 	psn = lose_responses(w, 600);
 	pass(w, RTT);
 	for (uint32_t i = 1; i < 600; i++)
@@ -739,14 +741,14 @@ static void who_waits_for_its_turn_needs_no_retry(void **state)
 	struct engine *engine = w->engines[0];
 
 	prepare(w);
-	qp_of(a)->req.congestion.window = 4096;
+	rc_of(qp_of(a))->req.congestion.window = 4096;
 	post_write(a, &w->n[1], 300 * MTU);
 	engine_step(engine);
 	assert_true(packets_in(a, SENT_IN_FLIGHT) > 0 && packets_in(a, SENT_IN_FLIGHT) < 300);
 	engine_clock_advance(engine, TIMEOUT);
 	timers_run(&engine->timers, engine->now);
 	assert_int_equal(a->dev->stats.ack_timeouts, 0);
-	assert_false(qp_of(a)->req.probe);
+	assert_false(rc_of(qp_of(a))->req.probe);
 	completes(w, a);
 	assert_int_equal(again(w), 0);
 }
@@ -756,7 +758,7 @@ static void a_long_queue_with_loss_halves_the_window(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0];
-	struct congestion *c = &qp_of(a)->req.congestion;
+	struct congestion *c = &rc_of(qp_of(a))->req.congestion;
 
 	prepare(w);
 	for (int i = 0; i < 2; i++) {
@@ -775,9 +777,9 @@ static void a_long_queue_with_loss_halves_the_window(void **state)
 		}
 	}
 	/* They were late rather than lost. */
-	missing(w, qp_of(a)->req.una_psn, 1, 4, true);
+	missing(w, rc_of(qp_of(a))->req.una_psn, 1, 4, true);
 	assert_int_equal(c->window, 128);
-	missing(w, qp_of(a)->req.una_psn, 1, 4, true);
+	missing(w, rc_of(qp_of(a))->req.una_psn, 1, 4, true);
 	assert_int_equal(c->window, 128);
 }
 
@@ -786,7 +788,7 @@ static void a_long_round_trip_halves_the_window(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0];
-	struct congestion *c = &qp_of(a)->req.congestion;
+	struct congestion *c = &rc_of(qp_of(a))->req.congestion;
 
 	prepare(w);
 	loss_of(a)->rttvar = 10 * MS;		/* so that no probe goes */
@@ -878,7 +880,7 @@ static void a_read_of_nothing_has_no_rkey(void **state)
 	for (uint32_t npkts = 0; npkts < 2; npkts++) {
 		post_read(a, b, npkts);
 		completes(w, a);
-		assert_int_equal(qp_of(b)->resp.served[npkts].rkey, npkts ? b->key : 0);
+		assert_int_equal(rc_of(qp_of(b))->resp.served[npkts].rkey, npkts ? b->key : 0);
 	}
 }
 
@@ -891,9 +893,9 @@ static void who_finds_a_loss_asks_for_selective_repeat(void **state)
 	take_sample(w, "delay=1ms,dir=out");
 	psn = lose_write(w, 3);
 	pass(w, RTT);
-	assert_int_equal(a->dev->peers[0].ask_at, 0);
+	assert_int_equal(a->dev->roce->peers[0].ask_at, 0);
 	ack(w, psn, AETH_NAK_SEQ);
-	assert_int_not_equal(a->dev->peers[0].ask_at, 0);
+	assert_int_not_equal(a->dev->roce->peers[0].ask_at, 0);
 }
 
 int main(void)

@@ -4,8 +4,9 @@
  * again. A peer that is told less finds out by itself, later.
  */
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/lossy.h"
+#include "nic/control.h"
+#include "roce/rc.h"
 #include "roce/repeat.h"
 
 #define MTU		1024u
@@ -56,9 +57,9 @@ static bool is_told(struct world *w, uint32_t i)
 	bool told;
 
 	request(w, i, 1, 100);
-	told = qp->resp.missing_due;
+	told = rc_of(qp)->resp.missing_due;
 	settle(w);
-	assert_false(qp->resp.missing_due);
+	assert_false(rc_of(qp)->resp.missing_due);
 	return told;
 }
 
@@ -87,7 +88,7 @@ static void what_is_missing_is_told(void **state)
 	for (uint32_t i = 71; i < 74; i++)
 		assert_int_equal(is_told(w, i), i == 72);
 	arrive_only(b, a, asks);
-	assert_true(qp_of(b)->resp.missing_due);
+	assert_true(rc_of(qp_of(b))->resp.missing_due);
 }
 
 /* The requester learns that it was late, not lost. */
@@ -95,7 +96,7 @@ static void a_packet_that_came_twice_is_told(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
-	struct loss *loss = &qp_of(a)->req.loss;
+	struct loss *loss = &rc_of(qp_of(a))->req.loss;
 
 	prepare(w);
 	for (int i = 0; i < 2; i++) {
@@ -104,7 +105,7 @@ static void a_packet_that_came_twice_is_told(void **state)
 	}
 	assert_int_equal(loss->reo_wnd_mult, 0);
 	request(w, 199, 1, 200);
-	assert_true(qp_of(b)->resp.duplicate);
+	assert_true(rc_of(qp_of(b))->resp.duplicate);
 	settle(w);
 	assert_int_equal(loss->reo_wnd_mult, 1);
 }
@@ -120,7 +121,7 @@ static void new_packets_of_a_train_are_taken(void **state)
 	request(w, 0, 6, 8);
 	request(w, 5, 3, 8);
 	settle(w);
-	assert_int_equal(qp_of(b)->resp.epsn, psn_add(FIRST_PSN, 8));
+	assert_int_equal(qp_of(b)->epsn, psn_add(FIRST_PSN, 8));
 	assert_memory_equal(at(a, a->buf), at(b, b->buf), 8 * MTU);
 }
 
@@ -135,10 +136,10 @@ static void a_place_that_was_left_is_used_again(void **state)
 	request(w, 20, 1, 1000);
 	request(w, 0, 8, 1000);
 	settle(w);
-	assert_int_equal(qp_of(b)->resp.epsn, psn_add(FIRST_PSN, 8));
+	assert_int_equal(qp_of(b)->epsn, psn_add(FIRST_PSN, 8));
 	request(w, 3 + REPEAT_WINDOW, 1, 1000);
-	assert_false(qp_of(b)->resp.duplicate);
-	assert_int_equal(reorder_end(qp_of(b)->resp.early), psn_add(FIRST_PSN, 4 + REPEAT_WINDOW));
+	assert_false(rc_of(qp_of(b))->resp.duplicate);
+	assert_int_equal(reorder_end(rc_of(qp_of(b))->resp.early), psn_add(FIRST_PSN, 4 + REPEAT_WINDOW));
 }
 
 /* A part of the READ of the first PSN, as it comes again. */
@@ -164,13 +165,13 @@ static void a_read_that_comes_again_and_again_is_answered_once(void **state)
 	for (int i = 0; i < 3; i++)
 		ask_again(w, 0, 16);
 	ask_again(w, 4, 4);
-	assert_int_equal(qp_of(b)->resp.reads_again, 1);
+	assert_int_equal(rc_of(qp_of(b))->resp.reads_again, 1);
 	settle(w);
 	assert_int_equal(b->dev->stats.rdma_tx_packets - before, 16);
 	/* As many parts as there may be READs; the others are dropped. */
 	for (uint32_t i = 0; i < 16; i++)
 		ask_again(w, i, 1);
-	assert_int_equal(qp_of(b)->resp.reads_again, MAX_DEST_RD);
+	assert_int_equal(rc_of(qp_of(b))->resp.reads_again, MAX_DEST_RD);
 	settle(w);
 	assert_int_equal(b->dev->stats.rdma_tx_packets - before, 16 + MAX_DEST_RD);
 }
@@ -195,7 +196,7 @@ static void the_ack_goes_before_the_qp(void **state)
 
 static uint32_t next_response(struct node *n)
 {
-	const struct roce_resp *resp = &qp_of(n)->resp;
+	const struct roce_resp *resp = &rc_of(qp_of(n))->resp;
 	const struct read_job *job = &resp->reads[resp->reads_tail & (2 * resp->rd_size - 1)];
 
 	return psn_add(psn_add(job->psn, job->sent), -FIRST_PSN);

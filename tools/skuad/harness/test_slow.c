@@ -3,10 +3,10 @@
  * Lines that are slow, or long. Where they lose nothing, nothing is sent twice, nobody is given up, and all get the
  * same of them; where their queues are short, that is learnt.
  */
-#include "ctl/control.h"
 #include "core/qp.h"
 #include "harness/lossy.h"
 #include "link/impair.h"
+#include "nic/control.h"
 
 #define MS		1000000ull
 #define PACKET		1106u		/* bytes of the longest on the wire, about */

@@ -6,9 +6,9 @@
 #include <errno.h>
 
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/datagram.h"
 #include "harness/work.h"
+#include "nic/control.h"
 
 #define MANY	8192u
 #define MS	1000000ull

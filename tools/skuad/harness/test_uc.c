@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* UC: messages that arrive, messages of which something is lost or wrong, and what is left of them. */
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/datagram.h"
 #include "link/impair.h"
+#include "nic/control.h"
 
 #define UC_RTR	(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_AV | SKUA_QP_ATTR_PATH_MTU | \
 		 SKUA_QP_ATTR_DEST_QPN | SKUA_QP_ATTR_RQ_PSN)

@@ -3,9 +3,9 @@
 #include <arpa/inet.h>
 
 #include "core/qp.h"
-#include "ctl/control.h"
 #include "harness/datagram.h"
 #include "link/impair.h"
+#include "nic/control.h"
 #include "packet/icrc.h"
 #include "packet/packet.h"
 

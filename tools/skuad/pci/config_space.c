@@ -10,7 +10,7 @@
 #include <linux/pci_regs.h>
 #include <string.h>
 
-#include "core/dev.h"
+#include "nic/dev.h"
 #include "skua/regs.h"
 
 #define DEVCTL		(CONFIG_CAP_EXP + PCI_EXP_DEVCTL)

@@ -33,7 +33,7 @@
 #include <sys/vfs.h>
 
 #include "base/log.h"
-#include "core/dev.h"
+#include "nic/dev.h"
 
 /* Of the process's address space, so that no client takes it all: 4 TiB. */
 #define MAX_MAPPED	(4ull << 40)

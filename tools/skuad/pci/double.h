@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/engine.h"
-#include "core/dev.h"
 #include "harness/work.h"
+#include "nic/dev.h"
 
 #define DOUBLE_MAX_FDS	64
 #define DOUBLE_MAX_MEM	64

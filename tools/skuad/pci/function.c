@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "core/dev.h"
+#include "nic/dev.h"
 #include "skua/regs.h"
 
 /* A window in BAR0. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/dev.h"
+#include "nic/dev.h"
 
 #define MSIX_TABLE_SIZE		(16 * SKUA_NUM_VECTORS)
 #define MSIX_PBA_SIZE		(SKUA_NUM_VECTORS / 8)

@@ -28,7 +28,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "core/dev.h"
+#include "nic/dev.h"
 
 /* Up to MSI-X: if QEMU finds an error interrupt that has no vector, it warns of it. */
 #define NUM_IRQS	(VFIO_PCI_MSIX_IRQ_INDEX + 1)

@@ -23,7 +23,7 @@
 
 #include "base/engine.h"
 #include "base/log.h"
-#include "core/dev.h"
+#include "nic/dev.h"
 #include "pci/session.h"
 
 /* Between looks at a socket by which doorbells flood in. It holds some 270 of them; QEMU sends as many in 500 us. */

@@ -9,7 +9,7 @@
  * bad cables make it, would only make the connection slow. And a queue that delays answers by milliseconds
  * reduces the window even before it overflows: the peer behind it may be too busy receiving to answer.
  */
-#include "core/qp.h"
+#include "roce/rc.h"
 
 #define INITIAL_WINDOW	128u
 #define MINIMUM_WINDOW	2u		/* kMinimumWindow */
@@ -33,11 +33,11 @@ static void set_window(struct congestion *c, uint32_t window)
 /* A recovery period begins, unless @order was sent before one did. kLossReductionFactor is 0.5. */
 static void reduce(struct skua_qp *qp, uint64_t order)
 {
-	struct congestion *c = &qp->req.congestion;
+	struct congestion *c = &rc_of(qp)->req.congestion;
 
 	if (order <= c->recovery_order)
 		return;
-	c->recovery_order = qp->req.sent.next_order;
+	c->recovery_order = rc_of(qp)->req.sent.next_order;
 	c->window_before = c->window;
 	set_window(c, c->window / 2);
 }
@@ -48,7 +48,7 @@ static void reduce(struct skua_qp *qp, uint64_t order)
  */
 static void count_lost(struct skua_qp *qp, uint32_t acked, uint32_t lost, uint64_t order)
 {
-	struct congestion *c = &qp->req.congestion;
+	struct congestion *c = &rc_of(qp)->req.congestion;
 	uint32_t all;
 
 	c->num_acked += acked;
@@ -69,7 +69,7 @@ static void count_lost(struct skua_qp *qp, uint32_t acked, uint32_t lost, uint64
 /* A peer without selective repeat drops all that is in the queue behind a loss: any queue costs much there. */
 static bool is_long(struct skua_qp *qp, uint64_t rtt)
 {
-	const struct loss *l = &qp->req.loss;
+	const struct loss *l = &rc_of(qp)->req.loss;
 	uint64_t least = repeat_offered(qp) ? LONG_QUEUE_NS : 0;
 
 	return !l->smoothed_rtt || (rtt > LONG_QUEUE * l->min_rtt && rtt - l->min_rtt > least);
@@ -84,7 +84,7 @@ void congestion_lost(struct skua_qp *qp, uint32_t lost, uint64_t order, uint64_t
 
 void congestion_not_lost(struct skua_qp *qp)
 {
-	struct congestion *c = &qp->req.congestion;
+	struct congestion *c = &rc_of(qp)->req.congestion;
 
 	if (c->window_before > c->window)
 		c->window = c->window_before;
@@ -98,12 +98,12 @@ void congestion_queue(struct skua_qp *qp, uint64_t order)
 
 void congestion_acked(struct skua_qp *qp, uint32_t npkts, uint64_t order)
 {
-	struct congestion *c = &qp->req.congestion;
+	struct congestion *c = &rc_of(qp)->req.congestion;
 
 	count_lost(qp, npkts, 0, order);
 	/* Not in the recovery period, and not where the window does not limit what is sent (7.8). */
 	if (order <= c->recovery_order || c->window >= PSN_WINDOW ||
-	    qp->req.sent.npkts[SENT_IN_FLIGHT] + npkts < c->window / 2)
+	    rc_of(qp)->req.sent.npkts[SENT_IN_FLIGHT] + npkts < c->window / 2)
 		return;
 	if (c->window < c->ssthresh) {
 		c->window += npkts;
@@ -118,7 +118,7 @@ void congestion_acked(struct skua_qp *qp, uint32_t npkts, uint64_t order)
 
 void congestion_persistent(struct skua_qp *qp)
 {
-	struct congestion *c = &qp->req.congestion;
+	struct congestion *c = &rc_of(qp)->req.congestion;
 
 	if (c->ssthresh > c->window / 2)
 		c->ssthresh = c->window / 2;

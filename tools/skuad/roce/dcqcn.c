@@ -20,8 +20,8 @@
  */
 #include <stdlib.h>
 
-#include "core/qp.h"
 #include "packet/packet.h"
+#include "roce/conn.h"
 
 #define CNP_NS		50000		/* between CNPs, and between cuts of a rate that never rose */
 #define PERIOD_NS	1000000		/* between cuts of one that is not; between rises by time */
@@ -48,15 +48,15 @@ struct dcqcn {
 
 static void end(struct skua_qp *qp)
 {
-	timer_cancel(&qp->dev->engine->timers, &qp->dcqcn->timer);
-	free(qp->dcqcn);
-	qp->dcqcn = NULL;
+	timer_cancel(&qp->dev->engine->timers, &conn_of(qp)->dcqcn->timer);
+	free(conn_of(qp)->dcqcn);
+	conn_of(qp)->dcqcn = NULL;
 }
 
 void dcqcn_reset(struct skua_qp *qp)
 {
-	qp->cnp_due = false;
-	if (qp->dcqcn)
+	conn_of(qp)->cnp_due = false;
+	if (conn_of(qp)->dcqcn)
 		end(qp);
 }
 
@@ -65,10 +65,10 @@ void dcqcn_marked(struct skua_qp *qp, uint32_t npkts)
 	uint64_t now = engine_now(qp->dev->engine);
 
 	STAT_ADD(qp->dev, rdma_rx_ecn_marked, npkts);
-	if (now - qp->cnp_at < CNP_NS)
+	if (now - conn_of(qp)->cnp_at < CNP_NS)
 		return;
-	qp->cnp_at = now;
-	qp->cnp_due = true;
+	conn_of(qp)->cnp_at = now;
+	conn_of(qp)->cnp_due = true;
 	qp_activate(qp);
 }
 
@@ -80,9 +80,9 @@ bool dcqcn_notify(struct skua_qp *qp)
 	};
 	struct port_mark mark = { 0 };
 
-	if (roce_send(qp, &t, &mark) == PORT_BUSY)
+	if (!dcqcn_is_due(qp) || roce_send(qp, &t, &mark) == PORT_BUSY)
 		return false;
-	qp->cnp_due = false;
+	conn_of(qp)->cnp_due = false;
 	STAT_INC(qp->dev, cnp_sent);
 	return true;
 }
@@ -101,7 +101,7 @@ static bool is_over(const struct dcqcn *c)
 /* What it has now, after all that time has done to it; NULL: it has no rate, or none any more. */
 static struct dcqcn *reckon(struct skua_qp *qp, uint64_t now)
 {
-	struct dcqcn *c = qp->dcqcn;
+	struct dcqcn *c = conn_of(qp)->dcqcn;
 
 	if (!c)
 		return NULL;
@@ -113,7 +113,7 @@ static struct dcqcn *reckon(struct skua_qp *qp, uint64_t now)
 	}
 	if (is_over(c))
 		end(qp);
-	return qp->dcqcn;
+	return conn_of(qp)->dcqcn;
 }
 
 static void wake(struct timer *timer)
@@ -137,7 +137,7 @@ static struct dcqcn *begin(struct skua_qp *qp, uint64_t now)
 	c->new = true;
 	c->lowered_at = now - CNP_NS;
 	c->next = now;
-	qp->dcqcn = c;
+	conn_of(qp)->dcqcn = c;
 	return c;
 }
 
@@ -163,7 +163,7 @@ void dcqcn_cnp(struct skua_qp *qp)
 void dcqcn_sent(struct skua_qp *qp, const struct train *t)
 {
 	uint64_t now = engine_now(qp->dev->engine), bytes;
-	struct dcqcn *c = qp->dcqcn;
+	struct dcqcn *c = conn_of(qp)->dcqcn;
 	uint32_t longest;
 
 	bytes = roce_train_bytes(t, &longest);
@@ -191,10 +191,10 @@ bool dcqcn_waits(struct skua_qp *qp)
 
 bool dcqcn_paused(const struct skua_qp *qp)
 {
-	return qp->dcqcn && qp->dcqcn->timer.pos;
+	return conn_of(qp)->dcqcn && conn_of(qp)->dcqcn->timer.pos;
 }
 
 uint64_t dcqcn_rate(const struct skua_qp *qp)
 {
-	return qp->dcqcn ? qp->dcqcn->rate : 0;
+	return conn_of(qp)->dcqcn ? conn_of(qp)->dcqcn->rate : 0;
 }

@@ -18,7 +18,6 @@
  *
  * A QP has one timer for all three.
  */
-#include "core/qp.h"
 #include "roce/req.h"
 
 #define PACKET_THRESHOLD	3		/* kPacketThreshold */
@@ -57,7 +56,7 @@ void loss_init(struct loss *l)
 /* RFC 9002, section 5.3. */
 static void update_rtt(struct skua_qp *qp, uint64_t rtt)
 {
-	struct loss *l = &qp->req.loss;
+	struct loss *l = &rc_of(qp)->req.loss;
 	uint64_t off, now = now_of(qp);
 
 	if (!l->smoothed_rtt || rtt <= l->min_rtt || now - l->min_rtt_at > MIN_RTT_WINDOW_NS) {
@@ -97,13 +96,13 @@ static bool has_passed(const struct loss *l, uint64_t order)
 /* A packet was late rather than lost. Widen the reordering window, once for what was sent together. */
 static void reordering_seen(struct skua_qp *qp)
 {
-	struct loss *l = &qp->req.loss;
+	struct loss *l = &rc_of(qp)->req.loss;
 
 	l->reo_wnd_persist = REO_WND_PERSIST;
 	congestion_not_lost(qp);
 	if (l->reo_wnd_mult && !has_passed(l, l->reo_order))
 		return;
-	l->reo_order = qp->req.sent.next_order;
+	l->reo_order = rc_of(qp)->req.sent.next_order;
 	if (l->reo_wnd_mult < UINT8_MAX)
 		l->reo_wnd_mult++;
 }
@@ -120,7 +119,7 @@ static void forget_reordering(struct loss *l)
  */
 static bool is_answer_to_last(const struct skua_qp *qp, const struct sent_run *run)
 {
-	const struct loss *l = &qp->req.loss;
+	const struct loss *l = &rc_of(qp)->req.loss;
 	uint64_t age = now_of(qp) - run->sent_at;
 
 	return age >= l->min_rtt / 2 && (!run->response || age < 4 * l->min_rtt + GRANULARITY_NS);
@@ -132,7 +131,7 @@ static bool is_answer_to_last(const struct skua_qp *qp, const struct sent_run *r
  */
 static bool is_ambiguous(const struct skua_qp *qp, const struct sent_run *run)
 {
-	const struct loss *l = &qp->req.loss;
+	const struct loss *l = &rc_of(qp)->req.loss;
 
 	if (!run->retransmitted)
 		return false;
@@ -144,7 +143,7 @@ static bool is_ambiguous(const struct skua_qp *qp, const struct sent_run *run)
 /* Is @run late because it was lost? If everything needs probes, its peer is slow instead. */
 static bool is_gap_by_loss(const struct skua_qp *qp, const struct sent_run *run)
 {
-	return run->retransmitted && is_answer_to_last(qp, run) && qp->req.loss.probes < PROBES_SLOW;
+	return run->retransmitted && is_answer_to_last(qp, run) && rc_of(qp)->req.loss.probes < PROBES_SLOW;
 }
 
 /*
@@ -154,7 +153,7 @@ static bool is_gap_by_loss(const struct skua_qp *qp, const struct sent_run *run)
  */
 static void sample(const struct skua_qp *qp, const struct sent_run *run, struct news *news)
 {
-	const struct loss *l = &qp->req.loss;
+	const struct loss *l = &rc_of(qp)->req.loss;
 
 	/* The ACK of packets before the last probe may have been lost, so they say no more. */
 	if (news->is_least && run->sent_at <= news->sample_from)
@@ -183,13 +182,13 @@ static inline void has_arrived(struct skua_qp *qp, const struct sent_run *run, u
 	if (!run->retransmitted) {
 		if (run->state == SENT_LOST)
 			reordering_seen(qp);
-		qp->req.loss.probes = 0;
+		rc_of(qp)->req.loss.probes = 0;
 	}
 	sample(qp, run, news);
 	if (is_ambiguous(qp, run) || behind < news->order)
 		return;
 	news->order = behind;
-	if (run->part && behind != qp->req.loss.probe_order)
+	if (run->part && behind != rc_of(qp)->req.loss.probe_order)
 		news->kind = NEWS_PART;
 	news->sent_at = run->sent_at;
 }
@@ -202,7 +201,7 @@ static uint64_t ack_timeout_ns(const struct skua_qp *qp)
 /* RFC 9002, section 6.2.1. */
 static uint64_t pto_ns(const struct skua_qp *qp)
 {
-	const struct loss *l = &qp->req.loss;
+	const struct loss *l = &rc_of(qp)->req.loss;
 	uint64_t cap = qp->attr.timeout ? ack_timeout_ns(qp) / PROBES_PER_RETRY : PTO_MAX_NS;
 	uint64_t ns = INITIAL_PTO_NS;
 
@@ -218,41 +217,41 @@ static uint64_t pto_ns(const struct skua_qp *qp)
 
 void loss_set_timer(struct skua_qp *qp)
 {
-	const struct loss *l = &qp->req.loss;
+	const struct loss *l = &rc_of(qp)->req.loss;
 	uint64_t at = l->pto_from + GRANULARITY_NS;
 
-	if (sent_is_empty(&qp->req.sent))
+	if (sent_is_empty(&rc_of(qp)->req.sent))
 		return;
 	/* One that fires too early looks again: cheaper than moving it with every ACK. */
-	if (qp->timer.pos && qp->timer.deadline <= at && l->loss_time == TIMER_NEVER)
+	if (rc_of(qp)->timer.pos && rc_of(qp)->timer.deadline <= at && l->loss_time == TIMER_NEVER)
 		return;
 	at = l->pto_from + pto_ns(qp);
 	if (l->loss_time < at)
 		at = l->loss_time;
 	if (qp->attr.timeout && l->ack_from + ack_timeout_ns(qp) < at)
 		at = l->ack_from + ack_timeout_ns(qp);
-	if (!qp->timer.pos || qp->timer.deadline > at)
-		timer_set(&qp->dev->engine->timers, &qp->timer, at);
+	if (!rc_of(qp)->timer.pos || rc_of(qp)->timer.deadline > at)
+		timer_set(&qp->dev->engine->timers, &rc_of(qp)->timer, at);
 }
 
 static void lose(struct skua_qp *qp, struct sent_run *run, struct news *lost)
 {
-	sent_set_state(&qp->req.sent, run, SENT_LOST);
+	sent_set_state(&rc_of(qp)->req.sent, run, SENT_LOST);
 	lost->npkts += run->npkts;
-	lost->on_the_line += run->response && !req_is_accepted(&qp->req, run) ? 1 : run->npkts;
+	lost->on_the_line += run->response && !req_is_accepted(&rc_of(qp)->req, run) ? 1 : run->npkts;
 	if (run->order + run->npkts > lost->order && !run->part)
 		lost->order = run->order + run->npkts;
 }
 
 static void have_lost(struct skua_qp *qp, const struct news *lost)
 {
-	struct loss *l = &qp->req.loss;
+	struct loss *l = &rc_of(qp)->req.loss;
 
 	if (!lost->npkts)
 		return;
 	l->lost_at = now_of(qp);
 	repeat_agreed(qp);	/* or ask whether it does */
-	if (lost->order > qp->req.congestion.recovery_order)
+	if (lost->order > rc_of(qp)->req.congestion.recovery_order)
 		forget_reordering(l);
 	congestion_lost(qp, lost->on_the_line, lost->order,
 			lost->rtt > l->path_rtt ? lost->rtt : l->path_rtt);
@@ -277,12 +276,12 @@ static const struct rack *latest(const struct roce_req *req, const struct sent_r
  */
 static uint32_t lost_of(struct skua_qp *qp, const struct sent_run *run)
 {
-	struct loss *l = &qp->req.loss;
-	const struct rack *rack = latest(&qp->req, run);
+	struct loss *l = &rc_of(qp)->req.loss;
+	const struct rack *rack = latest(&rc_of(qp)->req, run);
 	uint64_t later = rack->order - run->order, at;
 	uint32_t npkts = later < run->npkts ? (uint32_t)later : run->npkts;
 	/* A request goes as a whole, as long as the peer may not have it. */
-	bool whole = run->response && !req_is_accepted(&qp->req, run);
+	bool whole = run->response && !req_is_accepted(&rc_of(qp)->req, run);
 
 	/* Nothing behind the request has arrived: the news is of the request itself. */
 	if (whole && later <= run->npkts)
@@ -302,14 +301,14 @@ static uint32_t lost_of(struct skua_qp *qp, const struct sent_run *run)
 /* RFC 9002, A.10: DetectAndRemoveLostPackets. */
 static void detect_among_runs(struct skua_qp *qp)
 {
-	struct sent *s = &qp->req.sent;
+	struct sent *s = &rc_of(qp)->req.sent;
 	struct sent_run *run, *next;
 	struct news lost = { 0 };
 	uint32_t npkts;
 
 	for (run = TAILQ_FIRST(&s->runs); run; run = next) {
 		next = TAILQ_NEXT(run, entry);
-		if (run->state != SENT_IN_FLIGHT || run->order >= latest(&qp->req, run)->order)
+		if (run->state != SENT_IN_FLIGHT || run->order >= latest(&rc_of(qp)->req, run)->order)
 			continue;
 		npkts = lost_of(qp, run);
 		if (!npkts)
@@ -326,9 +325,9 @@ static void detect_among_runs(struct skua_qp *qp)
 
 static inline void detect_lost(struct skua_qp *qp)
 {
-	const struct sent *s = &qp->req.sent;
+	const struct sent *s = &rc_of(qp)->req.sent;
 	const struct sent_run *run = TAILQ_FIRST(&s->runs);
-	struct loss *l = &qp->req.loss;
+	struct loss *l = &rc_of(qp)->req.loss;
 
 	l->loss_time = TIMER_NEVER;
 	/* The usual case: no packet that was sent later has arrived, and there is no gap. */
@@ -343,7 +342,7 @@ static inline void detect_lost(struct skua_qp *qp)
 static void take_sample(struct skua_qp *qp, const struct news *news)
 {
 	uint64_t rtt = now_of(qp) - news->sample_from, whole = now_of(qp) - news->first_sent_at;
-	struct loss *l = &qp->req.loss;
+	struct loss *l = &rc_of(qp)->req.loss;
 	bool first = !l->smoothed_rtt;
 
 	if (news->is_gap && !news->is_most && whole < l->smoothed_rtt) {
@@ -370,7 +369,7 @@ static void take_sample(struct skua_qp *qp, const struct news *news)
 /* Act on what has arrived. */
 static void take_news(struct skua_qp *qp, const struct news *news)
 {
-	struct loss *l = &qp->req.loss;
+	struct loss *l = &rc_of(qp)->req.loss;
 	struct rack *rack = &l->rack[news->kind];
 	uint64_t now = now_of(qp);
 
@@ -391,7 +390,7 @@ static void take_news(struct skua_qp *qp, const struct news *news)
 
 void loss_acked(struct skua_qp *qp, uint32_t psn)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	struct news news = { 0 };
 	struct sent_run *run;
 	uint32_t npkts;
@@ -416,7 +415,7 @@ void loss_acked(struct skua_qp *qp, uint32_t psn)
 static void hold(struct skua_qp *qp, struct sent_run *run, uint32_t psn, uint32_t npkts,
 		 struct news *news)
 {
-	struct sent *s = &qp->req.sent;
+	struct sent *s = &rc_of(qp)->req.sent;
 
 	if (run->state == SENT_HELD)
 		return;
@@ -432,7 +431,7 @@ static void hold(struct skua_qp *qp, struct sent_run *run, uint32_t psn, uint32_
 
 void loss_accepted(struct skua_qp *qp, uint32_t psn)
 {
-	struct sent *s = &qp->req.sent;
+	struct sent *s = &rc_of(qp)->req.sent;
 	struct news news = { 0 };
 	struct sent_run *run, *next;
 
@@ -460,7 +459,7 @@ void loss_accepted(struct skua_qp *qp, uint32_t psn)
 
 void loss_response_early(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bool held)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	struct sent_run *run = sent_find(&req->sent, psn);
 	struct news news = { 0 };
 
@@ -482,7 +481,7 @@ void loss_response_early(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bool 
 
 void loss_response_refused(struct skua_qp *qp, uint32_t psn)
 {
-	struct sent *s = &qp->req.sent;
+	struct sent *s = &rc_of(qp)->req.sent;
 	struct sent_run *run = sent_find(s, psn);
 
 	if (!run || run->state != SENT_HELD)
@@ -496,7 +495,7 @@ void loss_response_refused(struct skua_qp *qp, uint32_t psn)
 void loss_response_twice(struct skua_qp *qp)
 {
 	/* The answer to a probe may well come twice. */
-	if (has_passed(&qp->req.loss, qp->req.loss.probe_order))
+	if (has_passed(&rc_of(qp)->req.loss, rc_of(qp)->req.loss.probe_order))
 		reordering_seen(qp);
 }
 
@@ -513,7 +512,7 @@ static void hold_what_it_says(struct skua_qp *qp, const struct repeat_frame *f,
 		/* The request stands for all of them. */
 		if (run->first && run->state != SENT_WAITING && repeat_holds(f, psn)) {
 			has_arrived(qp, run, 1, news);
-			sent_set_state(&qp->req.sent, run, SENT_WAITING);
+			sent_set_state(&rc_of(qp)->req.sent, run, SENT_WAITING);
 		}
 		return;
 	}
@@ -521,7 +520,7 @@ static void hold_what_it_says(struct skua_qp *qp, const struct repeat_frame *f,
 		held = repeat_has(f, psn);
 		for (n = 1; psn_add(psn, n) != end && repeat_has(f, psn_add(psn, n)) == held; n++)
 			;
-		run = held ? sent_find(&qp->req.sent, psn) : NULL;
+		run = held ? sent_find(&rc_of(qp)->req.sent, psn) : NULL;
 		if (run)
 			hold(qp, run, psn, n, news);
 	}
@@ -529,7 +528,7 @@ static void hold_what_it_says(struct skua_qp *qp, const struct repeat_frame *f,
 
 void loss_missing(struct skua_qp *qp, const struct repeat_frame *f)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	struct sent_run *run, *next;
 	struct news news = { .kind = NEWS_HELD };
 	uint32_t end = repeat_end(f);
@@ -551,7 +550,7 @@ void loss_missing(struct skua_qp *qp, const struct repeat_frame *f)
  */
 static void lose_all(struct skua_qp *qp, uint64_t nak_rtt)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	struct news lost = { 0 };
 	struct sent_run *run;
 
@@ -576,17 +575,17 @@ static void lose_all(struct skua_qp *qp, uint64_t nak_rtt)
 
 void loss_nak(struct skua_qp *qp, uint32_t psn)
 {
-	const struct sent_run *run = sent_find(&qp->req.sent, psn);
+	const struct sent_run *run = sent_find(&rc_of(qp)->req.sent, psn);
 
 	/*
 	 * A peer sends one NAK for a gap (ROC-10), so another for this PSN is a copy. One that comes too soon
 	 * answers an earlier transmission.
 	 */
-	if ((qp->req.loss.nak_taken && qp->req.loss.nak_psn == psn) ||
-	    (run->retransmitted && now_of(qp) - run->sent_at < qp->req.loss.min_rtt / 2))
+	if ((rc_of(qp)->req.loss.nak_taken && rc_of(qp)->req.loss.nak_psn == psn) ||
+	    (run->retransmitted && now_of(qp) - run->sent_at < rc_of(qp)->req.loss.min_rtt / 2))
 		return;
-	qp->req.loss.nak_taken = true;
-	qp->req.loss.nak_psn = psn;
+	rc_of(qp)->req.loss.nak_taken = true;
+	rc_of(qp)->req.loss.nak_psn = psn;
 	lose_all(qp, now_of(qp) - run->sent_at + 1);
 }
 
@@ -594,22 +593,22 @@ void loss_rnr_nak(struct skua_qp *qp)
 {
 	struct sent_run *run;
 
-	TAILQ_FOREACH(run, &qp->req.sent.runs, entry)
+	TAILQ_FOREACH(run, &rc_of(qp)->req.sent.runs, entry)
 		if (!run->response || run->state != SENT_HELD)
-			sent_set_state(&qp->req.sent, run, SENT_LOST);
-	qp->req.loss.ack_from = now_of(qp);
-	qp->req.loss.sent_since = false;
+			sent_set_state(&rc_of(qp)->req.sent, run, SENT_LOST);
+	rc_of(qp)->req.loss.ack_from = now_of(qp);
+	rc_of(qp)->req.loss.sent_since = false;
 }
 
 void loss_restart(struct skua_qp *qp)
 {
-	qp->req.loss.ack_from = qp->req.loss.pto_from = now_of(qp);
+	rc_of(qp)->req.loss.ack_from = rc_of(qp)->req.loss.pto_from = now_of(qp);
 }
 
 /* Forget all reports of held packets: the peer may have dropped them (REP-5), or the reports were forged. */
 static void hold_nothing(struct skua_qp *qp)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	struct sent_run *run;
 
 	TAILQ_FOREACH(run, &req->sent.runs, entry)
@@ -621,11 +620,11 @@ static void hold_nothing(struct skua_qp *qp)
 /* RFC 9002, section 6.2.4. */
 static void probe(struct skua_qp *qp)
 {
-	struct loss *l = &qp->req.loss;
+	struct loss *l = &rc_of(qp)->req.loss;
 
 	l->pto_from = now_of(qp);
 	/* The last one has not found room on the line yet. */
-	if (qp->req.probe)
+	if (rc_of(qp)->req.probe)
 		return;
 	if (l->pto_count < PTO_COUNT_MAX)
 		l->pto_count++;
@@ -634,14 +633,14 @@ static void probe(struct skua_qp *qp)
 	if (l->pto_count > 1)
 		hold_nothing(qp);
 	repeat_agreed(qp);
-	qp->req.probe = true;
+	rc_of(qp)->req.probe = true;
 	qp_activate(qp);
 }
 
 /* The Local ACK Timeout has passed. */
 static void retry(struct skua_qp *qp)
 {
-	struct loss *l = &qp->req.loss;
+	struct loss *l = &rc_of(qp)->req.loss;
 
 	loss_restart(qp);
 	/* Nothing was sent since the last retry: it waits for its turn on the line, or the peer tells that it holds all. */
@@ -660,7 +659,7 @@ static void retry(struct skua_qp *qp)
 	hold_nothing(qp);
 	lose_all(qp, 0);
 	congestion_persistent(qp);
-	qp->req.rnr_trying = false;
+	rc_of(qp)->req.rnr_trying = false;
 	l->min_rtt_at = 0;
 	/* The estimate is so long that no probe comes before a retry. It may be wrong (RFC 6298, section 5). */
 	if (l->retries > 1 && !l->pto_count)
@@ -674,7 +673,7 @@ static void retry(struct skua_qp *qp)
  */
 static bool is_about_to_ask(const struct skua_qp *qp)
 {
-	const struct roce_req *req = &qp->req;
+	const struct roce_req *req = &rc_of(qp)->req;
 	bool waits = qp->sq.busy || dcqcn_paused(qp);
 
 	if (req_is_asked(req))
@@ -684,16 +683,16 @@ static bool is_about_to_ask(const struct skua_qp *qp)
 
 void loss_timer(struct skua_qp *qp)
 {
-	struct loss *l = &qp->req.loss;
+	struct loss *l = &rc_of(qp)->req.loss;
 	uint64_t now = now_of(qp);
 
-	if (sent_is_empty(&qp->req.sent))
+	if (sent_is_empty(&rc_of(qp)->req.sent))
 		return;
 	/* Another engine of this process has not taken the oldest packet from the port yet: it is not lost. */
 	if (!port_passed(&sq_wqe(qp, qp->sq.una)->mark))
 		loss_restart(qp);
 	if (is_about_to_ask(qp)) {
-		qp->req.ask = true;
+		rc_of(qp)->req.ask = true;
 		loss_restart(qp);
 		qp_activate(qp);
 	}

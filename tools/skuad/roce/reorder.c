@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/qp.h"
 #include "roce/repeat.h"
+#include "roce/roce.h"
 
 struct held {
 	struct train train;
@@ -33,7 +33,7 @@ static struct held **slot_of(struct reorder *r, uint32_t psn)
 
 static void slot_free(struct skua_dev *dev, struct reorder *r, struct held **slot)
 {
-	dev->held_bytes -= (*slot)->bytes;
+	dev->roce->held_bytes -= (*slot)->bytes;
 	r->n--;
 	free(*slot);
 	*slot = NULL;
@@ -75,24 +75,24 @@ bool reorder_hold(struct skua_dev *dev, struct reorder **rp, uint32_t expected,
 	if (t->npkts != 1 || psn_diff(t->psn, expected) > REPEAT_WINDOW)
 		return false;
 	if (!r) {
-		r = *rp = dev->held_bytes < HELD_MAX ? calloc(1, sizeof(*r)) : NULL;
+		r = *rp = dev->roce->held_bytes < HELD_MAX ? calloc(1, sizeof(*r)) : NULL;
 		if (!r)
 			return false;
-		dev->held_bytes += sizeof(*r);
+		dev->roce->held_bytes += sizeof(*r);
 	}
 	slot = slot_of(r, t->psn);
 	if (*slot && (*slot)->train.psn == t->psn)
 		return true;
 	if (*slot)
 		slot_free(dev, r, slot);
-	h = dev->held_bytes < HELD_MAX ? copy_of(t) : NULL;
+	h = dev->roce->held_bytes < HELD_MAX ? copy_of(t) : NULL;
 	if (!h) {
 		if (!r->n)
 			reorder_free(dev, rp);
 		return false;
 	}
 	*slot = h;
-	dev->held_bytes += h->bytes;
+	dev->roce->held_bytes += h->bytes;
 	if (!r->n++ || psn_diff(t->psn, r->end) >= 0)
 		r->end = psn_add(t->psn, 1);
 	return true;
@@ -120,7 +120,7 @@ struct train *reorder_take(struct skua_dev *dev, struct reorder **rp, uint32_t p
 	slot = slot_of(r, psn);
 	h = *slot;
 	*slot = NULL;
-	dev->held_bytes -= h->bytes;
+	dev->roce->held_bytes -= h->bytes;
 	if (!--r->n)
 		reorder_free(dev, rp);
 	return &h->train;
@@ -134,7 +134,7 @@ void reorder_free(struct skua_dev *dev, struct reorder **rp)
 		if (r->slot[i])
 			slot_free(dev, r, &r->slot[i]);
 	if (r)
-		dev->held_bytes -= sizeof(*r);
+		dev->roce->held_bytes -= sizeof(*r);
 	free(r);
 	*rp = NULL;
 }

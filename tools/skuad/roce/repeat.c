@@ -11,9 +11,9 @@
 
 #include <libdeflate.h>
 
-#include "core/qp.h"
 #include "packet/wire.h"
 #include "roce/repeat.h"
+#include "roce/roce.h"
 
 #define ETH_TYPE_REPEAT	0x88b5		/* IEEE 802: local experiments */
 #define MAGIC		0x536b7561u	/* "Skua" */
@@ -176,15 +176,15 @@ bool repeat_send(struct skua_dev *dev, const struct repeat_frame *f)
 /* The entry of @mac; a new one in place of that which was used longest ago. */
 static struct repeat_peer *peer_of(struct skua_dev *dev, const uint8_t *mac)
 {
-	struct repeat_peer *oldest = dev->peers, *p;
+	struct repeat_peer *oldest = dev->roce->peers, *p;
 
-	for (p = dev->peers; p < dev->peers + REPEAT_PEERS; p++) {
+	for (p = dev->roce->peers; p < dev->roce->peers + REPEAT_PEERS; p++) {
 		if (p->wait && !memcmp(p->mac, mac, 6))
 			break;
 		if (p->used < oldest->used)
 			oldest = p;
 	}
-	if (p == dev->peers + REPEAT_PEERS) {
+	if (p == dev->roce->peers + REPEAT_PEERS) {
 		p = oldest;
 		*p = (struct repeat_peer){ .wait = ASK_MIN_NS };
 		memcpy(p->mac, mac, 6);

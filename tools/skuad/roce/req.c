@@ -19,6 +19,7 @@
 
 #include "base/copy.h"
 #include "roce/req.h"
+#include "roce/roce.h"
 
 #define LOSSY_NS	1000000000	/* after a loss others are expected for so long */
 #define READ_PART	1024	/* packets of a READ that are requested at a time, at most */
@@ -43,20 +44,20 @@ static const enum train_op train_ops[] = {
 
 void roce_req_reset(struct skua_qp *qp)
 {
-	sent_clear(qp->dev, &qp->req.sent);
-	reorder_free(qp->dev, &qp->req.early);
-	qp->req = (struct roce_req){ 0 };
-	sent_init(&qp->req.sent);
-	loss_init(&qp->req.loss);
-	congestion_init(&qp->req.congestion);
+	sent_clear(qp->dev, &rc_of(qp)->req.sent);
+	reorder_free(qp->dev, &rc_of(qp)->req.early);
+	rc_of(qp)->req = (struct roce_req){ 0 };
+	sent_init(&rc_of(qp)->req.sent);
+	loss_init(&rc_of(qp)->req.loss);
+	congestion_init(&rc_of(qp)->req.congestion);
 }
 
 /* To RTS. */
-void roce_req_start(struct skua_qp *qp, uint32_t psn)
+void roce_req_start(struct skua_qp *qp)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 
-	qp->sq.psn = req->una_psn = req->acked_psn = req->sent_psn = req->asked_psn = psn;
+	req->una_psn = req->acked_psn = req->sent_psn = req->asked_psn = qp->sq.psn;
 }
 
 static bool is_atomic(const struct send_wqe *wqe)
@@ -81,7 +82,7 @@ static bool acked(const struct roce_req *req, const struct send_wqe *wqe)
  * still wait for their trains to be over. */
 static uint32_t oldest_unacked(const struct skua_qp *qp)
 {
-	const struct roce_req *req = &qp->req;
+	const struct roce_req *req = &rc_of(qp)->req;
 	uint32_t i = qp->sq.una;
 
 	while (i != qp->sq.tail && acked(req, sq_wqe(qp, i)))
@@ -92,7 +93,7 @@ static uint32_t oldest_unacked(const struct skua_qp *qp)
 /* Those before it succeed as soon as no train refers to them any more; all behind it are flushed. */
 void req_fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	struct send_wqe *wqe = sq_wqe(qp, oldest_unacked(qp));
 
 	wqe->status = status;
@@ -123,7 +124,7 @@ static void succeed(struct skua_qp *qp, const struct send_wqe *wqe)
 /* Complete what can be, in order. */
 static void complete_acked(struct skua_qp *qp)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 
 	while (qp->sq.una != qp->sq.nxt) {
 		struct send_wqe *wqe = sq_wqe(qp, qp->sq.una);
@@ -141,8 +142,8 @@ static void complete_acked(struct skua_qp *qp)
 
 void roce_timer(struct timer *timer)
 {
-	struct skua_qp *qp = (void *)((char *)timer - offsetof(struct skua_qp, timer));
-	struct roce_req *req = &qp->req;
+	struct skua_qp *qp = (void *)((char *)timer - offsetof(struct rc_qp, timer));
+	struct roce_req *req = &rc_of(qp)->req;
 
 	if (!qp_can_send(qp) || !dev_running(qp->dev))
 		return;
@@ -203,7 +204,7 @@ static bool run_local(struct skua_qp *qp, struct send_wqe *wqe)
 /* False: the wire has no room. Loss detection takes care of what is lost on the way. */
 static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	int32_t again = psn_diff(req->sent_psn, t->psn);
 
 	if (roce_send(qp, t, &wqe->mark) == PORT_BUSY) {
@@ -223,7 +224,7 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 /* @npkts PSNs from @psn on are outstanding, for the first time. */
 static void now_outstanding(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bool response)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 
 	loss_sent(qp);
 	sent_add(qp->dev, &req->sent, psn, npkts, response, now_of(qp));
@@ -232,7 +233,7 @@ static void now_outstanding(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bo
 
 uint32_t req_room(const struct skua_qp *qp)
 {
-	const struct roce_req *req = &qp->req;
+	const struct roce_req *req = &rc_of(qp)->req;
 	uint32_t ahead = psn_add(req->sent_psn, -req->una_psn), room = congestion_room(qp);
 	uint32_t limit = PSN_WINDOW;
 
@@ -247,8 +248,8 @@ uint32_t req_room(const struct skua_qp *qp)
 
 bool req_must_ask(const struct skua_qp *qp, uint32_t npkts)
 {
-	const struct roce_req *req = &qp->req;
-	uint32_t most = (qp->dcqcn ? DCQCN_BURST : ACK_EVERY) >> qp->log_pmtu;
+	const struct roce_req *req = &rc_of(qp)->req;
+	uint32_t most = (conn_of(qp)->dcqcn ? DCQCN_BURST : ACK_EVERY) >> qp->log_pmtu;
 
 	/* In time for the window to move on. */
 	if (most > req->congestion.window / 2)
@@ -298,7 +299,7 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 /* An atomic, or the next part of a READ. */
 static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	uint32_t npkts, room;
 
 	if (!qp->max_rd) {
@@ -321,7 +322,7 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 			return false;
 		npkts = room;
 	}
-	if (!sent_reserve(qp->dev, &qp->req.sent)) {
+	if (!sent_reserve(qp->dev, &rc_of(qp)->req.sent)) {
 		qp->sq.busy = true;
 		return false;
 	}
@@ -374,7 +375,7 @@ static uint32_t train_of(const struct skua_qp *qp, uint32_t npkts, uint32_t room
 	uint32_t burst;
 
 	/* The first packet asks for an ACK by itself: that measures a round trip before the line is full. */
-	if (npkts == 1 || (!qp->req.loss.smoothed_rtt && sent_is_empty(&qp->req.sent)))
+	if (npkts == 1 || (!rc_of(qp)->req.loss.smoothed_rtt && sent_is_empty(&rc_of(qp)->req.sent)))
 		return 1;
 	burst = qp_burst(qp) >> qp->log_pmtu;
 	if (npkts > burst)
@@ -392,7 +393,7 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 		return false;
 	assign_psn(qp, wqe);
 	npkts = train_of(qp, wqe->npsn - sq->nxt_pkt, room);
-	if (!sent_reserve(qp->dev, &qp->req.sent)) {
+	if (!sent_reserve(qp->dev, &rc_of(qp)->req.sent)) {
 		sq->busy = true;
 		return false;
 	}
@@ -414,7 +415,7 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 /* Do a step of the WQE at nxt. False: it has to wait. */
 static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 
 	if (wqe->status) {
 		if (qp->sq.una != qp->sq.nxt)
@@ -443,16 +444,9 @@ static bool next_ready(struct skua_qp *qp)
 	return qp->state == SKUA_QPS_RTS && (sq->nxt != sq->tail || sq_fetch(qp));
 }
 
-void roce_drained(struct skua_qp *qp)
-{
-	qp->draining = false;
-	if (qp->drained_wanted)
-		async_event(qp->dev, &qp->drained_event, SKUA_EVENT_SQ_DRAINED, qp->number, qp->handle);
-}
-
 bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	int32_t before = *budget;
 	bool any = false, again;
 
@@ -479,7 +473,7 @@ bool roce_req_run(struct skua_qp *qp, int32_t *budget)
 	}
 	loss_set_timer(qp);
 	if (qp->draining && qp->sq.una == qp->sq.nxt && !next_ready(qp))
-		roce_drained(qp);
+		qp_drained(qp);
 	return any || again;
 }
 
@@ -490,7 +484,7 @@ bool roce_req_pending(const struct skua_qp *qp)
 
 void roce_req_flush(struct skua_qp *qp)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 
 	sent_clear(qp->dev, &req->sent);
 	reorder_free(qp->dev, &req->early);
@@ -535,7 +529,7 @@ static uint32_t next_response(const struct skua_qp *qp, const struct send_wqe *r
 /* All before @psn is accepted, and its responses have come. */
 static void done_up_to(struct skua_qp *qp, uint32_t psn)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 
 	if (psn_diff(psn, req->una_psn) <= 0)
 		return;
@@ -550,7 +544,7 @@ static void done_up_to(struct skua_qp *qp, uint32_t psn)
 /* The peer has accepted all before @psn. It counts as acknowledged as far as responses have come. */
 static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	const struct send_wqe *read = req->reads ? oldest_read(qp) : NULL;
 	bool accepted = psn_diff(psn, req->acked_psn) > 0;
 	uint32_t done;
@@ -568,17 +562,17 @@ static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 /* The responses before @psn have come, the last of them now. */
 static void responses_up_to(struct skua_qp *qp, uint32_t psn)
 {
-	if (psn_diff(qp->req.acked_psn, psn) > 0) {
+	if (psn_diff(rc_of(qp)->req.acked_psn, psn) > 0) {
 		ack_up_to(qp, psn);	/* perhaps WRITEs or SENDs behind them are done with, too */
 		return;
 	}
-	qp->req.acked_psn = psn;
+	rc_of(qp)->req.acked_psn = psn;
 	done_up_to(qp, psn);
 }
 
 static void rnr_nak(struct skua_qp *qp, uint8_t code)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 
 	STAT_INC(qp->dev, rnr_nak_received);
 	if (qp->attr.rnr_retry != 7 && req->rnr_retries >= qp->attr.rnr_retry) {
@@ -590,12 +584,12 @@ static void rnr_nak(struct skua_qp *qp, uint8_t code)
 	loss_rnr_nak(qp);
 	req->rnr_wait = true;
 	req->rnr_until = now_of(qp) + rnr_10us[code & 31] * 10000ull;
-	timer_set(&qp->dev->engine->timers, &qp->timer, req->rnr_until);
+	timer_set(&qp->dev->engine->timers, &rc_of(qp)->timer, req->rnr_until);
 }
 
 static void rx_ack(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	uint8_t status;
 
 	if (psn_diff(t->psn, req->una_psn) < 0 || psn_diff(t->psn, req->sent_psn) >= 0)
@@ -641,7 +635,7 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
  */
 static void rx_early_response(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	const struct sent_run *run = sent_find(&req->sent, t->psn);
 
 	if (!run || !run->response)
@@ -664,7 +658,7 @@ static bool is_next_response(struct skua_qp *qp, const struct send_wqe *wqe, con
 		rx_early_response(qp, t);
 	else if (ahead < 0)
 		loss_response_twice(qp);
-	else if (t->psn != qp->req.una_psn)
+	else if (t->psn != rc_of(qp)->req.una_psn)
 		ack_up_to(qp, t->psn);
 	return !ahead;
 }
@@ -672,7 +666,7 @@ static bool is_next_response(struct skua_qp *qp, const struct send_wqe *wqe, con
 /* The response does not fit the request. If it was held, it may have been forged: drop it. */
 static void refuse_response(struct skua_qp *qp, const struct train *t)
 {
-	if (qp->req.from_held)
+	if (rc_of(qp)->req.from_held)
 		loss_response_refused(qp, t->psn);
 	else
 		req_fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
@@ -756,12 +750,12 @@ static struct train *take_held(struct skua_qp *qp)
 {
 	const struct send_wqe *wqe = qp_can_send(qp) ? oldest_read(qp) : NULL;
 
-	return wqe ? reorder_take(qp->dev, &qp->req.early, next_response(qp, wqe)) : NULL;
+	return wqe ? reorder_take(qp->dev, &rc_of(qp)->req.early, next_response(qp, wqe)) : NULL;
 }
 
 static void rx_held(struct skua_qp *qp)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	struct train *held;
 
 	req->from_held = true;
@@ -783,7 +777,7 @@ void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f)
 void roce_req_rx(struct skua_qp *qp, const struct train *t)
 {
 	rx(qp, t);
-	if (!reorder_empty(qp->req.early))
+	if (!reorder_empty(rc_of(qp)->req.early))
 		rx_held(qp);
 	qp_activate(qp);
 }

@@ -5,7 +5,7 @@
 #ifndef SKUAD_ROCE_REQ_H
 #define SKUAD_ROCE_REQ_H
 
-#include "core/qp.h"
+#include "roce/rc.h"
 
 /* engine_now(), for those who ask with every packet. */
 static inline uint64_t now_of(const struct skua_qp *qp)
@@ -22,9 +22,9 @@ static inline bool req_is_accepted(const struct roce_req *req, const struct sent
 /* Packets that the congestion window lets be sent now. */
 static inline uint32_t congestion_room(const struct skua_qp *qp)
 {
-	uint32_t flight = qp->req.sent.npkts[SENT_IN_FLIGHT];
+	uint32_t flight = rc_of(qp)->req.sent.npkts[SENT_IN_FLIGHT];
 
-	return flight < qp->req.congestion.window ? qp->req.congestion.window - flight : 0;
+	return flight < rc_of(qp)->req.congestion.window ? rc_of(qp)->req.congestion.window - flight : 0;
 }
 
 /* Is an answer due? A request that was sent asked for one. */
@@ -36,7 +36,7 @@ static inline bool req_is_asked(const struct roce_req *req)
 /* A packet that asks for an answer to all before @psn has been sent; call it before loss_sent(). */
 static inline void loss_asked(struct skua_qp *qp, uint32_t psn)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 
 	if (!req_is_asked(req))
 		req->loss.ack_from = now_of(qp);
@@ -48,11 +48,11 @@ static inline void loss_asked(struct skua_qp *qp, uint32_t psn)
 /* A packet has been sent; before it is put in the table. */
 static inline void loss_sent(struct skua_qp *qp)
 {
-	struct loss *l = &qp->req.loss;
+	struct loss *l = &rc_of(qp)->req.loss;
 
 	l->pto_from = now_of(qp);
 	/* Time in which nothing was outstanding does not count. */
-	if (sent_is_empty(&qp->req.sent))
+	if (sent_is_empty(&rc_of(qp)->req.sent))
 		l->ack_from = l->pto_from;
 	l->sent_since = true;
 }

@@ -16,7 +16,8 @@
 #include <stdlib.h>
 
 #include "base/copy.h"
-#include "core/qp.h"
+#include "roce/rc.h"
+#include "roce/roce.h"
 
 /* Early packets behind a new gap until the peer is told again, as its kPacketThreshold is met then;
  * and between two frames that tell of the same gaps. */
@@ -40,7 +41,7 @@ static struct served *served_at(const struct roce_resp *resp, uint32_t i)
 
 static void free_reads(struct skua_qp *qp)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 
 	free(resp->reads);
 	free(resp->served);
@@ -59,7 +60,7 @@ static void move_reads(struct roce_resp *to, const struct roce_resp *from)
 
 int roce_resp_reserve(struct skua_qp *qp, uint32_t max_dest_rd)
 {
-	struct roce_resp *resp = &qp->resp, larger = *resp;
+	struct roce_resp *resp = &rc_of(qp)->resp, larger = *resp;
 
 	/* A power of two, as indices run free. */
 	larger.rd_size = max_dest_rd ? 1 : 0;
@@ -85,30 +86,27 @@ int roce_resp_reserve(struct skua_qp *qp, uint32_t max_dest_rd)
 
 static void drop_held(struct skua_qp *qp, struct held_recv *held)
 {
-	STAILQ_REMOVE_HEAD(&qp->resp.held, entry);
-	qp->dev->held_bytes -= sizeof(*held);
+	STAILQ_REMOVE_HEAD(&rc_of(qp)->resp.held, entry);
+	qp->dev->roce->held_bytes -= sizeof(*held);
 	free(held);
-}
-
-void roce_resp_free(struct skua_qp *qp)
-{
-	struct held_recv *held;
-
-	free_reads(qp);
-	reorder_free(qp->dev, &qp->resp.early);
-	while ((held = STAILQ_FIRST(&qp->resp.held)))
-		drop_held(qp, held);
 }
 
 void roce_resp_reset(struct skua_qp *qp)
 {
-	roce_resp_free(qp);
-	qp->resp = (struct roce_resp){ .held = STAILQ_HEAD_INITIALIZER(qp->resp.held) };
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct held_recv *held;
+
+	free_reads(qp);
+	reorder_free(qp->dev, &resp->early);
+	while ((held = STAILQ_FIRST(&resp->held)))
+		drop_held(qp, held);
+	*resp = (struct roce_resp){ .held = STAILQ_HEAD_INITIALIZER(resp->held) };
+	conn_of(qp)->message = (struct roce_message){ 0 };
 }
 
 void roce_resp_stop(struct skua_qp *qp)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 
 	resp->reads_tail = resp->reads_head;
 	resp->reads_new = 0;
@@ -123,7 +121,7 @@ static bool is_nak(uint8_t syndrome)
 /* Owe the peer @syndrome, if a NAK for @psn. A NAK that is owed is not overtaken by ACKs. */
 static void owe(struct skua_qp *qp, uint8_t syndrome, uint32_t psn)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 
 	if (resp->ack_due && is_nak(resp->syndrome) && !is_nak(syndrome))
 		return;
@@ -141,23 +139,23 @@ static void owe_ack(struct skua_qp *qp)
 
 bool roce_resp_holds(const struct skua_qp *qp)
 {
-	return !STAILQ_EMPTY(&qp->resp.held);
+	return !STAILQ_EMPTY(&rc_of(qp)->resp.held);
 }
 
 /* There are never more than the RQ has entries: none comes back to the host before its CQE. Packets that other QPs hold
  * leave room for as much again, because a CQE cannot be dropped. */
 static void hold(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ticket)
 {
-	struct held_recv *held = qp->dev->held_bytes < 2 * HELD_MAX ? malloc(sizeof(*held)) : NULL;
+	struct held_recv *held = qp->dev->roce->held_bytes < 2 * HELD_MAX ? malloc(sizeof(*held)) : NULL;
 
 	if (!held) {
 		qp_fatal(qp);
 		return;
 	}
-	qp->dev->held_bytes += sizeof(*held);
+	qp->dev->roce->held_bytes += sizeof(*held);
 	held->cqe = *cqe;
 	held->ticket = ticket;
-	STAILQ_INSERT_TAIL(&qp->resp.held, held, entry);
+	STAILQ_INSERT_TAIL(&rc_of(qp)->resp.held, held, entry);
 	qp_activate(qp);
 }
 
@@ -167,7 +165,7 @@ static bool release_held(struct skua_qp *qp, int32_t *budget)
 	struct held_recv *held;
 	bool any = false;
 
-	while (*budget > 0 && (held = STAILQ_FIRST(&qp->resp.held)) &&
+	while (*budget > 0 && (held = STAILQ_FIRST(&rc_of(qp)->resp.held)) &&
 	       port_drained(qp->dev->port, held->ticket)) {
 		*budget -= MESSAGE_COST;
 		qp_complete_recv(qp, &held->cqe);
@@ -179,10 +177,10 @@ static bool release_held(struct skua_qp *qp, int32_t *budget)
 
 static void complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 
-	cqe->cookie = htole32(resp->recv.cookie);
-	resp->have_recv = false;
+	cqe->cookie = htole32(msg->recv.cookie);
+	msg->have_recv = false;
 	if (roce_resp_holds(qp))
 		hold(qp, cqe, 0);
 	else
@@ -195,7 +193,7 @@ static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 		.opcode = SKUA_CQE_RECV, .status = status, .vendor_err = vendor_err,
 	};
 
-	if (qp->resp.have_recv && !qp->resp.from_held)
+	if (conn_of(qp)->message.have_recv && !rc_of(qp)->resp.from_held)
 		complete_recv(qp, &cqe);
 }
 
@@ -206,7 +204,7 @@ static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
  */
 static void refuse(struct skua_qp *qp, uint8_t syndrome, uint8_t event)
 {
-	if (qp->resp.from_held)
+	if (rc_of(qp)->resp.from_held)
 		return;
 	if (syndrome == AETH_NAK_ACCESS)
 		STAT_INC(qp->dev, access_nak_sent);
@@ -214,7 +212,7 @@ static void refuse(struct skua_qp *qp, uint8_t syndrome, uint8_t event)
 		STAT_INC(qp->dev, invalid_nak_sent);
 	else
 		STAT_INC(qp->dev, op_nak_sent);
-	owe(qp, syndrome, qp->resp.epsn);
+	owe(qp, syndrome, qp->epsn);
 	if (event)
 		qp_error(qp, event);
 	else
@@ -238,24 +236,25 @@ static void bad_memory(struct skua_qp *qp, int err)
 /* A receive for a message that begins, or a WRITE with immediate that ends. */
 static bool get_recv(struct skua_qp *qp)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	uint8_t err;
 
-	switch (qp_peek_recv(qp, &resp->recv, &err)) {
+	switch (qp_peek_recv(qp, &msg->recv, &err)) {
 	case RQ_OK:
 		rq_take(&qp->rq);
-		resp->have_recv = true;
+		msg->have_recv = true;
 		return true;
 	case RQ_EMPTY:
 		if (!resp->nak_sent) {
 			STAT_INC(qp->dev, rnr_nak_sent);
-			owe(qp, AETH_RNR | qp->attr.min_rnr_timer, resp->epsn);
+			owe(qp, AETH_RNR | qp->attr.min_rnr_timer, qp->epsn);
 		}
 		resp->nak_sent = true;
 		return false;
 	case RQ_BAD:
 		rq_take(&qp->rq);
-		resp->have_recv = true;
+		msg->have_recv = true;
 		fail_recv(qp, SKUA_CQE_LOC_QP_OP_ERR, err);
 		refuse(qp, AETH_NAK_OP, 0);
 		return false;
@@ -271,15 +270,15 @@ static bool get_recv(struct skua_qp *qp)
  */
 static void bad_write(struct skua_qp *qp, const struct train *t, int err)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	bool imm = t->op == TRAIN_WRITE_IMM && t->last && !(t->first && t->npkts > 1);
 	uint8_t bad;
 
-	if (imm && !resp->have_recv && qp_peek_recv(qp, &resp->recv, &bad) == RQ_OK) {
+	if (imm && !msg->have_recv && qp_peek_recv(qp, &msg->recv, &bad) == RQ_OK) {
 		rq_take(&qp->rq);
-		resp->have_recv = true;
+		msg->have_recv = true;
 	}
-	if (!imm || !resp->have_recv || err == SKUA_VENDOR_ERR_UNREACHABLE) {
+	if (!imm || !msg->have_recv || err == SKUA_VENDOR_ERR_UNREACHABLE) {
 		bad_memory(qp, err);
 		return;
 	}
@@ -293,13 +292,13 @@ static void bad_write(struct skua_qp *qp, const struct train *t, int err)
  */
 static bool hold_invalidation(struct skua_qp *qp, struct skua_cqe *cqe)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	uint64_t ticket = port_ticket(qp->dev->port);
 
 	if (port_drained(qp->dev->port, ticket))
 		return false;
-	cqe->cookie = htole32(resp->recv.cookie);
-	resp->have_recv = false;
+	cqe->cookie = htole32(msg->recv.cookie);
+	msg->have_recv = false;
 	hold(qp, cqe, ticket);
 	return true;
 }
@@ -307,15 +306,16 @@ static bool hold_invalidation(struct skua_qp *qp, struct skua_cqe *cqe)
 /* A message has come whole. */
 static void finish(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
-	bool write = resp->op >= TRAIN_WRITE;
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
+	bool write = msg->op >= TRAIN_WRITE;
 	struct skua_cqe cqe = {
 		.opcode = write ? SKUA_CQE_RECV_WRITE_IMM : SKUA_CQE_RECV,
-		.byte_len = htole32(resp->offset),
+		.byte_len = htole32(msg->offset),
 		.flags = t->solicited ? SKUA_CQE_SOLICITED : 0,
 	};
 
-	resp->in_message = false;
+	msg->under_way = false;
 	resp->msn = psn_add(resp->msn, 1);
 	if (write)
 		STAT_INC(qp->dev, rdma_rx_write);
@@ -330,7 +330,7 @@ static void finish(struct skua_qp *qp, const struct train *t)
 	}
 	if (t->op == TRAIN_SEND_INV && hold_invalidation(qp, &cqe))
 		return;
-	if (resp->have_recv)
+	if (msg->have_recv)
 		complete_recv(qp, &cqe);
 }
 
@@ -342,15 +342,15 @@ static bool is_send(enum train_op op)
 /* Where @bytes of a SEND go, in @dst. */
 static bool place_send(struct skua_qp *qp, uint32_t bytes, struct seglist *dst)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	int err;
 
-	if (resp->offset + (uint64_t)bytes > resp->recv.length) {
+	if (msg->offset + (uint64_t)bytes > msg->recv.length) {
 		fail_recv(qp, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
 		refuse(qp, AETH_NAK_INV_REQ, 0);
 		return false;
 	}
-	err = rq_payload(&qp->rq, &resp->recv, resp->offset, bytes, dst);
+	err = rq_payload(&qp->rq, &msg->recv, msg->offset, bytes, dst);
 	if (err) {
 		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
 		refuse(qp, AETH_NAK_OP, 0);
@@ -362,16 +362,16 @@ static bool place_write(struct skua_qp *qp, const struct train *t, uint32_t byte
 			struct seglist *dst)
 {
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	int err = SKUA_VENDOR_ERR_NONE;
 
-	if (bytes > resp->length - resp->offset ||
-	    (t->last && resp->offset + bytes != resp->length)) {
+	if (bytes > msg->length - msg->offset ||
+	    (t->last && msg->offset + bytes != msg->length)) {
 		invalid(qp);
 		return false;
 	}
 	if (bytes)
-		err = mr_segs(qp->dev, &access, resp->rkey, resp->raddr + resp->offset, bytes,
+		err = mr_segs(qp->dev, &access, msg->rkey, msg->raddr + msg->offset, bytes,
 			      dst);
 	if (err)
 		bad_write(qp, t, err);
@@ -381,7 +381,7 @@ static bool place_write(struct skua_qp *qp, const struct train *t, uint32_t byte
 static bool begin_write(struct skua_qp *qp, const struct train *t)
 {
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	int err = SKUA_VENDOR_ERR_NONE;
 
 	if (t->msg_len > LIMIT_MSG) {
@@ -396,9 +396,9 @@ static bool begin_write(struct skua_qp *qp, const struct train *t)
 		bad_write(qp, t, err);
 		return false;
 	}
-	resp->raddr = t->raddr;
-	resp->rkey = t->rkey;
-	resp->length = t->msg_len;
+	msg->raddr = t->raddr;
+	msg->rkey = t->rkey;
+	msg->length = t->msg_len;
 	return true;
 }
 
@@ -412,11 +412,11 @@ static bool invalidate(struct skua_qp *qp, const struct train *t)
 
 	if (!err)
 		return true;
-	if (qp->resp.from_held)
+	if (rc_of(qp)->resp.from_held)
 		return false;
 	fail_recv(qp, SKUA_CQE_REM_INV_REQ_ERR, (uint8_t)err);
-	qp->resp.epsn = psn_add(qp->resp.epsn, t->npkts);
-	qp->resp.msn = psn_add(qp->resp.msn, 1);
+	qp->epsn = psn_add(qp->epsn, t->npkts);
+	rc_of(qp)->resp.msn = psn_add(rc_of(qp)->resp.msn, 1);
 	owe_ack(qp);
 	qp_to_err(qp);
 	return false;
@@ -425,12 +425,13 @@ static bool invalidate(struct skua_qp *qp, const struct train *t)
 /* Packets of a SEND or WRITE, the next that are expected. */
 static void rx_payload(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	struct seglist *dst = &qp->dev->engine->dst;
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
 
-	if (t->pmtu != qp->pmtu || t->first == resp->in_message ||
-	    (!t->first && is_send(t->op) != is_send(resp->op)) || !train_is_full(t) ||
+	if (t->pmtu != qp->pmtu || t->first == msg->under_way ||
+	    (!t->first && is_send(t->op) != is_send(msg->op)) || !train_is_full(t) ||
 	    (t->op == TRAIN_SEND_INV && t->last && !dev_has(qp->dev, SKUA_F_INVALIDATE))) {
 		invalid(qp);
 		return;
@@ -438,12 +439,12 @@ static void rx_payload(struct skua_qp *qp, const struct train *t)
 	if (t->first && !(is_send(t->op) ? get_recv(qp) : begin_write(qp, t)))
 		return;
 	if (t->first)
-		resp->offset = 0;
+		msg->offset = 0;
 	/* The immediate needs a receive: without one nothing of this train has come. */
 	if (t->op == TRAIN_WRITE_IMM && t->last && !get_recv(qp))
 		return;
-	resp->op = t->op;
-	resp->in_message = true;
+	msg->op = t->op;
+	msg->under_way = true;
 	dst->n = 0;
 	dst->bytes = 0;
 	if (!(is_send(t->op) ? place_send(qp, bytes, dst) : place_write(qp, t, bytes, dst)))
@@ -453,8 +454,8 @@ static void rx_payload(struct skua_qp *qp, const struct train *t)
 	if (t->op == TRAIN_SEND_INV && t->last && !invalidate(qp, t))
 		return;
 	resp->nak_sent = false;
-	resp->offset += bytes;
-	resp->epsn = psn_add(resp->epsn, t->npkts);
+	msg->offset += bytes;
+	qp->epsn = psn_add(qp->epsn, t->npkts);
 	if (t->last)
 		finish(qp, t);
 	if (t->ack_req)
@@ -465,7 +466,7 @@ static void fill_job(struct skua_qp *qp, struct read_job *job, const struct trai
 {
 	*job = (struct read_job){
 		.psn = t->psn, .npkts = qp_packets(qp, t->msg_len), .rkey = t->rkey,
-		.raddr = t->raddr, .length = t->msg_len, .msn = qp->resp.msn, .op = t->op,
+		.raddr = t->raddr, .length = t->msg_len, .msn = rc_of(qp)->resp.msn, .op = t->op,
 		.swap_add = t->swap_add, .compare = t->compare,
 	};
 	qp_activate(qp);
@@ -474,7 +475,7 @@ static void fill_job(struct skua_qp *qp, struct read_job *job, const struct trai
 /* A new READ or atomic is accepted, and remembered. */
 static void queue_read(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct read_job *job;
 
 	resp->msn = psn_add(resp->msn, 1);
@@ -483,7 +484,7 @@ static void queue_read(struct skua_qp *qp, const struct train *t)
 	fill_job(qp, job, t);
 	job->served = resp->nserved++;
 	resp->reads_new++;
-	resp->epsn = psn_add(resp->epsn, job->npkts);
+	qp->epsn = psn_add(qp->epsn, job->npkts);
 	*served_at(resp, job->served) = (struct served){
 		.op = t->op, .psn = t->psn, .npkts = job->npkts, .rkey = t->rkey,
 		.raddr = t->raddr, .length = t->msg_len,
@@ -513,7 +514,7 @@ static bool is_queued(const struct roce_resp *resp, uint32_t psn, uint32_t npkts
  */
 static void queue_again(struct skua_qp *qp, const struct train *t, uint64_t value)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct read_job *job, *next;
 	uint32_t at;
 
@@ -553,10 +554,11 @@ static int check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_
 
 static void rx_read(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	int err;
 
-	if (resp->in_message || t->msg_len > LIMIT_MSG || resp->reads_new >= qp->max_dest_rd) {
+	if (msg->under_way || t->msg_len > LIMIT_MSG || resp->reads_new >= qp->max_dest_rd) {
 		invalid(qp);
 		return;
 	}
@@ -592,10 +594,11 @@ static uint64_t *atomic_target(struct skua_qp *qp, uint32_t rkey, uint64_t raddr
 
 static void rx_atomic(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	int err;
 
-	if (resp->in_message || t->raddr % 8 || !dev_has(qp->dev, SKUA_F_ATOMIC) ||
+	if (msg->under_way || t->raddr % 8 || !dev_has(qp->dev, SKUA_F_ATOMIC) ||
 	    resp->reads_new >= qp->max_dest_rd) {
 		invalid(qp);
 		return;
@@ -610,7 +613,7 @@ static void rx_atomic(struct skua_qp *qp, const struct train *t)
 /* What is remembered of the READ or atomic that takes the PSN of @t, or NULL. */
 static const struct served *find_served(const struct skua_qp *qp, const struct train *t)
 {
-	const struct roce_resp *resp = &qp->resp;
+	const struct roce_resp *resp = &rc_of(qp)->resp;
 
 	for (uint32_t i = 1; i <= qp->max_dest_rd && i <= resp->nserved; i++) {
 		const struct served *s = served_at(resp, resp->nserved - i);
@@ -626,7 +629,7 @@ static void replay_atomic(struct skua_qp *qp, const struct train *t)
 {
 	const struct served *s = find_served(qp, t);
 
-	if (s && s->done && !is_queued(&qp->resp, t->psn, 1))
+	if (s && s->done && !is_queued(&rc_of(qp)->resp, t->psn, 1))
 		queue_again(qp, t, s->value);
 }
 
@@ -677,9 +680,9 @@ static void replay_read(struct skua_qp *qp, const struct train *t)
 
 	if (!s || !is_part_of(qp, t, s) || check_read(qp, t->rkey, t->raddr, t->msg_len))
 		return;
-	if (is_queued(&qp->resp, t->psn, qp_packets(qp, t->msg_len)))
+	if (is_queued(&rc_of(qp)->resp, t->psn, qp_packets(qp, t->msg_len)))
 		return;
-	job = job_of(&qp->resp, t->psn);
+	job = job_of(&rc_of(qp)->resp, t->psn);
 	if (job)
 		restart(qp, job, t);
 	else
@@ -725,16 +728,15 @@ static void tell_duplicate(struct skua_qp *qp)
 {
 	if (!repeat_offered(qp))
 		return;
-	qp->resp.duplicate = true;
-	qp->resp.missing_due = true;
+	rc_of(qp)->resp.duplicate = true;
+	rc_of(qp)->resp.missing_due = true;
 	qp_activate(qp);
 }
 
 /* @t begins before what is expected: its peer did not hear us. */
 static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
-	uint32_t behind = (uint32_t)psn_diff(resp->epsn, t->psn);
+	uint32_t behind = (uint32_t)psn_diff(qp->epsn, t->psn);
 	struct seglist rest;
 	struct train tail = *t;
 
@@ -756,7 +758,7 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 	}
 	/* Its later packets are new. */
 	tail.first = false;
-	tail.psn = resp->epsn;
+	tail.psn = qp->epsn;
 	tail.npkts -= behind;
 	if (t->payload && behind * t->pmtu <= t->payload->bytes) {
 		seglist_behind(&rest, t->payload, behind * t->pmtu);
@@ -765,20 +767,11 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 	rx_payload(qp, &tail);
 }
 
-/* The first request of the peer that could be carried out, before the host knows of the peer. */
-void roce_established(struct skua_qp *qp)
-{
-	if (qp->state != SKUA_QPS_RTR || qp->resp.established)
-		return;
-	qp->resp.established = true;
-	async_event(qp->dev, &qp->established_event, SKUA_EVENT_COMM_EST, qp->number, qp->handle);
-}
-
 /* Tell the peer what is missing: of a new gap at once, of old ones now and then, as frames may
  * be lost. */
 static void owe_missing(struct skua_qp *qp, bool now)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 
 	if (now)
 		resp->untold = 0;
@@ -793,8 +786,8 @@ static void owe_missing(struct skua_qp *qp, bool now)
 /* Something before @t is missing. */
 static void rx_early(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
-	uint32_t end = reorder_empty(resp->early) ? resp->epsn : reorder_end(resp->early);
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	uint32_t end = reorder_empty(resp->early) ? qp->epsn : reorder_end(resp->early);
 
 	STAT_INC(qp->dev, out_of_order);
 	if (resp->nak_sent)
@@ -805,9 +798,9 @@ static void rx_early(struct skua_qp *qp, const struct train *t)
 	}
 	if (repeat_agreed(qp)) {
 		/* A peer with selective repeat finds out by itself what there is no place for. */
-		if (psn_diff(t->psn, resp->epsn) > REPEAT_WINDOW)
+		if (psn_diff(t->psn, qp->epsn) > REPEAT_WINDOW)
 			return;
-		if (reorder_hold(qp->dev, &resp->early, resp->epsn, t)) {
+		if (reorder_hold(qp->dev, &resp->early, qp->epsn, t)) {
 			owe_missing(qp, psn_diff(t->psn, end) > 0);
 			return;
 		}
@@ -816,7 +809,7 @@ static void rx_early(struct skua_qp *qp, const struct train *t)
 	if (!reorder_empty(resp->early))
 		return;
 	STAT_INC(qp->dev, seq_nak_sent);
-	owe(qp, AETH_NAK_SEQ, resp->epsn);
+	owe(qp, AETH_NAK_SEQ, qp->epsn);
 	resp->nak_sent = true;
 }
 
@@ -825,35 +818,36 @@ static void rx(struct skua_qp *qp, const struct train *t);
 /* A packet that was held has its turn. If it is refused, all is as if it had not come. */
 static void rx_one_held(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
-	const enum train_op op = resp->op;
-	const bool in_message = resp->in_message, have_recv = resp->have_recv;
-	const uint32_t offset = resp->offset, rkey = resp->rkey, length = resp->length;
-	const uint32_t epsn = resp->epsn, rq_ci = qp->rq.ci;
-	const uint64_t raddr = resp->raddr;
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
+	const enum train_op op = msg->op;
+	const bool in_message = msg->under_way, have_recv = msg->have_recv;
+	const uint32_t offset = msg->offset, rkey = msg->rkey, length = msg->length;
+	const uint32_t epsn = qp->epsn, rq_ci = qp->rq.ci;
+	const uint64_t raddr = msg->raddr;
 
 	resp->from_held = true;
 	rx(qp, t);
 	resp->from_held = false;
-	if (resp->epsn != epsn)
+	if (qp->epsn != epsn)
 		return;
-	resp->op = op;
-	resp->in_message = in_message;
-	resp->have_recv = have_recv;
-	resp->offset = offset;
-	resp->raddr = raddr;
-	resp->rkey = rkey;
-	resp->length = length;
+	msg->op = op;
+	msg->under_way = in_message;
+	msg->have_recv = have_recv;
+	msg->offset = offset;
+	msg->raddr = raddr;
+	msg->rkey = rkey;
+	msg->length = length;
 	qp->rq.ci = rq_ci;
 }
 
 /* A gap was filled: what was held behind it comes now. */
 static void rx_held(struct skua_qp *qp)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct train *t;
 
-	while ((t = reorder_take(qp->dev, &resp->early, resp->epsn))) {
+	while ((t = reorder_take(qp->dev, &resp->early, qp->epsn))) {
 		rx_one_held(qp, t);
 		free(t);
 		/* Refused, perhaps for now: the peer comes back to it, and to what is behind it. */
@@ -864,7 +858,7 @@ static void rx_held(struct skua_qp *qp)
 	}
 	if (reorder_empty(resp->early))
 		return;
-	if (psn_diff(resp->epsn, reorder_end(resp->early)) >= 0)
+	if (psn_diff(qp->epsn, reorder_end(resp->early)) >= 0)
 		reorder_free(qp->dev, &resp->early);	/* it came in a train besides */
 	else
 		owe_missing(qp, true);
@@ -872,8 +866,8 @@ static void rx_held(struct skua_qp *qp)
 
 static void rx(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
-	uint32_t epsn = resp->epsn;
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	uint32_t epsn = qp->epsn;
 	int32_t ahead = psn_diff(t->psn, epsn);
 
 	if (ahead > 0) {
@@ -889,18 +883,18 @@ static void rx(struct skua_qp *qp, const struct train *t)
 		resp->nak_sent = false;
 		rx_payload(qp, t);
 	}
-	if (resp->epsn != epsn)
-		roce_established(qp);
+	if (qp->epsn != epsn)
+		qp_established(qp);
 }
 
 void roce_resp_rx(struct skua_qp *qp, const struct train *t)
 {
-	uint32_t epsn = qp->resp.epsn;
+	uint32_t epsn = qp->epsn;
 
 	rx(qp, t);
-	if (reorder_empty(qp->resp.early))
+	if (reorder_empty(rc_of(qp)->resp.early))
 		return;
-	if (qp->resp.epsn != epsn)
+	if (qp->epsn != epsn)
 		rx_held(qp);
 	else if (t->ack_req)
 		owe_missing(qp, true);
@@ -917,7 +911,7 @@ static bool transmit(struct skua_qp *qp, struct train *t)
 static bool send_response(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 {
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ };
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = job->sent * qp->pmtu, len = job->length - offset;
 	uint32_t n = job->npkts - job->sent, max = qp_burst(qp) >> qp->log_pmtu;
@@ -941,7 +935,7 @@ static bool send_response(struct skua_qp *qp, struct read_job *job, int32_t *bud
 	}
 	if (err) {
 		roce_resp_stop(qp);
-		resp->epsn = psn_add(job->psn, job->sent);
+		qp->epsn = psn_add(job->psn, job->sent);
 		bad_memory(qp, err);
 		return true;
 	}
@@ -965,7 +959,7 @@ static bool send_response(struct skua_qp *qp, struct read_job *job, int32_t *bud
 /* Carry an atomic out, once, and answer it. False: no room on the wire. */
 static bool send_atomic_response(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct train t = {
 		.op = TRAIN_ATOMIC_RESP, .first = true, .last = true, .npkts = 1,
 		.psn = job->psn, .syndrome = AETH_ACK, .msn = job->msn,
@@ -979,7 +973,7 @@ static bool send_atomic_response(struct skua_qp *qp, struct read_job *job, int32
 		p = atomic_target(qp, job->rkey, job->raddr, &err);
 		if (!p) {
 			roce_resp_stop(qp);
-			resp->epsn = job->psn;
+			qp->epsn = job->psn;
 			bad_memory(qp, err);
 			return true;
 		}
@@ -999,7 +993,7 @@ static bool send_atomic_response(struct skua_qp *qp, struct read_job *job, int32
 
 static bool send_owed(struct skua_qp *qp)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct train t = train_blank;
 
 	t.op = TRAIN_ACK;
@@ -1010,9 +1004,9 @@ static bool send_owed(struct skua_qp *qp)
 	t.msn = resp->msn;
 
 	/* Since it became due held packets may have been taken, or the request of a NAK may have come again. */
-	if (!is_nak(resp->syndrome) || resp->nak_psn != resp->epsn) {
+	if (!is_nak(resp->syndrome) || resp->nak_psn != qp->epsn) {
 		t.syndrome = AETH_ACK;
-		t.psn = psn_add(resp->epsn, PSN_MASK);
+		t.psn = psn_add(qp->epsn, PSN_MASK);
 	}
 	if (!transmit(qp, &t))
 		return false;
@@ -1022,14 +1016,14 @@ static bool send_owed(struct skua_qp *qp)
 
 static bool send_missing(struct skua_qp *qp)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct repeat_frame f = {
 		.type = REPEAT_MISSING, .path = qp->path, .dest_qpn = qp->dest_qpn,
-		.psn = resp->epsn, .duplicate = resp->duplicate,
+		.psn = qp->epsn, .duplicate = resp->duplicate,
 	};
 
 	for (uint32_t i = 0; resp->early && i < REPEAT_WINDOW; i++)
-		if (reorder_has(resp->early, psn_add(resp->epsn, i + 1)))
+		if (reorder_has(resp->early, psn_add(qp->epsn, i + 1)))
 			f.held[i / 8] |= (uint8_t)(1 << i % 8);
 	if ((resp->early || resp->duplicate) && !repeat_send(qp->dev, &f))
 		return false;
@@ -1041,10 +1035,10 @@ static bool send_missing(struct skua_qp *qp)
 /* What is missing is told before an ACK: with the ACK alone, what is held behind it would seem to be lost. */
 bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_resp *resp = &rc_of(qp)->resp;
 	bool any = release_held(qp, budget);
 
-	if (resp->missing_due && !qp->missing_last)
+	if (resp->missing_due && !rc_of(qp)->missing_last)
 		any |= send_missing(qp);
 	while (roce_resp_responds(qp)) {
 		struct read_job *job = job_at(resp, resp->reads_tail);
@@ -1063,18 +1057,18 @@ bool roce_resp_run(struct skua_qp *qp, int32_t *budget)
 
 void roce_resp_retire(struct skua_qp *qp)
 {
-	if (qp->resp.ack_due && !roce_resp_responds(qp))
+	if (qp_can_receive(qp) && rc_of(qp)->resp.ack_due && !roce_resp_responds(qp))
 		send_owed(qp);
 }
 
 bool roce_resp_responds(const struct skua_qp *qp)
 {
-	return qp->resp.reads_tail != qp->resp.reads_head;
+	return rc_of(qp)->resp.reads_tail != rc_of(qp)->resp.reads_head;
 }
 
 bool roce_resp_pending(const struct skua_qp *qp)
 {
-	const struct roce_resp *resp = &qp->resp;
+	const struct roce_resp *resp = &rc_of(qp)->resp;
 
 	return resp->ack_due || resp->missing_due || roce_resp_holds(qp) ||
 	       (roce_resp_responds(qp) && !dcqcn_paused(qp));

@@ -8,7 +8,6 @@
  * packets: IBTA lets a duplicate READ ask for a part. Peers limit how many such requests they keep, and some
  * forget what lies before the last one. So a peer without selective repeat is asked for the oldest gap only.
  */
-#include "core/qp.h"
 #include "roce/req.h"
 
 /* The WQE that has the PSN, of those that were sent. */
@@ -26,7 +25,7 @@ static struct send_wqe *wqe_of(const struct skua_qp *qp, uint32_t psn)
 /* Are these responses of a READ that the peer has accepted? */
 static bool is_part(const struct skua_qp *qp, const struct sent_run *run)
 {
-	return run->response && req_is_accepted(&qp->req, run);
+	return run->response && req_is_accepted(&rc_of(qp)->req, run);
 }
 
 /* Partial requests in flight. */
@@ -35,7 +34,7 @@ static uint32_t parts_asked(const struct skua_qp *qp)
 	const struct sent_run *run;
 	uint32_t n = 0;
 
-	TAILQ_FOREACH(run, &qp->req.sent.runs, entry)
+	TAILQ_FOREACH(run, &rc_of(qp)->req.sent.runs, entry)
 		n += run->part && run->state == SENT_IN_FLIGHT;
 	return n;
 }
@@ -47,7 +46,7 @@ static bool may_ask(struct skua_qp *qp, const struct sent_run *run, uint32_t par
 		return true;
 	if (repeat_offered(qp))
 		return parts < qp->max_rd;
-	return run == TAILQ_FIRST(&qp->req.sent.runs);
+	return run == TAILQ_FIRST(&rc_of(qp)->req.sent.runs);
 }
 
 /* Can all of these responses be held while earlier ones are missing? */
@@ -64,7 +63,7 @@ static bool has_place(const struct roce_req *req, const struct sent_run *run)
 static struct sent_run *send_again(struct skua_qp *qp, struct sent_run *run, uint32_t npkts,
 				   bool ack_req, int32_t *budget)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	struct send_wqe *wqe = wqe_of(qp, run->psn);
 	uint32_t pkt = psn_add(run->psn, -wqe->psn);
 	bool sent, part;
@@ -91,7 +90,7 @@ static struct sent_run *send_again(struct skua_qp *qp, struct sent_run *run, uin
 
 static bool send_probe(struct skua_qp *qp, int32_t *budget)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	struct sent_run *run = TAILQ_FIRST(&req->sent.runs);
 
 	if (run && !send_again(qp, run, run->response && !is_part(qp, run) ? run->npkts : 1, true, budget))
@@ -115,7 +114,7 @@ static uint32_t how_many(const struct skua_qp *qp, const struct sent_run *run)
 
 bool retransmit_run(struct skua_qp *qp, int32_t *budget)
 {
-	struct roce_req *req = &qp->req;
+	struct roce_req *req = &rc_of(qp)->req;
 	struct sent_run *run;
 	uint32_t npkts, parts;
 

@@ -2,8 +2,10 @@
 /*
  * From a QP to its port: what all services send alike.
  */
-#include "core/qp.h"
+#include "roce/send.h"
+
 #include "packet/packet.h"
+#include "roce/conn.h"
 
 #define FRAME_HEADERS	18	/* Ethernet and a VLAN tag, which the MTU does not count */
 
@@ -38,7 +40,7 @@ enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark
 	t->pmtu = qp->pmtu;
 	t->path = &qp->path;
 	r = roce_send_train(qp->dev, t, mark);
-	if (qp->dcqcn && t->payload && r != PORT_BUSY)
+	if (conn_of(qp)->dcqcn && t->payload && r != PORT_BUSY)
 		dcqcn_sent(qp, t);
 	return r;
 }

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "core/qp.h"
+#include "roce/roce.h"
 
 void sent_init(struct sent *s)
 {
@@ -19,12 +19,12 @@ bool sent_reserve(struct skua_dev *dev, const struct sent *s)
 	/* A QP that has none may have one in any case: it waits for itself, not for QPs whose peers do not answer. */
 	if (sent_is_scarce(dev) && !sent_is_empty(s))
 		return false;
-	if (!SLIST_EMPTY(&dev->free_runs))
+	if (!SLIST_EMPTY(&dev->roce->free_runs))
 		return true;
 	run = malloc(sizeof(*run));
 	if (!run)
 		return false;
-	SLIST_INSERT_HEAD(&dev->free_runs, run, free);
+	SLIST_INSERT_HEAD(&dev->roce->free_runs, run, free);
 	return true;
 }
 
@@ -32,21 +32,21 @@ bool sent_free_all(struct skua_dev *dev, int32_t *budget)
 {
 	struct sent_run *run;
 
-	while (*budget > 0 && (run = SLIST_FIRST(&dev->free_runs))) {
+	while (*budget > 0 && (run = SLIST_FIRST(&dev->roce->free_runs))) {
 		*budget -= LOOK_COST;
-		SLIST_REMOVE_HEAD(&dev->free_runs, free);
+		SLIST_REMOVE_HEAD(&dev->roce->free_runs, free);
 		free(run);
 	}
-	return SLIST_EMPTY(&dev->free_runs);
+	return SLIST_EMPTY(&dev->roce->free_runs);
 }
 
 /* After sent_reserve(). */
 static struct sent_run *take(struct skua_dev *dev)
 {
-	struct sent_run *run = SLIST_FIRST(&dev->free_runs);
+	struct sent_run *run = SLIST_FIRST(&dev->roce->free_runs);
 
-	SLIST_REMOVE_HEAD(&dev->free_runs, free);
-	dev->used_runs++;
+	SLIST_REMOVE_HEAD(&dev->roce->free_runs, free);
+	dev->roce->used_runs++;
 	return run;
 }
 
@@ -54,8 +54,8 @@ static void give_back(struct skua_dev *dev, struct sent *s, struct sent_run *run
 {
 	s->num_retransmitted -= run->retransmitted;
 	TAILQ_REMOVE(&s->runs, run, entry);
-	dev->used_runs--;
-	SLIST_INSERT_HEAD(&dev->free_runs, run, free);
+	dev->roce->used_runs--;
+	SLIST_INSERT_HEAD(&dev->roce->free_runs, run, free);
 }
 
 void sent_clear(struct skua_dev *dev, struct sent *s)

@@ -8,7 +8,18 @@
  * never ended is the next one's.
  */
 #include "base/copy.h"
-#include "core/qp.h"
+#include "roce/conn.h"
+#include "roce/roce.h"
+
+struct uc_qp {
+	struct roce_conn conn;
+	bool dropping;			/* what is left of a message that ended badly */
+};
+
+static struct uc_qp *uc_of(struct skua_qp *qp)
+{
+	return (struct uc_qp *)qp;
+}
 
 static enum train_op op_of(const struct send_wqe *wqe)
 {
@@ -45,7 +56,7 @@ static void sent(struct skua_qp *qp, const struct train *t)
 		STAT_INC(qp->dev, rdma_tx_write);
 }
 
-bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
+static bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct sq *sq = &qp->sq;
 	struct seglist *src = &qp->dev->engine->src;
@@ -84,8 +95,8 @@ bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 /* The message under way has ended badly. */
 static void drop(struct skua_qp *qp)
 {
-	qp->resp.in_message = false;
-	qp->resp.dropping = true;
+	conn_of(qp)->message.under_way = false;
+	uc_of(qp)->dropping = true;
 }
 
 static void incomplete(struct skua_qp *qp)
@@ -102,8 +113,8 @@ static void no_receive(struct skua_qp *qp)
 
 static void complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
 {
-	cqe->cookie = htole32(qp->resp.recv.cookie);
-	qp->resp.have_recv = false;
+	cqe->cookie = htole32(conn_of(qp)->message.recv.cookie);
+	conn_of(qp)->message.have_recv = false;
 	qp_complete_recv(qp, cqe);
 }
 
@@ -122,16 +133,16 @@ static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 /* A receive for the message: the one that the last did not use up, or the next. */
 static bool get_recv(struct skua_qp *qp)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	enum rq_result r = RQ_OK;
 	uint8_t err;
 
-	if (resp->have_recv)
+	if (msg->have_recv)
 		return true;
-	r = qp_peek_recv(qp, &resp->recv, &err);
+	r = qp_peek_recv(qp, &msg->recv, &err);
 	if (r == RQ_OK || r == RQ_BAD) {
 		rq_take(&qp->rq);
-		resp->have_recv = true;
+		msg->have_recv = true;
 	}
 	if (r == RQ_BAD)
 		fail_recv(qp, SKUA_CQE_LOC_QP_OP_ERR, err);
@@ -143,30 +154,30 @@ static bool get_recv(struct skua_qp *qp)
 static bool begin_write(struct skua_qp *qp, const struct train *t)
 {
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 
 	if (t->msg_len > LIMIT_MSG || !(qp->access & SKUA_ACCESS_REMOTE_WRITE) ||
 	    (t->msg_len && mr_check(qp->dev, &access, t->rkey, t->raddr, t->msg_len))) {
 		incomplete(qp);
 		return false;
 	}
-	resp->raddr = t->raddr;
-	resp->rkey = t->rkey;
-	resp->length = t->msg_len;
+	msg->raddr = t->raddr;
+	msg->rkey = t->rkey;
+	msg->length = t->msg_len;
 	return true;
 }
 
 /* Where the payload goes, in @dst. False: the message has ended. */
 static bool place_send(struct skua_qp *qp, uint32_t bytes, struct seglist *dst)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	int err;
 
-	if (resp->offset + (uint64_t)bytes > resp->recv.length) {
+	if (msg->offset + (uint64_t)bytes > msg->recv.length) {
 		no_receive(qp);
 		return false;
 	}
-	err = rq_payload(&qp->rq, &resp->recv, resp->offset, bytes, dst);
+	err = rq_payload(&qp->rq, &msg->recv, msg->offset, bytes, dst);
 	if (err)
 		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
 	return !err;
@@ -176,11 +187,11 @@ static bool place_write(struct skua_qp *qp, const struct train *t, uint32_t byte
 			struct seglist *dst)
 {
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 
-	if (bytes > resp->length - resp->offset ||
-	    (t->last && resp->offset + bytes != resp->length) ||
-	    (bytes && mr_segs(qp->dev, &access, resp->rkey, resp->raddr + resp->offset, bytes,
+	if (bytes > msg->length - msg->offset ||
+	    (t->last && msg->offset + bytes != msg->length) ||
+	    (bytes && mr_segs(qp->dev, &access, msg->rkey, msg->raddr + msg->offset, bytes,
 			      dst))) {
 		incomplete(qp);
 		return false;
@@ -191,16 +202,16 @@ static bool place_write(struct skua_qp *qp, const struct train *t, uint32_t byte
 
 static void finish(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	bool write = !is_send(t->op), imm = t->op == TRAIN_SEND_IMM || t->op == TRAIN_WRITE_IMM;
 	struct skua_cqe cqe = {
 		.opcode = write ? SKUA_CQE_RECV_WRITE_IMM : SKUA_CQE_RECV,
-		.byte_len = htole32(resp->offset),
+		.byte_len = htole32(msg->offset),
 		.imm_data = imm ? t->imm : 0,
 		.flags = (t->solicited ? SKUA_CQE_SOLICITED : 0) | (imm ? SKUA_CQE_WITH_IMM : 0),
 	};
 
-	resp->in_message = false;
+	msg->under_way = false;
 	if (write)
 		STAT_INC(qp->dev, rdma_rx_write);
 	else
@@ -212,53 +223,93 @@ static void finish(struct skua_qp *qp, const struct train *t)
 /* Packets that begin a message, or go on with the one under way. */
 static void take(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 	struct seglist *dst = &qp->dev->engine->dst;
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
 
 	if (t->pmtu != qp->pmtu || !train_is_full(t) ||
-	    (!t->first && is_send(t->op) != is_send(resp->op))) {
+	    (!t->first && is_send(t->op) != is_send(msg->op))) {
 		incomplete(qp);
 		return;
 	}
 	if (t->first && !(is_send(t->op) ? get_recv(qp) : begin_write(qp, t)))
 		return;
 	if (t->first)
-		resp->offset = 0;
-	resp->op = t->op;
-	resp->in_message = true;
+		msg->offset = 0;
+	msg->op = t->op;
+	msg->under_way = true;
 	dst->n = 0;
 	dst->bytes = 0;
 	if (!(is_send(t->op) ? place_send(qp, bytes, dst) : place_write(qp, t, bytes, dst)))
 		return;
 	if (bytes)
 		copy_segs(dst, t->payload);
-	resp->offset += bytes;
+	msg->offset += bytes;
 	if (t->last)
 		finish(qp, t);
-	roce_established(qp);
+	qp_established(qp);
 }
 
-void uc_rx(struct skua_qp *qp, const struct train *t)
+static void uc_rx(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &qp->resp;
+	struct roce_message *msg = &conn_of(qp)->message;
 
 	/* Something was lost, or the peer has given its message up. */
-	if (resp->in_message && (t->psn != resp->epsn || t->first))
+	if (msg->under_way && (t->psn != qp->epsn || t->first))
 		incomplete(qp);
-	resp->epsn = psn_add(t->psn, t->npkts);
+	qp->epsn = psn_add(t->psn, t->npkts);
 	if (t->first)
-		resp->dropping = false;
-	else if (!resp->in_message && !resp->dropping)
+		uc_of(qp)->dropping = false;
+	else if (!msg->under_way && !uc_of(qp)->dropping)
 		incomplete(qp);
-	if (!resp->dropping)
+	if (!uc_of(qp)->dropping)
 		take(qp, t);
 	if (t->last)
-		resp->dropping = false;
+		uc_of(qp)->dropping = false;
 }
 
-void uc_flush(struct skua_qp *qp)
+static bool uc_run(struct skua_qp *qp, int32_t *budget)
+{
+	bool any = unacked_run(qp, budget);
+
+	return dcqcn_notify(qp) || any;
+}
+
+static bool uc_is_pending(const struct skua_qp *qp)
+{
+	return dcqcn_is_due(qp) || unacked_is_pending(qp);
+}
+
+static bool uc_flush(struct skua_qp *qp)
 {
 	unacked_flush(qp);
-	roce_resp_flush(qp);
+	if (conn_of(qp)->message.have_recv)
+		fail_recv(qp, SKUA_CQE_WR_FLUSH_ERR, SKUA_VENDOR_ERR_NONE);
+	return true;
 }
+
+static void uc_reset(struct skua_qp *qp)
+{
+	conn_of(qp)->message = (struct roce_message){ 0 };
+	uc_of(qp)->dropping = false;
+}
+
+static void uc_progress(const struct skua_qp *qp, struct transport_progress *p)
+{
+	p->rate = dcqcn_rate(qp);
+}
+
+const struct transport_ops uc_ops = {
+	.feature = SKUA_F_UC,
+	.roce = true,
+	.service = TRANSPORT_UC,
+	.qp_size = sizeof(struct uc_qp),
+	.reset = uc_reset,
+	.run = uc_run,
+	.is_pending = uc_is_pending,
+	.send = uc_send,
+	.rx = uc_rx,
+	.flush = uc_flush,
+	.stop = dcqcn_reset,
+	.progress = uc_progress,
+};

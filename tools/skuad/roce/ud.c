@@ -6,17 +6,14 @@
  * process there are no headers of it, and the receiver's copy of them is made from its path.
  */
 #include "base/copy.h"
-#include "core/qp.h"
+#include "core/transport.h"
 #include "packet/packet.h"
+#include "roce/roce.h"
+#include "roce/send.h"
 
 #define PACKET_HEADERS	96		/* of the MTU; PRT-6 */
 #define MTU_MIN		256u
 #define MTU_MAX		4096u
-
-bool ud_wqe_valid(const struct skua_wqe_ud *ud)
-{
-	return av_valid(&ud->av) && !ud->rsvd;
-}
 
 static uint32_t dest_qpn(const struct skua_wqe_ud *ud)
 {
@@ -61,7 +58,7 @@ static bool prepare(struct skua_qp *qp, struct send_wqe *wqe, struct roce_path *
 	return !err;
 }
 
-bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
+static bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct sq *sq = &qp->sq;
 	struct seglist *src = &qp->dev->engine->src;
@@ -89,7 +86,7 @@ bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 		STAT_INC(qp->dev, rdma_tx_send);
 		/* The wire brings nothing back to who sent it. */
 		if (mcast_find(qp->dev, &path))
-			skua_dev_rx_train(qp->dev, &t);
+			roce_rx_train(qp->dev, &t);
 	}
 	*budget -= (int32_t)wqe->length;
 	sq->psn = psn_add(sq->psn, 1);
@@ -162,7 +159,7 @@ static void fail_recv(struct skua_qp *qp, const struct recv_wqe *wqe, uint8_t st
 	qp_to_err(qp);
 }
 
-void ud_rx(struct skua_qp *qp, const struct train *t)
+static void ud_rx(struct skua_qp *qp, const struct train *t)
 {
 	uint32_t bytes = SKUA_UD_HEADER + (t->payload ? t->payload->bytes : 0);
 	struct recv_wqe wqe;
@@ -190,3 +187,10 @@ void ud_rx(struct skua_qp *qp, const struct train *t)
 	else
 		complete(qp, &wqe, t, bytes);
 }
+
+#define UD_OPS \
+	.feature = SKUA_F_UD, .roce = true, .service = TRANSPORT_UD, .qp_size = sizeof(struct skua_qp), \
+	.run = unacked_run, .is_pending = unacked_is_pending, .send = ud_send, .rx = ud_rx, .flush = unacked_flush
+
+const struct transport_ops ud_ops = { UD_OPS };
+const struct transport_ops gsi_ops = { UD_OPS, .driver = true };

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/frame.h"
+#include "packet/frame.h"
 #include "skua/cmd.h"
 
 /* Key and results of Microsoft's verification suite of the hash. */

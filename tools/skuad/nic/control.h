@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What skuactl may ask of a device: the core's side of ctl/. All functions run on the thread
+ * What skuactl may ask of a device. All functions run on the thread
  * of the device's engine (ctl/ gets there by engine_call()).
  */
-#ifndef SKUAD_CTL_CONTROL_H
-#define SKUAD_CTL_CONTROL_H
+#ifndef SKUAD_NIC_CONTROL_H
+#define SKUAD_NIC_CONTROL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "skua/cmd.h"
+#include "core/inject.h"
 
 struct skua_dev;
 struct capture;
@@ -93,33 +93,8 @@ bool skua_dev_set_impair(struct skua_dev *dev, const struct impair_config *confi
 /* That, with counts; NULL: nothing. */
 const struct impair_config *skua_dev_get_impair(const struct skua_dev *dev);
 
-/* Faults that a test can ask for; "number" is the object's, or how many. */
-enum skua_fault {
-	SKUA_FAULT_NONE,		/* end those that last */
-	SKUA_FAULT_COMMAND_TIMEOUT,	/* the next @number commands vanish, resets or not */
-	/* The @number-th command from now on completes with NO_RESOURCE; those that destroy do not count. */
-	SKUA_FAULT_COMMAND_ERROR,
-	SKUA_FAULT_READ_TIMEOUT,	/* the next @number reads of a register give all ones */
-	SKUA_FAULT_FATAL,		/* as the manual has it, with health INJECTED */
-	SKUA_FAULT_GONE,		/* reads give all ones; until a function level reset */
-	SKUA_FAULT_CQ_ERROR,
-	SKUA_FAULT_QP_FATAL,
-	SKUA_FAULT_QP_REQUEST_ERROR,
-	SKUA_FAULT_QP_ACCESS_ERROR,
-	SKUA_FAULT_EQ_OVERFLOW,		/* more asynchronous events than there is room for */
-	SKUA_FAULT_STRAY_COMPLETION,	/* in a CQ, of a QP that is not there */
-	SKUA_FAULT_STRAY_EVENTS,	/* of an unknown type, and of objects that are not there */
-	/* Another device than its ids tell, resets or not; the last one asked for. */
-	SKUA_FAULT_OTHER_SIGNATURE,
-	SKUA_FAULT_OTHER_VERSION,	/* the next major one */
-	SKUA_FAULT_NEW_FEATURES,	/* bits 32 to 63, none of which is known, are offered */
-	SKUA_FAULT_NO_LIMITS,		/* all are zero */
-	SKUA_FAULT_NO_MRS,		/* max_mr is */
-	SKUA_FAULT_GO_BACK_N,		/* knows nothing of selective repeat, resets or not */
-};
-
 /* 0; -ENOENT: no object of that number; -ENXIO: the device is not enabled, or has no
  * asynchronous EQ. */
 int skua_dev_inject(struct skua_dev *dev, enum skua_fault fault, uint32_t number);
 
-#endif /* SKUAD_CTL_CONTROL_H */
+#endif /* SKUAD_NIC_CONTROL_H */

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/copy.h"
-#include "core/frame.h"
-#include "core/qp.h"
+#include "core/transport.h"
+#include "eth/eth.h"
+#include "packet/frame.h"
 
 #define FRAME_COST	256	/* of a turn, at least */
 
@@ -82,7 +83,7 @@ static bool eth_send(struct skua_qp *qp, struct send_wqe *wqe)
 	return true;
 }
 
-bool eth_run(struct skua_qp *qp, int32_t *budget)
+static bool eth_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct sq *sq = &qp->sq;
 	bool any = false;
@@ -134,7 +135,7 @@ static struct skua_qp *receiver(const struct skua_dev *dev, const uint8_t *frame
 	return qp && qp_can_receive(qp) ? qp : NULL;
 }
 
-void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame)
+void eth_rx_frame(struct skua_dev *dev, const struct seglist *frame)
 {
 	const uint8_t *bytes = frame->seg[0].p;
 	struct seglist *dst = &dev->engine->dst;
@@ -145,8 +146,6 @@ void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame)
 	enum rq_result r;
 	uint8_t err;
 
-	if (port_rx_packet(dev, bytes, frame->bytes))
-		return;
 	if (!dev_running(dev) || !(dev->port_flags & SKUA_PORT_F_ENABLE))
 		return;
 	if (!wanted(dev, bytes))
@@ -187,3 +186,12 @@ void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame)
 	qp_complete_recv(qp, &cqe);
 	qp_to_err(qp);
 }
+
+const struct transport_ops eth_ops = {
+	.feature = SKUA_F_ETHERNET,
+	.driver = true,
+	.qp_size = sizeof(struct skua_qp),
+	.run = eth_run,
+	.is_pending = unacked_is_pending,
+	.flush = unacked_flush,
+};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-#include "core/frame.h"
+#include "packet/frame.h"
 
 #include <endian.h>
 #include <netinet/in.h>

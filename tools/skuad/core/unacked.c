@@ -6,7 +6,7 @@
  * order, as soon as no train refers to their memory. One that is wrong waits until all before it
  * have completed, and moves the QP to SQE, where all behind it are flushed (manual: QPS-12).
  */
-#include "core/qp.h"
+#include "core/transport.h"
 
 static bool complete_passed(struct skua_qp *qp)
 {
@@ -71,8 +71,7 @@ bool unacked_run(struct skua_qp *qp, int32_t *budget)
 		*budget -= MESSAGE_COST;
 		if (wqe->opcode == SKUA_WQE_NOP && !wqe->status)
 			sq->nxt++;
-		else if (!wqe->status && !(qp->type == SKUA_QPT_UC ? uc_send(qp, wqe, budget) :
-								     ud_send(qp, wqe, budget)))
+		else if (!wqe->status && !qp->ops->send(qp, wqe, budget))
 			break;
 		if (wqe->status && !fail(qp, wqe))
 			break;
@@ -80,11 +79,11 @@ bool unacked_run(struct skua_qp *qp, int32_t *budget)
 		any = true;
 	}
 	if (qp->draining && sq->una == sq->nxt && !next_ready(qp))
-		roce_drained(qp);
+		qp_drained(qp);
 	return any;
 }
 
-void unacked_flush(struct skua_qp *qp)
+bool unacked_flush(struct skua_qp *qp)
 {
 	struct sq *sq = &qp->sq;
 
@@ -93,7 +92,7 @@ void unacked_flush(struct skua_qp *qp)
 		bool sent = (int32_t)(sq->nxt - sq->una) > 0;
 
 		if (!port_passed(&wqe->mark))
-			return;
+			return true;
 		sq->una++;
 		sq_complete(qp, wqe, sent ? SKUA_CQE_SUCCESS : SKUA_CQE_WR_FLUSH_ERR,
 			    SKUA_VENDOR_ERR_NONE);
@@ -101,4 +100,10 @@ void unacked_flush(struct skua_qp *qp)
 	sq->nxt = sq->una;
 	sq->nxt_pkt = 0;
 	sq->busy = false;
+	return true;
+}
+
+bool unacked_is_pending(const struct skua_qp *qp)
+{
+	return qp->sq.busy || (qp->state == SKUA_QPS_ERR && qp->sq.una != qp->sq.tail);
 }

@@ -4,8 +4,8 @@
  * (manual: Ethernet). A frame lies in one piece of our own memory, so that it does not change
  * while it is looked at.
  */
-#ifndef SKUAD_CORE_FRAME_H
-#define SKUAD_CORE_FRAME_H
+#ifndef SKUAD_PACKET_FRAME_H
+#define SKUAD_PACKET_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,4 +35,4 @@ void frame_fill_csum(uint8_t *frame, size_t len, size_t start, size_t offset);
 /* Toeplitz's hash of addresses and ports with a key of SKUA_RSS_KEY_LEN bytes; 0: none. */
 uint32_t frame_hash(const uint8_t *frame, const struct frame_info *info, const uint8_t *key);
 
-#endif /* SKUAD_CORE_FRAME_H */
+#endif /* SKUAD_PACKET_FRAME_H */

@@ -5,24 +5,19 @@
  *
  * All functions of a device are called on the thread of its engine, except where noted.
  */
-#ifndef SKUAD_CORE_DEV_H
-#define SKUAD_CORE_DEV_H
+#ifndef SKUAD_NIC_DEV_H
+#define SKUAD_NIC_DEV_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/host.h"
+
 struct engine;
-struct skua_dev;
+struct seglist;
 
-#define SKUA_NUM_VECTORS	64
 #define SKUA_DEV_MAX_PAGES	41943040
-
-/* What the device needs from its host. */
-struct skua_host_ops {
-	/* Raise MSI-X vector @vector (below SKUA_NUM_VECTORS). Never blocks. */
-	void (*raise_irq)(void *host, unsigned int vector);
-};
 
 /* How a device is to be; copied. */
 struct skua_dev_config {
@@ -67,11 +62,14 @@ int skua_dev_mem_map(struct skua_dev *dev, uint64_t iova, uint64_t size, void *h
 int skua_dev_mem_unmap(struct skua_dev *dev, uint64_t iova, uint64_t size);
 void skua_dev_mem_unmap_all(struct skua_dev *dev);
 
-/* The device plays dead (STATUS.FATAL) for the cause @health, enum skua_health. */
-void skua_dev_fail(struct skua_dev *dev, uint32_t health);
-
 const char *skua_dev_name(const struct skua_dev *dev);
-/* Do doorbells flood in that bring no work? Then it does not depend on doorbells. */
-bool skua_dev_is_flooded(const struct skua_dev *dev);
 
-#endif /* SKUAD_CORE_DEV_H */
+/* What its engine and its port call; tests do, too. */
+/* One round of commands and queues. True if anything was done. */
+bool skua_dev_run(struct skua_dev *dev);
+/* True if it must be run again without waiting for a doorbell or a timer. */
+bool skua_dev_active(const struct skua_dev *dev);
+/* A frame in memory of our own. */
+void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame);
+
+#endif /* SKUAD_NIC_DEV_H */

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The device: registers, doorbells, reset, and its turn in the engine's round.
+ * The device as a whole: registers, doorbells, reset, and its turn in the engine's round.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/qp.h"
+#include "core/transport.h"
+#include "eth/eth.h"
+#include "nic/dev.h"
+#include "roce/roce.h"
 
 static const uint8_t all_ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
 
@@ -55,6 +58,7 @@ void skua_dev_reset(struct skua_dev *dev)
 	async_event_forget(dev, &dev->fatal_event);
 	async_event_forget(dev, &dev->port_event);
 	port_reset(dev);
+	roce_reset(dev);
 	inject_reset(dev);
 	flood_reset(dev);
 	reset_run(dev);
@@ -75,9 +79,24 @@ static bool is_blocked(const struct engine_client *client)
 	return port_is_blocked(dev_of(client)->port);
 }
 
+/* By type of QP. */
+static const struct transport_ops *const transports[NUM_QP_TYPES] = {
+	[SKUA_QPT_RC] = &rc_ops,
+	[SKUA_QPT_UC] = &uc_ops,
+	[SKUA_QPT_UD] = &ud_ops,
+	[SKUA_QPT_GSI] = &gsi_ops,
+	[SKUA_QPT_ETH] = &eth_ops,
+};
+
 static void rx_train(void *owner, const struct train *t)
 {
-	skua_dev_rx_train(owner, t);
+	roce_rx_train(owner, t);
+}
+
+void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame)
+{
+	if (!roce_rx_frame(dev, frame->seg[0].p, frame->bytes))
+		eth_rx_frame(dev, frame);
 }
 
 static void rx_frame(void *owner, const struct seglist *frame)
@@ -113,6 +132,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	dev->client = (struct engine_client){ .run = run, .is_active = is_active, .is_blocked = is_blocked };
 	dev->ops = ops;
 	dev->host = host;
+	dev->transports = transports;
 	dev->name = strdup(config->name);
 	dev->link_name = strdup(config->link);
 	dev->max_pages = config->max_pages ? config->max_pages : SKUA_DEV_MAX_PAGES;
@@ -123,8 +143,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	TAILQ_INIT(&dev->flood.kept);
 	TAILQ_INIT(&dev->err_qps);
 	TAILQ_INIT(&dev->failed_cqs);
-	SLIST_INIT(&dev->free_runs);
-	if (!dev->name || !dev->link_name || numtab_init(&dev->eqs, LIMIT_EQ, false) ||
+	if (!dev->name || !dev->link_name || !roce_create(dev) || numtab_init(&dev->eqs, LIMIT_EQ, false) ||
 	    numtab_init(&dev->pds, LIMIT_PD, false) || numtab_init(&dev->cqs, LIMIT_CQ, false) ||
 	    numtab_init(&dev->qps, LIMIT_QP, true) || numtab_init(&dev->mrs, LIMIT_MR, true))
 		goto fail;
@@ -139,6 +158,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	return dev;
 
 fail:
+	roce_destroy(dev);
 	numtab_free(&dev->eqs);
 	numtab_free(&dev->pds);
 	numtab_free(&dev->cqs);
@@ -164,6 +184,7 @@ void skua_dev_destroy(struct skua_dev *dev)
 	flood_reset(dev);
 	port_destroy(dev->port);
 	hostmem_free(&dev->mem);
+	roce_destroy(dev);
 	numtab_free(&dev->eqs);
 	numtab_free(&dev->pds);
 	numtab_free(&dev->cqs);
@@ -177,18 +198,6 @@ void skua_dev_destroy(struct skua_dev *dev)
 const char *skua_dev_name(const struct skua_dev *dev)
 {
 	return dev->name;
-}
-
-void skua_dev_fail(struct skua_dev *dev, uint32_t health)
-{
-	/* The first cause counts, also of what the event below may find. */
-	if (dev->health)
-		return;
-	dev->health = health;
-	/* The event first: nothing is written once the device is dead. */
-	if (dev->async_eq && health != SKUA_HEALTH_EQ_ADDRESS)
-		async_event(dev, &dev->fatal_event, SKUA_EVENT_DEVICE_FATAL, health, 0);
-	dev->status |= SKUA_STATUS_FATAL;
 }
 
 void skua_dev_set_bus_master(struct skua_dev *dev, bool on)

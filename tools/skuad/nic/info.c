@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "core/qp.h"
-#include "ctl/control.h"
+#include "core/transport.h"
+#include "nic/control.h"
 
 void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info)
 {
@@ -57,19 +57,24 @@ bool skua_dev_for_each_qp(const struct skua_dev *dev, struct skua_walk *walk, sk
 
 	begin(walk, &dev->qps);
 	while ((qp = numtab_walk(&dev->qps, &walk->at, &budget))) {
-		struct skua_qp_info info = {
+		struct transport_progress progress = { .una_psn = qp->sq.psn };
+		struct skua_qp_info info;
+
+		if (qp->ops->progress)
+			qp->ops->progress(qp, &progress);
+		info = (struct skua_qp_info){
 			.qpn = qp->number,
 			.dest_qpn = qp->dest_qpn,
 			.type = qp->type,
 			.state = qp->state,
 			.sq_psn = qp->sq.psn,
-			.una_psn = qp->req.una_psn,
-			.rq_psn = qp->resp.epsn,
-			.retries = qp->req.loss.retries,
-			.rnr_retries = qp->req.rnr_retries,
+			.una_psn = progress.una_psn,
+			.rq_psn = qp->epsn,
+			.retries = progress.retries,
+			.rnr_retries = progress.rnr_retries,
 			.waiting = qp->sq.tail - qp->sq.una,
 			.path_mtu = qp->pmtu,
-			.rate = dcqcn_rate(qp),
+			.rate = progress.rate,
 			.qkey = qp->qkey,
 			.pdn = qp->pd->number,
 			.scqn = qp->scq->number,

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Transports: what makes a QP of one type. Each has a table of operations, which the device has by type of QP
+ * (nic/dev.c). Those that are NULL do nothing.
+ */
+#ifndef SKUAD_CORE_TRANSPORT_H
+#define SKUAD_CORE_TRANSPORT_H
+
+#include "core/qp.h"
+
+/* How far a QP is; for those who watch it. */
+struct transport_progress {
+	uint32_t una_psn;		/* oldest not acknowledged */
+	uint32_t retries, rnr_retries;	/* of the oldest request, so far */
+	uint64_t rate;			/* bits a second; 0: as fast as it can */
+};
+
+struct transport_ops {
+	uint8_t feature;		/* that brings it */
+	bool driver;			/* privileged QPs only */
+	bool roce;			/* it takes packets: */
+	enum transport service;		/* of these */
+	size_t qp_size;			/* bytes of its QPs; they begin with struct skua_qp */
+
+	/* It was created: all zero behind struct skua_qp. */
+	void (*init)(struct skua_qp *qp);
+	/* As after CREATE_QP: it has no state and no memory of its own; before it is freed, too. */
+	void (*reset)(struct skua_qp *qp);
+	/* Room for so many READs and atomics of the peer; enum skua_cmd_status. */
+	int (*reserve)(struct skua_qp *qp, uint32_t max_dest_rd);
+	/* qp->sq.psn was given: to RTS. */
+	void (*start)(struct skua_qp *qp);
+
+	/* A turn. *@budget: payload bytes, or what counts as such. True if anything was done. */
+	bool (*run)(struct skua_qp *qp, int32_t *budget);
+	/* Would it do something if run again? */
+	bool (*is_pending)(const struct skua_qp *qp);
+	/* For unacked_run(): the next train of the WQE. False: no room on the wire, or not yet. A WQE that is no good has
+	 * a status then. */
+	bool (*send)(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget);
+	/* What is for it, and from where it expects it. */
+	void (*rx)(struct skua_qp *qp, const struct train *t);
+
+	/* In ERR by the host's will: nothing is sent to the peer any more but what it is owed already. */
+	void (*stop_responding)(struct skua_qp *qp);
+	/* In ERR: complete what was taken from the queues. True: receives that are in the RQ may be flushed, too. */
+	bool (*flush)(struct skua_qp *qp);
+	/* It will be stopped by the host's will, who knows of all that has come: the peer must know, too. */
+	void (*retire)(struct skua_qp *qp);
+	/* Nothing of it is looked at any more: no timer of it fires. */
+	void (*stop)(struct skua_qp *qp);
+
+	void (*progress)(const struct skua_qp *qp, struct transport_progress *progress);
+};
+
+#endif /* SKUAD_CORE_TRANSPORT_H */

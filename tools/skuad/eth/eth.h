@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * ETH queue pairs, and the frames that they get.
+ */
+#ifndef SKUAD_ETH_ETH_H
+#define SKUAD_ETH_ETH_H
+
+#include "core/device.h"
+
+struct transport_ops;
+
+extern const struct transport_ops eth_ops;
+
+/* A frame that is not RDMA's, in memory of our own. */
+void eth_rx_frame(struct skua_dev *dev, const struct seglist *frame);
+
+#endif /* SKUAD_ETH_ETH_H */

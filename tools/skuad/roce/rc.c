@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * RC: requester and responder of a QP.
+ */
+#include "roce/rc.h"
+
+#include "roce/roce.h"
+
+static void init(struct skua_qp *qp)
+{
+	rc_of(qp)->timer.fire = roce_timer;
+	STAILQ_INIT(&rc_of(qp)->resp.held);
+}
+
+static void reset(struct skua_qp *qp)
+{
+	roce_req_reset(qp);
+	roce_resp_reset(qp);
+}
+
+/*
+ * ROC-27: who comes first fills the line, so requester and responder take turns. A responder that has responses to send
+ * and sent no more than a MISSING has not had its turn.
+ */
+static bool run(struct skua_qp *qp, int32_t *budget)
+{
+	struct rc_qp *rc = rc_of(qp);
+	bool any, responses_first = rc->responses_first || !qp_can_send(qp);
+
+	any = responses_first ? roce_resp_run(qp, budget) : roce_req_run(qp, budget);
+	rc->missing_last = responses_first && (any || rc->missing_last) && !qp->dev->had_turn && roce_resp_responds(qp);
+	if (any && !rc->missing_last)
+		rc->responses_first = !responses_first;
+	if (!responses_first)
+		any |= roce_resp_run(qp, budget);
+	else if (qp_can_send(qp))
+		any |= roce_req_run(qp, budget);
+	return dcqcn_notify(qp) || any;
+}
+
+static bool is_pending(const struct skua_qp *qp)
+{
+	return dcqcn_is_due(qp) || roce_resp_pending(qp) || roce_req_pending(qp);
+}
+
+static void rx(struct skua_qp *qp, const struct train *t)
+{
+	if (train_is_response(t->op))
+		roce_req_rx(qp, t);
+	else
+		roce_resp_rx(qp, t);
+}
+
+static bool flush(struct skua_qp *qp)
+{
+	roce_req_flush(qp);
+	roce_resp_flush(qp);
+	return !roce_resp_holds(qp);
+}
+
+static void stop(struct skua_qp *qp)
+{
+	dcqcn_reset(qp);
+	timer_cancel(&qp->dev->engine->timers, &rc_of(qp)->timer);
+}
+
+static void progress(const struct skua_qp *qp, struct transport_progress *p)
+{
+	const struct roce_req *req = &rc_of(qp)->req;
+
+	p->una_psn = req->una_psn;
+	p->retries = req->loss.retries;
+	p->rnr_retries = req->rnr_retries;
+	p->rate = dcqcn_rate(qp);
+}
+
+const struct transport_ops rc_ops = {
+	.feature = SKUA_F_RC,
+	.roce = true,
+	.service = TRANSPORT_RC,
+	.qp_size = sizeof(struct rc_qp),
+	.init = init,
+	.reset = reset,
+	.reserve = roce_resp_reserve,
+	.start = roce_req_start,
+	.run = run,
+	.is_pending = is_pending,
+	.rx = rx,
+	.stop_responding = roce_resp_stop,
+	.flush = flush,
+	.retire = roce_resp_retire,
+	.stop = stop,
+	.progress = progress,
+};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * RoCEv2 for a device: what all its QPs share, its transports, and what arrives.
+ */
+#ifndef SKUAD_ROCE_ROCE_H
+#define SKUAD_ROCE_ROCE_H
+
+#include "core/transport.h"
+#include "roce/repeat.h"
+#include "roce/sent.h"
+
+#define HELD_MAX	(32u << 20)	/* bytes of packets, and one packet; twice that with CQEs */
+
+struct roce_dev {
+	struct repeat_peer peers[REPEAT_PEERS];
+	uint64_t held_bytes;		/* of packets that came too early, and of CQEs that wait; see HELD_MAX */
+	struct free_runs free_runs;	/* of tables of sent packets */
+	uint32_t used_runs;		/* that are not free */
+};
+
+/* Does a QP find memory for what it sends only if it waits for nothing else? */
+static inline bool sent_is_scarce(const struct skua_dev *dev)
+{
+	return dev->roce->used_runs >= SENT_RUNS_MAX;
+}
+
+extern const struct transport_ops rc_ops, uc_ops, ud_ops, gsi_ops;
+
+/* roce.c: dev->roce, in the state after reset. False: no memory. */
+bool roce_create(struct skua_dev *dev);
+void roce_reset(struct skua_dev *dev);
+void roce_destroy(struct skua_dev *dev);	/* after sent_free_all() */
+
+/* rx.c: what has come to the port. */
+void roce_rx_train(struct skua_dev *dev, const struct train *t);
+/* A frame that is RDMA's is taken, good or bad (ETH-9); it lies in memory of our own. */
+bool roce_rx_frame(struct skua_dev *dev, const uint8_t *frame, uint32_t len);
+
+#endif /* SKUAD_ROCE_ROCE_H */

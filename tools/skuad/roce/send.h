@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * From a service to the port.
+ */
+#ifndef SKUAD_ROCE_SEND_H
+#define SKUAD_ROCE_SEND_H
+
+#include "core/device.h"
+
+/* A train whose path is filled in; what is lost counts as sent; @mark as in link/port.h. */
+enum port_result roce_send_train(struct skua_dev *dev, const struct train *t, struct port_mark *mark);
+
+#endif /* SKUAD_ROCE_SEND_H */
