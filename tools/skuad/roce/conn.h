@@ -6,25 +6,15 @@
 #define SKUAD_ROCE_CONN_H
 
 #include "core/transport.h"
+#include "roce/message.h"
 #include "roce/send.h"
-
-/* The message that comes in. */
-struct roce_message {
-	bool under_way;
-	enum train_op op;
-	uint32_t offset;		/* bytes received */
-	uint64_t raddr;			/* WRITE: where it goes */
-	uint32_t rkey, length;
-	bool have_recv;
-	struct recv_wqe recv;		/* of a SEND, or of a WRITE with immediate */
-};
 
 struct roce_conn {
 	struct skua_qp qp;
 	struct dcqcn *dcqcn;		/* NULL: it sends as fast as it can */
 	bool cnp_due;			/* the peer's packets were marked: it is to be told */
 	uint64_t cnp_at;		/* when it was to be told the last time */
-	struct roce_message message;
+	struct message message;		/* that comes in */
 };
 
 static inline struct roce_conn *conn_of(const struct skua_qp *qp)

@@ -101,7 +101,7 @@ void roce_resp_reset(struct skua_qp *qp)
 	while ((held = STAILQ_FIRST(&resp->held)))
 		drop_held(qp, held);
 	*resp = (struct roce_resp){ .held = STAILQ_HEAD_INITIALIZER(resp->held) };
-	conn_of(qp)->message = (struct roce_message){ 0 };
+	conn_of(qp)->message = (struct message){ 0 };
 }
 
 void roce_resp_stop(struct skua_qp *qp)
@@ -177,10 +177,7 @@ static bool release_held(struct skua_qp *qp, int32_t *budget)
 
 static void complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
 {
-	struct roce_message *msg = &conn_of(qp)->message;
-
-	cqe->cookie = htole32(msg->recv.cookie);
-	msg->have_recv = false;
+	message_use_recv(&conn_of(qp)->message, cqe);
 	if (roce_resp_holds(qp))
 		hold(qp, cqe, 0);
 	else
@@ -237,13 +234,10 @@ static void bad_memory(struct skua_qp *qp, int err)
 static bool get_recv(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
-	struct roce_message *msg = &conn_of(qp)->message;
 	uint8_t err;
 
-	switch (qp_peek_recv(qp, &msg->recv, &err)) {
+	switch (message_get_recv(qp, &conn_of(qp)->message, &err)) {
 	case RQ_OK:
-		rq_take(&qp->rq);
-		msg->have_recv = true;
 		return true;
 	case RQ_EMPTY:
 		if (!resp->nak_sent) {
@@ -253,8 +247,6 @@ static bool get_recv(struct skua_qp *qp)
 		resp->nak_sent = true;
 		return false;
 	case RQ_BAD:
-		rq_take(&qp->rq);
-		msg->have_recv = true;
 		fail_recv(qp, SKUA_CQE_LOC_QP_OP_ERR, err);
 		refuse(qp, AETH_NAK_OP, 0);
 		return false;
@@ -270,7 +262,7 @@ static bool get_recv(struct skua_qp *qp)
  */
 static void bad_write(struct skua_qp *qp, const struct train *t, int err)
 {
-	struct roce_message *msg = &conn_of(qp)->message;
+	struct message *msg = &conn_of(qp)->message;
 	bool imm = t->op == TRAIN_WRITE_IMM && t->last && !(t->first && t->npkts > 1);
 	uint8_t bad;
 
@@ -292,13 +284,11 @@ static void bad_write(struct skua_qp *qp, const struct train *t, int err)
  */
 static bool hold_invalidation(struct skua_qp *qp, struct skua_cqe *cqe)
 {
-	struct roce_message *msg = &conn_of(qp)->message;
 	uint64_t ticket = port_ticket(qp->dev->port);
 
 	if (port_drained(qp->dev->port, ticket))
 		return false;
-	cqe->cookie = htole32(msg->recv.cookie);
-	msg->have_recv = false;
+	message_use_recv(&conn_of(qp)->message, cqe);
 	hold(qp, cqe, ticket);
 	return true;
 }
@@ -307,99 +297,45 @@ static bool hold_invalidation(struct skua_qp *qp, struct skua_cqe *cqe)
 static void finish(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
-	struct roce_message *msg = &conn_of(qp)->message;
-	bool write = msg->op >= TRAIN_WRITE;
-	struct skua_cqe cqe = {
-		.opcode = write ? SKUA_CQE_RECV_WRITE_IMM : SKUA_CQE_RECV,
-		.byte_len = htole32(msg->offset),
-		.flags = t->solicited ? SKUA_CQE_SOLICITED : 0,
-	};
+	struct message *msg = &conn_of(qp)->message;
+	struct skua_cqe cqe;
 
-	msg->under_way = false;
+	message_end(qp, msg, t, &cqe);
 	resp->msn = psn_add(resp->msn, 1);
-	if (write)
-		STAT_INC(qp->dev, rdma_rx_write);
-	else
-		STAT_INC(qp->dev, rdma_rx_send);
-	if (t->op == TRAIN_SEND_IMM || t->op == TRAIN_WRITE_IMM) {
-		cqe.imm_data = t->imm;
-		cqe.flags |= SKUA_CQE_WITH_IMM;
-	} else if (t->op == TRAIN_SEND_INV) {
-		cqe.inv_key = htole32(t->imm);
-		cqe.flags |= SKUA_CQE_WITH_INV;
-	}
 	if (t->op == TRAIN_SEND_INV && hold_invalidation(qp, &cqe))
 		return;
 	if (msg->have_recv)
 		complete_recv(qp, &cqe);
 }
 
-static bool is_send(enum train_op op)
+/* A message with a fault is refused: false. */
+static bool accept(struct skua_qp *qp, const struct train *t, struct message_result r)
 {
-	return op <= TRAIN_SEND_INV;
-}
-
-/* Where @bytes of a SEND go, in @dst. */
-static bool place_send(struct skua_qp *qp, uint32_t bytes, struct seglist *dst)
-{
-	struct roce_message *msg = &conn_of(qp)->message;
-	int err;
-
-	if (msg->offset + (uint64_t)bytes > msg->recv.length) {
+	switch (r.fault) {
+	case MESSAGE_OK:
+		return true;
+	case MESSAGE_INVALID:
+		invalid(qp);
+		return false;
+	case MESSAGE_TOO_LONG:
 		fail_recv(qp, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
 		refuse(qp, AETH_NAK_INV_REQ, 0);
 		return false;
-	}
-	err = rq_payload(&qp->rq, &msg->recv, msg->offset, bytes, dst);
-	if (err) {
-		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+	case MESSAGE_BAD_RECV:
+		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, r.vendor_err);
 		refuse(qp, AETH_NAK_OP, 0);
+		return false;
+	default:
+		bad_write(qp, t, r.vendor_err);
+		return false;
 	}
-	return !err;
 }
 
-static bool place_write(struct skua_qp *qp, const struct train *t, uint32_t bytes,
-			struct seglist *dst)
+static bool begin(struct skua_qp *qp, const struct train *t)
 {
-	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
-	struct roce_message *msg = &conn_of(qp)->message;
-	int err = SKUA_VENDOR_ERR_NONE;
-
-	if (bytes > msg->length - msg->offset ||
-	    (t->last && msg->offset + bytes != msg->length)) {
-		invalid(qp);
-		return false;
-	}
-	if (bytes)
-		err = mr_segs(qp->dev, &access, msg->rkey, msg->raddr + msg->offset, bytes,
-			      dst);
-	if (err)
-		bad_write(qp, t, err);
-	return !err;
-}
-
-static bool begin_write(struct skua_qp *qp, const struct train *t)
-{
-	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
-	struct roce_message *msg = &conn_of(qp)->message;
-	int err = SKUA_VENDOR_ERR_NONE;
-
-	if (t->msg_len > LIMIT_MSG) {
-		invalid(qp);
-		return false;
-	}
-	if (!(qp->access & SKUA_ACCESS_REMOTE_WRITE))
-		err = SKUA_VENDOR_ERR_RIGHTS;
-	else if (t->msg_len)
-		err = mr_check(qp->dev, &access, t->rkey, t->raddr, t->msg_len);
-	if (err) {
-		bad_write(qp, t, err);
-		return false;
-	}
-	msg->raddr = t->raddr;
-	msg->rkey = t->rkey;
-	msg->length = t->msg_len;
-	return true;
+	if (message_is_send(t->op))
+		return get_recv(qp);
+	return accept(qp, t, message_begin_write(qp, &conn_of(qp)->message, t));
 }
 
 /*
@@ -426,28 +362,21 @@ static bool invalidate(struct skua_qp *qp, const struct train *t)
 static void rx_payload(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
-	struct roce_message *msg = &conn_of(qp)->message;
+	struct message *msg = &conn_of(qp)->message;
 	struct seglist *dst = &qp->dev->engine->dst;
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
 
-	if (t->pmtu != qp->pmtu || t->first == msg->under_way ||
-	    (!t->first && is_send(t->op) != is_send(msg->op)) || !train_is_full(t) ||
+	if (!message_fits(qp, msg, t) || t->first == msg->under_way ||
 	    (t->op == TRAIN_SEND_INV && t->last && !dev_has(qp->dev, SKUA_F_INVALIDATE))) {
 		invalid(qp);
 		return;
 	}
-	if (t->first && !(is_send(t->op) ? get_recv(qp) : begin_write(qp, t)))
+	if (t->first && !begin(qp, t))
 		return;
-	if (t->first)
-		msg->offset = 0;
 	/* The immediate needs a receive: without one nothing of this train has come. */
 	if (t->op == TRAIN_WRITE_IMM && t->last && !get_recv(qp))
 		return;
-	msg->op = t->op;
-	msg->under_way = true;
-	dst->n = 0;
-	dst->bytes = 0;
-	if (!(is_send(t->op) ? place_send(qp, bytes, dst) : place_write(qp, t, bytes, dst)))
+	if (!accept(qp, t, message_place(qp, msg, t, dst)))
 		return;
 	if (bytes)
 		copy_segs(dst, t->payload);
@@ -555,7 +484,7 @@ static int check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_
 static void rx_read(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
-	struct roce_message *msg = &conn_of(qp)->message;
+	struct message *msg = &conn_of(qp)->message;
 	int err;
 
 	if (msg->under_way || t->msg_len > LIMIT_MSG || resp->reads_new >= qp->max_dest_rd) {
@@ -595,7 +524,7 @@ static uint64_t *atomic_target(struct skua_qp *qp, uint32_t rkey, uint64_t raddr
 static void rx_atomic(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
-	struct roce_message *msg = &conn_of(qp)->message;
+	struct message *msg = &conn_of(qp)->message;
 	int err;
 
 	if (msg->under_way || t->raddr % 8 || !dev_has(qp->dev, SKUA_F_ATOMIC) ||
@@ -819,7 +748,7 @@ static void rx(struct skua_qp *qp, const struct train *t);
 static void rx_one_held(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
-	struct roce_message *msg = &conn_of(qp)->message;
+	struct message *msg = &conn_of(qp)->message;
 	const enum train_op op = msg->op;
 	const bool in_message = msg->under_way, have_recv = msg->have_recv;
 	const uint32_t offset = msg->offset, rkey = msg->rkey, length = msg->length;

@@ -35,11 +35,6 @@ static enum train_op op_of(const struct send_wqe *wqe)
 	}
 }
 
-static bool is_send(enum train_op op)
-{
-	return op <= TRAIN_SEND_IMM;
-}
-
 static void sent(struct skua_qp *qp, const struct train *t)
 {
 	struct sq *sq = &qp->sq;
@@ -50,7 +45,7 @@ static void sent(struct skua_qp *qp, const struct train *t)
 		return;
 	sq->nxt++;
 	sq->nxt_pkt = 0;
-	if (is_send(t->op))
+	if (message_is_send(t->op))
 		STAT_INC(qp->dev, rdma_tx_send);
 	else
 		STAT_INC(qp->dev, rdma_tx_write);
@@ -113,8 +108,7 @@ static void no_receive(struct skua_qp *qp)
 
 static void complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
 {
-	cqe->cookie = htole32(conn_of(qp)->message.recv.cookie);
-	conn_of(qp)->message.have_recv = false;
+	message_use_recv(&conn_of(qp)->message, cqe);
 	qp_complete_recv(qp, cqe);
 }
 
@@ -133,17 +127,9 @@ static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 /* A receive for the message: the one that the last did not use up, or the next. */
 static bool get_recv(struct skua_qp *qp)
 {
-	struct roce_message *msg = &conn_of(qp)->message;
-	enum rq_result r = RQ_OK;
 	uint8_t err;
+	enum rq_result r = message_get_recv(qp, &conn_of(qp)->message, &err);
 
-	if (msg->have_recv)
-		return true;
-	r = qp_peek_recv(qp, &msg->recv, &err);
-	if (r == RQ_OK || r == RQ_BAD) {
-		rq_take(&qp->rq);
-		msg->have_recv = true;
-	}
 	if (r == RQ_BAD)
 		fail_recv(qp, SKUA_CQE_LOC_QP_OP_ERR, err);
 	else if (r != RQ_OK)
@@ -151,108 +137,56 @@ static bool get_recv(struct skua_qp *qp)
 	return r == RQ_OK;
 }
 
-static bool begin_write(struct skua_qp *qp, const struct train *t)
+/* A message with a fault has ended: false. */
+static bool accept(struct skua_qp *qp, struct message_result r)
 {
-	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
-	struct roce_message *msg = &conn_of(qp)->message;
-
-	if (t->msg_len > LIMIT_MSG || !(qp->access & SKUA_ACCESS_REMOTE_WRITE) ||
-	    (t->msg_len && mr_check(qp->dev, &access, t->rkey, t->raddr, t->msg_len))) {
-		incomplete(qp);
-		return false;
-	}
-	msg->raddr = t->raddr;
-	msg->rkey = t->rkey;
-	msg->length = t->msg_len;
-	return true;
-}
-
-/* Where the payload goes, in @dst. False: the message has ended. */
-static bool place_send(struct skua_qp *qp, uint32_t bytes, struct seglist *dst)
-{
-	struct roce_message *msg = &conn_of(qp)->message;
-	int err;
-
-	if (msg->offset + (uint64_t)bytes > msg->recv.length) {
+	if (r.fault == MESSAGE_TOO_LONG)
 		no_receive(qp);
-		return false;
-	}
-	err = rq_payload(&qp->rq, &msg->recv, msg->offset, bytes, dst);
-	if (err)
-		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
-	return !err;
-}
-
-static bool place_write(struct skua_qp *qp, const struct train *t, uint32_t bytes,
-			struct seglist *dst)
-{
-	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
-	struct roce_message *msg = &conn_of(qp)->message;
-
-	if (bytes > msg->length - msg->offset ||
-	    (t->last && msg->offset + bytes != msg->length) ||
-	    (bytes && mr_segs(qp->dev, &access, msg->rkey, msg->raddr + msg->offset, bytes,
-			      dst))) {
+	else if (r.fault == MESSAGE_BAD_RECV)
+		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, r.vendor_err);
+	else if (r.fault)
 		incomplete(qp);
-		return false;
-	}
-	/* The immediate needs a receive. */
-	return t->op != TRAIN_WRITE_IMM || !t->last || get_recv(qp);
+	return !r.fault;
 }
 
-static void finish(struct skua_qp *qp, const struct train *t)
+static bool begin(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_message *msg = &conn_of(qp)->message;
-	bool write = !is_send(t->op), imm = t->op == TRAIN_SEND_IMM || t->op == TRAIN_WRITE_IMM;
-	struct skua_cqe cqe = {
-		.opcode = write ? SKUA_CQE_RECV_WRITE_IMM : SKUA_CQE_RECV,
-		.byte_len = htole32(msg->offset),
-		.imm_data = imm ? t->imm : 0,
-		.flags = (t->solicited ? SKUA_CQE_SOLICITED : 0) | (imm ? SKUA_CQE_WITH_IMM : 0),
-	};
-
-	msg->under_way = false;
-	if (write)
-		STAT_INC(qp->dev, rdma_rx_write);
-	else
-		STAT_INC(qp->dev, rdma_rx_send);
-	if (t->op != TRAIN_WRITE)
-		complete_recv(qp, &cqe);
+	if (message_is_send(t->op))
+		return get_recv(qp);
+	return accept(qp, message_begin_write(qp, &conn_of(qp)->message, t));
 }
 
 /* Packets that begin a message, or go on with the one under way. */
 static void take(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_message *msg = &conn_of(qp)->message;
+	struct message *msg = &conn_of(qp)->message;
 	struct seglist *dst = &qp->dev->engine->dst;
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
+	struct skua_cqe cqe;
 
-	if (t->pmtu != qp->pmtu || !train_is_full(t) ||
-	    (!t->first && is_send(t->op) != is_send(msg->op))) {
+	if (!message_fits(qp, msg, t)) {
 		incomplete(qp);
 		return;
 	}
-	if (t->first && !(is_send(t->op) ? get_recv(qp) : begin_write(qp, t)))
+	if ((t->first && !begin(qp, t)) || !accept(qp, message_place(qp, msg, t, dst)))
 		return;
-	if (t->first)
-		msg->offset = 0;
-	msg->op = t->op;
-	msg->under_way = true;
-	dst->n = 0;
-	dst->bytes = 0;
-	if (!(is_send(t->op) ? place_send(qp, bytes, dst) : place_write(qp, t, bytes, dst)))
+	/* The immediate needs a receive. */
+	if (t->op == TRAIN_WRITE_IMM && t->last && !get_recv(qp))
 		return;
 	if (bytes)
 		copy_segs(dst, t->payload);
 	msg->offset += bytes;
-	if (t->last)
-		finish(qp, t);
+	if (t->last) {
+		message_end(qp, msg, t, &cqe);
+		if (t->op != TRAIN_WRITE)
+			complete_recv(qp, &cqe);
+	}
 	qp_established(qp);
 }
 
 static void uc_rx(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_message *msg = &conn_of(qp)->message;
+	struct message *msg = &conn_of(qp)->message;
 
 	/* Something was lost, or the peer has given its message up. */
 	if (msg->under_way && (t->psn != qp->epsn || t->first))
@@ -290,7 +224,7 @@ static bool uc_flush(struct skua_qp *qp)
 
 static void uc_reset(struct skua_qp *qp)
 {
-	conn_of(qp)->message = (struct roce_message){ 0 };
+	conn_of(qp)->message = (struct message){ 0 };
 	uc_of(qp)->dropping = false;
 }
 
