@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The driver is written to the RDMA interfaces of Linux 7.2. This is what 6.12 lacks of them;
- * what takes more than a few lines is in compat.c.
+ * The driver is written to the RDMA interfaces of Linux 7.2. This is what 6.12 lacks of them. It
+ * knows nothing of the driver: where 6.12 asks the driver for something else, a macro says so.
  */
 #ifndef SKUA_IB_COMPAT_H
 #define SKUA_IB_COMPAT_H
@@ -13,38 +13,19 @@
 #include <rdma/iter.h>
 #include <rdma/uverbs_ioctl.h>
 
-struct skua_ib_dev;
-
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 
-/* The core does not tell of the port's state: a netdevice notifier does. */
-int skua_ib_port_events_start(struct skua_ib_dev *dev);
-void skua_ib_port_events_stop(struct skua_ib_dev *dev);
-
-#else
-
-static inline int skua_ib_port_events_start(struct skua_ib_dev *dev)
-{
-	return 0;
-}
-
-static inline void skua_ib_port_events_stop(struct skua_ib_dev *dev)
-{
-}
+/* The core does not tell of the port's state: port.c does. */
+#define SKUA_IB_OLD_PORT_EVENTS	1
 
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
 
+/* User and kernel CQs come by one verb; reg_user_mr has no DMA handle. See main.c. */
 #define SKUA_IB_OLD_VERBS	1
 
 struct ib_dmah;
-
-/* User and kernel CQs come by one verb; reg_user_mr has no DMA handle. */
-int skua_ib_old_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
-			  struct uverbs_attr_bundle *attrs);
-struct ib_mr *skua_ib_old_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
-				      int access, struct ib_udata *udata);
 
 static inline int skua_ib_copy_udata(void *req, size_t size, size_t min, struct ib_udata *udata)
 {

@@ -6,6 +6,23 @@
 
 #include "skua_ib.h"
 
+#ifdef SKUA_IB_OLD_VERBS
+
+static int skua_ib_old_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+				 struct uverbs_attr_bundle *attrs)
+{
+	return attrs ? skua_ib_create_user_cq(ibcq, attr, attrs) :
+		       skua_ib_create_cq(ibcq, attr, NULL);
+}
+
+static struct ib_mr *skua_ib_old_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
+					     int access, struct ib_udata *udata)
+{
+	return skua_ib_reg_user_mr(ibpd, start, length, iova, access, NULL, udata);
+}
+
+#endif
+
 static const struct ib_device_ops skua_ib_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = RDMA_DRIVER_UNKNOWN,

@@ -62,3 +62,67 @@ int skua_ib_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
 	*pkey = IB_DEFAULT_PKEY_FULL;
 	return 0;
 }
+
+#ifdef SKUA_IB_OLD_PORT_EVENTS
+
+static void skua_ib_port_changed(struct skua_ib_dev *dev)
+{
+	struct net_device *netdev = dev->dev->netdev;
+	struct ib_event event = {
+		.device = &dev->ibdev,
+		.element.port_num = 1,
+	};
+	enum ib_port_state state;
+
+	state = netif_running(netdev) && netif_carrier_ok(netdev) ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	event.event = state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
+
+	mutex_lock(&dev->lock);
+	if (state != dev->port_state) {
+		dev->port_state = state;
+		if (dev->registered)
+			ib_dispatch_event(&event);
+	}
+	mutex_unlock(&dev->lock);
+}
+
+static int skua_ib_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	struct skua_ib_dev *dev = container_of(nb, struct skua_ib_dev, netdev_notifier);
+
+	if (netdev_notifier_info_to_dev(ptr) != dev->dev->netdev)
+		return NOTIFY_DONE;
+	switch (event) {
+	case NETDEV_UP:
+	case NETDEV_CHANGE:
+	case NETDEV_DOWN:
+		skua_ib_port_changed(dev);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+int skua_ib_port_events_start(struct skua_ib_dev *dev)
+{
+	dev->netdev_notifier.notifier_call = skua_ib_netdev_event;
+	return register_netdevice_notifier(&dev->netdev_notifier);
+}
+
+void skua_ib_port_events_stop(struct skua_ib_dev *dev)
+{
+	unregister_netdevice_notifier(&dev->netdev_notifier);
+}
+
+#else
+
+/* The core watches the netdev. */
+int skua_ib_port_events_start(struct skua_ib_dev *dev)
+{
+	return 0;
+}
+
+void skua_ib_port_events_stop(struct skua_ib_dev *dev)
+{
+}
+
+#endif

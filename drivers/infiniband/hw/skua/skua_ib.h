@@ -288,6 +288,9 @@ int skua_ib_get_port_immutable(struct ib_device *ibdev, u32 port,
 			       struct ib_port_immutable *immutable);
 enum rdma_link_layer skua_ib_get_link_layer(struct ib_device *ibdev, u32 port);
 int skua_ib_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
+/* Tell consumers when the port goes up and down. */
+int skua_ib_port_events_start(struct skua_ib_dev *dev);
+void skua_ib_port_events_stop(struct skua_ib_dev *dev);
 
 /* gid.c */
 int skua_ib_add_gid(const struct ib_gid_attr *attr, void **context);

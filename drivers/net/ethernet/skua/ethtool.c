@@ -97,12 +97,22 @@ static int skua_set_channels(struct net_device *netdev, struct ethtool_channels 
 
 /* Spreading */
 
-u32 skua_get_rx_ring_count(struct net_device *netdev)
+static u32 skua_get_rx_ring_count(struct net_device *netdev)
 {
 	struct skua_eth *eth = netdev_priv(netdev);
 
 	return eth->config.channels;
 }
+
+#ifdef SKUA_OLD_RXNFC
+static int skua_get_rxnfc(struct net_device *netdev, struct ethtool_rxnfc *info, u32 *rules)
+{
+	if (info->cmd != ETHTOOL_GRXRINGS)
+		return -EOPNOTSUPP;
+	info->data = skua_get_rx_ring_count(netdev);
+	return 0;
+}
+#endif
 
 static bool skua_has_rss(struct net_device *netdev)
 {
@@ -203,7 +213,11 @@ const struct ethtool_ops skua_ethtool_ops = {
 	.set_ringparam = skua_set_ringparam,
 	.get_channels = skua_get_channels,
 	.set_channels = skua_set_channels,
-	SKUA_RX_RING_COUNT_OP,
+#ifdef SKUA_OLD_RXNFC
+	.get_rxnfc = skua_get_rxnfc,
+#else
+	.get_rx_ring_count = skua_get_rx_ring_count,
+#endif
 	.get_rxfh_key_size = skua_get_rxfh_key_size,
 	.get_rxfh_indir_size = skua_get_rxfh_indir_size,
 	.get_rxfh = skua_get_rxfh,
