@@ -18,8 +18,8 @@ void *skua_dbr_alloc(struct skua_dev *dev, dma_addr_t *dma);
 void skua_dbr_free(struct skua_dev *dev, void *dbr, dma_addr_t dma);
 
 /**
- * struct skua_pages - a page list being made, with the list pages that it takes
- * @list: what a command takes, complete after skua_pages_end()
+ * struct skua_pagelist_builder - a page list being made, with the list pages that it takes
+ * @list: what a command takes, complete after skua_pagelist_end()
  * @npages: entries it will have
  * @added: entries it has
  * @lists: list pages; those with the entries come first
@@ -28,7 +28,7 @@ void skua_dbr_free(struct skua_dev *dev, void *dbr, dma_addr_t dma);
  * Begin, add exactly @npages addresses, end; give @list to a command; free when the command is
  * done. The list pages are not needed after that, the pages themselves are.
  */
-struct skua_pages {
+struct skua_pagelist_builder {
 	struct skua_pagelist list;
 	u32 npages;
 	u32 added;
@@ -37,7 +37,7 @@ struct skua_pages {
 };
 
 /**
- * skua_pages_begin() - begin a page list
+ * skua_pagelist_begin() - begin a page list
  * @dev: the device
  * @pages: what to make
  * @npages: number of pages, at least 1
@@ -48,12 +48,12 @@ struct skua_pages {
  *
  * Return: 0, -EINVAL or -ENOMEM; on error there is nothing to free.
  */
-int skua_pages_begin(struct skua_dev *dev, struct skua_pages *pages, u64 npages,
-		     unsigned int log_page, u64 offset);
+int skua_pagelist_begin(struct skua_dev *dev, struct skua_pagelist_builder *pages, u64 npages,
+			unsigned int log_page, u64 offset);
 /* @addr is aligned to the page size. */
-void skua_pages_add(struct skua_pages *pages, dma_addr_t addr);
-void skua_pages_end(struct skua_pages *pages);
-void skua_pages_free(struct skua_dev *dev, struct skua_pages *pages);
+void skua_pagelist_add(struct skua_pagelist_builder *pages, dma_addr_t addr);
+void skua_pagelist_end(struct skua_pagelist_builder *pages);
+void skua_pagelist_free(struct skua_dev *dev, struct skua_pagelist_builder *pages);
 
 /**
  * struct skua_mem - the kernel's memory for one ring: coherent and zeroed
@@ -68,7 +68,7 @@ struct skua_mem {
 	dma_addr_t dma;
 	size_t size;
 	struct sg_table sgt;
-	struct skua_pages pages;
+	struct skua_pagelist_builder pages;
 };
 
 /* One DMA range. May sleep. @size is rounded up to a power of two. */

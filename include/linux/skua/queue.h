@@ -48,12 +48,12 @@ struct skua_sq {
 };
 
 /**
- * struct skua_wqe - a WQE being built at the SQ's pi
+ * struct skua_wqe_builder - a WQE being built at the SQ's pi
  * @sq: its queue
  * @ctrl: its control segment
  * @size: bytes so far
  */
-struct skua_wqe {
+struct skua_wqe_builder {
 	struct skua_sq *sq;
 	struct skua_wqe_ctrl *ctrl;
 	u32 size;
@@ -85,7 +85,8 @@ static inline u32 skua_sq_slot(const struct skua_sq *sq)
 	return sq->pi & (sq->blocks - 1);
 }
 
-static inline void *skua_wqe_segment(struct skua_wqe *wqe)
+/* The next segment, whatever it will be. */
+static inline void *skua_wqe_segment(struct skua_wqe_builder *wqe)
 {
 	size_t ring = (size_t)wqe->sq->blocks * SKUA_WQE_BLOCK;
 	size_t at = ((size_t)wqe->sq->pi * SKUA_WQE_BLOCK + wqe->size) & (ring - 1);
@@ -95,7 +96,8 @@ static inline void *skua_wqe_segment(struct skua_wqe *wqe)
 }
 
 /* The caller saw to the room for the whole WQE. */
-static inline void skua_wqe_begin(struct skua_sq *sq, struct skua_wqe *wqe, u8 opcode, u8 flags)
+static inline void skua_wqe_begin(struct skua_sq *sq, struct skua_wqe_builder *wqe, u8 opcode,
+				  u8 flags)
 {
 	wqe->sq = sq;
 	wqe->size = 0;
@@ -106,46 +108,6 @@ static inline void skua_wqe_begin(struct skua_sq *sq, struct skua_wqe *wqe, u8 o
 	wqe->ctrl->cookie = cpu_to_le32(skua_sq_slot(sq));
 }
 
-/* ETH: fill in the checksum from @start on, at @start + @offset (ETH-5). */
-static inline void skua_wqe_set_csum(struct skua_wqe *wqe, u16 start, u16 offset)
-{
-	wqe->ctrl->flags |= SKUA_WQE_L4_CSUM;
-	wqe->ctrl->csum_start = cpu_to_le16(start);
-	wqe->ctrl->csum_offset = cpu_to_le16(offset);
-}
-
-static inline void skua_wqe_add_rdma(struct skua_wqe *wqe, u64 raddr, u32 rkey)
-{
-	struct skua_wqe_rdma *rdma = skua_wqe_segment(wqe);
-
-	rdma->raddr = cpu_to_le64(raddr);
-	rdma->rkey = cpu_to_le32(rkey);
-	rdma->rsvd = 0;
-}
-
-static inline void skua_wqe_add_atomic(struct skua_wqe *wqe, u64 raddr, u32 rkey, u64 swap_add,
-				       u64 compare)
-{
-	struct skua_wqe_atomic *atomic = skua_wqe_segment(wqe);
-
-	/* Two segments, always in one block. */
-	skua_wqe_segment(wqe);
-	atomic->raddr = cpu_to_le64(raddr);
-	atomic->rkey = cpu_to_le32(rkey);
-	atomic->rsvd = 0;
-	atomic->swap_add = cpu_to_le64(swap_add);
-	atomic->compare = cpu_to_le64(compare);
-}
-
-/* Three segments, always in one block with the control segment. */
-static inline struct skua_wqe_ud *skua_wqe_add_ud(struct skua_wqe *wqe)
-{
-	struct skua_wqe_ud *ud = skua_wqe_segment(wqe);
-
-	wqe->size += sizeof(*ud) - SKUA_WQE_SEG;
-	return ud;
-}
-
 static inline void skua_sge_set(struct skua_sge *sge, u64 addr, u32 length, u32 lkey)
 {
 	sge->addr = cpu_to_le64(addr);
@@ -153,26 +115,13 @@ static inline void skua_sge_set(struct skua_sge *sge, u64 addr, u32 length, u32 
 	sge->lkey = cpu_to_le32(lkey);
 }
 
-static inline void skua_wqe_add_sge(struct skua_wqe *wqe, u64 addr, u32 length, u32 lkey)
+static inline void skua_wqe_add_sge(struct skua_wqe_builder *wqe, u64 addr, u32 length, u32 lkey)
 {
 	skua_sge_set(skua_wqe_segment(wqe), addr, length, lkey);
 	wqe->ctrl->num_sge++;
 }
 
-/* Inline data is a string of bytes, which the ring's end may cut. */
-static inline void skua_wqe_add_inline(struct skua_wqe *wqe, const void *data, u32 length)
-{
-	size_t ring = (size_t)wqe->sq->blocks * SKUA_WQE_BLOCK;
-	size_t at = ((size_t)wqe->sq->pi * SKUA_WQE_BLOCK + wqe->size) & (ring - 1);
-	size_t first = min_t(size_t, length, ring - at);
-
-	memcpy(wqe->sq->buf + at, data, first);
-	memcpy(wqe->sq->buf, data + first, length - first);
-	wqe->size += length;
-	le32_add_cpu(&wqe->ctrl->length, length);
-}
-
-static inline void skua_wqe_end(struct skua_wqe *wqe)
+static inline void skua_wqe_end(struct skua_wqe_builder *wqe)
 {
 	wqe->ctrl->nblocks = DIV_ROUND_UP(wqe->size, SKUA_WQE_BLOCK);
 	wqe->sq->pi += wqe->ctrl->nblocks;

@@ -140,7 +140,7 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
 	struct skua_create_cq_resp resp = {};
 	struct skua_create_cq_req req;
-	struct skua_pages pages;
+	struct skua_pagelist_builder pages;
 	struct skua_cq_params params = {
 		.vector = attr->comp_vector % dev->dev->num_comp_vectors,
 		.db_page = ucontext->db.index,
@@ -174,7 +174,7 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 	params.log_size = req.log_size;
 	params.dbr = cq->user_dbr.dma;
 	err = skua_ib_cq_start(dev, cq, &params);
-	skua_pages_free(dev->dev, &pages);
+	skua_pagelist_free(dev->dev, &pages);
 	if (err)
 		goto err_dbr;
 

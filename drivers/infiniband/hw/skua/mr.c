@@ -72,7 +72,7 @@ static int skua_ib_create_user_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64
 				  struct skua_mr_params *params)
 {
 	struct skua_dev *dev = to_skua_dev(ibpd->device);
-	struct skua_pages pages;
+	struct skua_pagelist_builder pages;
 	int err;
 
 	mr->umem = ib_umem_get_va(ibpd->device, start, params->length,
@@ -85,7 +85,7 @@ static int skua_ib_create_user_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64
 	params->pages = &pages.list;
 	err = skua_ib_create_mr(mr, ibpd, params);
 	/* The device has read the list, or never will: one that died was reset before this. */
-	skua_pages_free(dev, &pages);
+	skua_pagelist_free(dev, &pages);
 	if (err)
 		goto err_umem;
 	return 0;

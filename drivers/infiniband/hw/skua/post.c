@@ -123,36 +123,70 @@ static int skua_ib_check_send(struct skua_ib_qp *qp, const struct skua_ib_op *op
 	return skua_ib_sq_outstanding(qp) >= qp->cap.max_send_wr ? -ENOMEM : 0;
 }
 
-static void skua_ib_add_atomic(struct skua_wqe *wqe, const struct ib_atomic_wr *wr)
+static void skua_ib_add_rdma(struct skua_wqe_builder *wqe, const struct ib_rdma_wr *wr)
 {
-	if (wr->wr.opcode == IB_WR_ATOMIC_FETCH_AND_ADD)
-		skua_wqe_add_atomic(wqe, wr->remote_addr, wr->rkey, wr->compare_add, 0);
-	else
-		skua_wqe_add_atomic(wqe, wr->remote_addr, wr->rkey, wr->swap, wr->compare_add);
+	struct skua_wqe_rdma *rdma = skua_wqe_segment(wqe);
+
+	rdma->raddr = cpu_to_le64(wr->remote_addr);
+	rdma->rkey = cpu_to_le32(wr->rkey);
+	rdma->rsvd = 0;
 }
 
-/* A Q_Key with its top bit means the QP's own, in verbs and in WQEs. */
-static void skua_ib_add_ud(struct skua_wqe *wqe, const struct ib_ud_wr *wr)
+static void skua_ib_add_atomic(struct skua_wqe_builder *wqe, const struct ib_atomic_wr *wr)
 {
-	*skua_wqe_add_ud(wqe) = (struct skua_wqe_ud) {
+	struct skua_wqe_atomic *atomic = skua_wqe_segment(wqe);
+	bool add = wr->wr.opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
+
+	/* Two segments, always in one block. */
+	skua_wqe_segment(wqe);
+	atomic->raddr = cpu_to_le64(wr->remote_addr);
+	atomic->rkey = cpu_to_le32(wr->rkey);
+	atomic->rsvd = 0;
+	atomic->swap_add = cpu_to_le64(add ? wr->compare_add : wr->swap);
+	atomic->compare = cpu_to_le64(add ? 0 : wr->compare_add);
+}
+
+/*
+ * Three segments, always in one block with the control segment. A Q_Key with its top bit means the
+ * QP's own, in verbs and in WQEs.
+ */
+static void skua_ib_add_ud(struct skua_wqe_builder *wqe, const struct ib_ud_wr *wr)
+{
+	struct skua_wqe_ud *ud = skua_wqe_segment(wqe);
+
+	wqe->size += sizeof(*ud) - SKUA_WQE_SEG;
+	*ud = (struct skua_wqe_ud) {
 		.av = to_skua_ib_ah(wr->ah)->av,
 		.dest_qpn = cpu_to_le32(wr->remote_qpn),
 		.qkey = cpu_to_le32(wr->remote_qkey),
 	};
 }
 
+/* Inline data is a string of bytes, which the ring's end may cut. */
+static void skua_ib_add_inline(struct skua_wqe_builder *wqe, const void *data, u32 length)
+{
+	size_t ring = (size_t)wqe->sq->blocks * SKUA_WQE_BLOCK;
+	size_t at = ((size_t)wqe->sq->pi * SKUA_WQE_BLOCK + wqe->size) & (ring - 1);
+	size_t first = min_t(size_t, length, ring - at);
+
+	memcpy(wqe->sq->buf + at, data, first);
+	memcpy(wqe->sq->buf, data + first, length - first);
+	wqe->size += length;
+	le32_add_cpu(&wqe->ctrl->length, length);
+}
+
 static void skua_ib_build_send(struct skua_ib_qp *qp, const struct skua_ib_op *op,
 			       const struct ib_send_wr *wr)
 {
 	struct skua_ib_wr *posted = &qp->sq_wrs[skua_sq_slot(&qp->sq)];
-	struct skua_wqe wqe;
+	struct skua_wqe_builder wqe;
 	int i;
 
 	skua_wqe_begin(&qp->sq, &wqe, op->wqe, skua_ib_wqe_flags(qp, wr->send_flags));
 	if (skua_ib_is_datagram(&qp->ibqp))
 		skua_ib_add_ud(&wqe, ud_wr(wr));
 	else if (op->rdma)
-		skua_wqe_add_rdma(&wqe, rdma_wr(wr)->remote_addr, rdma_wr(wr)->rkey);
+		skua_ib_add_rdma(&wqe, rdma_wr(wr));
 	else if (op->atomic)
 		skua_ib_add_atomic(&wqe, atomic_wr(wr));
 	if (op->imm)
@@ -165,7 +199,7 @@ static void skua_ib_build_send(struct skua_ib_qp *qp, const struct skua_ib_op *o
 
 		/* Inline data of the kernel is given by virtual address. */
 		if (wr->send_flags & IB_SEND_INLINE)
-			skua_wqe_add_inline(&wqe, (void *)(uintptr_t)sge->addr, sge->length);
+			skua_ib_add_inline(&wqe, (void *)(uintptr_t)sge->addr, sge->length);
 		else
 			skua_wqe_add_sge(&wqe, sge->addr, sge->length, sge->lkey);
 	}

@@ -176,7 +176,7 @@ static void skua_ib_user_rq_put(struct skua_ib_qp *qp)
 static int skua_ib_user_qp_start(struct skua_dev *dev, struct skua_ib_qp *qp,
 				 struct skua_qp_params *params)
 {
-	struct skua_pages sq = {}, rq = {};
+	struct skua_pagelist_builder sq = {}, rq = {};
 	int err;
 
 	if (qp->sq_umem) {
@@ -192,9 +192,9 @@ static int skua_ib_user_qp_start(struct skua_dev *dev, struct skua_ib_qp *qp,
 		params->rq = &rq.list;
 	}
 	err = skua_ib_qp_start(dev, qp, params);
-	skua_pages_free(dev, &rq);
+	skua_pagelist_free(dev, &rq);
 out_sq:
-	skua_pages_free(dev, &sq);
+	skua_pagelist_free(dev, &sq);
 	return err;
 }
 

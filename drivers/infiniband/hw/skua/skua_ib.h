@@ -315,7 +315,8 @@ int skua_ib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 /* umem.c */
 
 /* Describe pinned memory to the device. Free the pages after the command that takes them. */
-int skua_ib_umem_describe(struct skua_dev *dev, struct ib_umem *umem, struct skua_pages *pages);
+int skua_ib_umem_describe(struct skua_dev *dev, struct ib_umem *umem,
+			  struct skua_pagelist_builder *pages);
 /* Pin a queue of @size bytes, a multiple of @entry_size, at @addr of the program. */
 struct ib_umem *skua_ib_umem_queue(struct skua_ib_dev *dev, u64 addr, size_t size,
 				   size_t entry_size);

@@ -12,7 +12,8 @@
 
 #define SKUA_IB_PAGE_SIZES	GENMASK(SKUA_PL_MAX_LOG_PAGE, SKUA_PL_MIN_LOG_PAGE)
 
-int skua_ib_umem_describe(struct skua_dev *dev, struct ib_umem *umem, struct skua_pages *pages)
+int skua_ib_umem_describe(struct skua_dev *dev, struct ib_umem *umem,
+			  struct skua_pagelist_builder *pages)
 {
 	struct ib_block_iter block;
 	unsigned long page_size;
@@ -22,13 +23,13 @@ int skua_ib_umem_describe(struct skua_dev *dev, struct ib_umem *umem, struct sku
 	page_size = ib_umem_find_best_pgsz(umem, SKUA_IB_PAGE_SIZES, umem->address);
 	if (!page_size)
 		return -EINVAL;
-	err = skua_pages_begin(dev, pages, ib_umem_num_dma_blocks(umem, page_size),
-			       ilog2(page_size), ib_umem_dma_offset(umem, page_size));
+	err = skua_pagelist_begin(dev, pages, ib_umem_num_dma_blocks(umem, page_size),
+				  ilog2(page_size), ib_umem_dma_offset(umem, page_size));
 	if (err)
 		return err;
 	rdma_umem_for_each_dma_block(umem, &block, page_size)
-		skua_pages_add(pages, rdma_block_iter_dma_address(&block));
-	skua_pages_end(pages);
+		skua_pagelist_add(pages, rdma_block_iter_dma_address(&block));
+	skua_pagelist_end(pages);
 	return 0;
 }
 

@@ -34,7 +34,7 @@ struct skua_list_page {
 	dma_addr_t dma;
 };
 
-static u32 skua_pages_num_lists(u32 npages, u8 *level)
+static u32 skua_pagelist_num_lists(u32 npages, u8 *level)
 {
 	u32 total = 0;
 	u32 nodes = npages;
@@ -50,8 +50,8 @@ static u32 skua_pages_num_lists(u32 npages, u8 *level)
 	return total;
 }
 
-int skua_pages_begin(struct skua_dev *dev, struct skua_pages *pages, u64 npages,
-		     unsigned int log_page, u64 offset)
+int skua_pagelist_begin(struct skua_dev *dev, struct skua_pagelist_builder *pages, u64 npages,
+			unsigned int log_page, u64 offset)
 {
 	u32 i;
 
@@ -59,7 +59,7 @@ int skua_pages_begin(struct skua_dev *dev, struct skua_pages *pages, u64 npages,
 	if (!npages || npages > BIT_ULL(27) || npages > dev->limits.max_pages)
 		return -EINVAL;
 	pages->npages = npages;
-	pages->nlists = skua_pages_num_lists(npages, &pages->list.level);
+	pages->nlists = skua_pagelist_num_lists(npages, &pages->list.level);
 	pages->list.npages = cpu_to_le32(npages);
 	pages->list.log_page = log_page;
 	pages->list.offset = cpu_to_le64(offset);
@@ -75,16 +75,16 @@ int skua_pages_begin(struct skua_dev *dev, struct skua_pages *pages, u64 npages,
 		list->entries = dma_alloc_coherent(skua_dma_dev(dev), SKUA_PAGE_SIZE, &list->dma,
 						   GFP_KERNEL);
 		if (!list->entries) {
-			skua_pages_free(dev, pages);
+			skua_pagelist_free(dev, pages);
 			return -ENOMEM;
 		}
 		cond_resched();
 	}
 	return 0;
 }
-EXPORT_SYMBOL_GPL(skua_pages_begin);
+EXPORT_SYMBOL_GPL(skua_pagelist_begin);
 
-void skua_pages_add(struct skua_pages *pages, dma_addr_t addr)
+void skua_pagelist_add(struct skua_pagelist_builder *pages, dma_addr_t addr)
 {
 	__le64 entry = cpu_to_le64(addr | SKUA_PL_PRESENT);
 	u32 i = pages->added++;
@@ -96,10 +96,10 @@ void skua_pages_add(struct skua_pages *pages, dma_addr_t addr)
 	else
 		pages->lists[i / SKUA_PL_PER_PAGE].entries[i % SKUA_PL_PER_PAGE] = entry;
 }
-EXPORT_SYMBOL_GPL(skua_pages_add);
+EXPORT_SYMBOL_GPL(skua_pagelist_add);
 
 /* The lists of the pages stand first; behind them go lists of lists, up to the last, the root. */
-void skua_pages_end(struct skua_pages *pages)
+void skua_pagelist_end(struct skua_pagelist_builder *pages)
 {
 	u32 upper, child, children, i;
 
@@ -119,9 +119,9 @@ void skua_pages_end(struct skua_pages *pages)
 	}
 	pages->list.addr[0] = cpu_to_le64(pages->lists[child].dma | SKUA_PL_PRESENT);
 }
-EXPORT_SYMBOL_GPL(skua_pages_end);
+EXPORT_SYMBOL_GPL(skua_pagelist_end);
 
-void skua_pages_free(struct skua_dev *dev, struct skua_pages *pages)
+void skua_pagelist_free(struct skua_dev *dev, struct skua_pagelist_builder *pages)
 {
 	u32 i;
 
@@ -134,7 +134,7 @@ void skua_pages_free(struct skua_dev *dev, struct skua_pages *pages)
 	pages->lists = NULL;
 	pages->nlists = 0;
 }
-EXPORT_SYMBOL_GPL(skua_pages_free);
+EXPORT_SYMBOL_GPL(skua_pagelist_free);
 
 int skua_mem_alloc(struct skua_dev *dev, struct skua_mem *mem, size_t size)
 {
@@ -181,12 +181,12 @@ static int skua_mem_list(struct skua_dev *dev, struct skua_mem *mem)
 	struct sg_dma_page_iter page;
 	int err;
 
-	err = skua_pages_begin(dev, &mem->pages, mem->size >> PAGE_SHIFT, PAGE_SHIFT, 0);
+	err = skua_pagelist_begin(dev, &mem->pages, mem->size >> PAGE_SHIFT, PAGE_SHIFT, 0);
 	if (err)
 		return err;
 	for_each_sgtable_dma_page(&mem->sgt, &page, 0)
-		skua_pages_add(&mem->pages, sg_page_iter_dma_address(&page));
-	skua_pages_end(&mem->pages);
+		skua_pagelist_add(&mem->pages, sg_page_iter_dma_address(&page));
+	skua_pagelist_end(&mem->pages);
 	return 0;
 }
 
@@ -234,7 +234,7 @@ void skua_mem_free(struct skua_dev *dev, struct skua_mem *mem)
 	if (!mem->va)
 		return;
 	if (mem->sgt.sgl) {
-		skua_pages_free(dev, &mem->pages);
+		skua_pagelist_free(dev, &mem->pages);
 		dma_unmap_sgtable(device, &mem->sgt, DMA_BIDIRECTIONAL, 0);
 		sg_free_table(&mem->sgt);
 		vfree(mem->va);

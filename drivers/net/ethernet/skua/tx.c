@@ -113,6 +113,14 @@ static int skua_tx_map(struct skua_channel *ch, struct sk_buff *skb)
 	return 0;
 }
 
+/* The device fills in the checksum from @start on, at @start + @offset (ETH-5). */
+static void skua_tx_set_csum(struct skua_wqe_builder *wqe, u16 start, u16 offset)
+{
+	wqe->ctrl->flags |= SKUA_WQE_L4_CSUM;
+	wqe->ctrl->csum_start = cpu_to_le16(start);
+	wqe->ctrl->csum_offset = cpu_to_le16(offset);
+}
+
 /* Build the WQE of a frame that is mapped. */
 static void skua_tx_build(struct skua_channel *ch, struct sk_buff *skb)
 {
@@ -120,12 +128,12 @@ static void skua_tx_build(struct skua_channel *ch, struct sk_buff *skb)
 	struct skua_tx *tx = &ch->tx;
 	struct skua_tx_frame *frame = skua_tx_frame_at(tx, tx->sq.pi);
 	unsigned int num_dma = 1 + skb_shinfo(skb)->nr_frags;
-	struct skua_wqe wqe;
+	struct skua_wqe_builder wqe;
 	unsigned int i;
 
 	skua_wqe_begin(&tx->sq, &wqe, SKUA_WQE_SEND, SKUA_WQE_SIGNALED);
 	if (skb->ip_summed == CHECKSUM_PARTIAL)
-		skua_wqe_set_csum(&wqe, skb_checksum_start_offset(skb), skb->csum_offset);
+		skua_tx_set_csum(&wqe, skb_checksum_start_offset(skb), skb->csum_offset);
 	for (i = 0; i < num_dma; i++) {
 		struct skua_tx_dma *dma = skua_tx_dma_at(tx, tx->sq.pi, i);
 
