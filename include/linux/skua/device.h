@@ -4,7 +4,7 @@
  *
  * skua.ko owns the PCI function, commands, event queues and the netdev. For RDMA it makes an
  * auxiliary device "skua.rdma", whose driver may use all of include/linux/skua/ from its probe
- * to its remove.
+ * to its remove. The symbols are in the namespace SKUA.
  */
 #ifndef LINUX_SKUA_DEVICE_H
 #define LINUX_SKUA_DEVICE_H
@@ -15,6 +15,7 @@
 #include <linux/pci.h>
 #include <linux/types.h>
 
+#include <linux/skua/compat.h>
 #include <skua/regs.h>
 
 struct notifier_block;

@@ -256,3 +256,4 @@ module_auxiliary_driver(skua_ib_driver);
 
 MODULE_DESCRIPTION("RDMA of Skua NICs");
 MODULE_LICENSE("Dual BSD/GPL");
+MODULE_IMPORT_NS(SKUA_NS);

@@ -116,7 +116,7 @@ int skua_cmd_query_port(struct skua_dev *dev, struct skua_port_attr *attr)
 	skua_cmd_begin_port(&cmd, SKUA_CMD_QUERY_PORT);
 	return skua_cmd_query(to_skua_nic(dev), &cmd, attr, sizeof(*attr));
 }
-EXPORT_SYMBOL_GPL(skua_cmd_query_port);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_query_port, SKUA_NS);
 
 int skua_cmd_set_port(struct skua_nic *nic, const struct skua_cmd_set_port *set)
 {
@@ -143,7 +143,7 @@ int skua_cmd_query_stats(struct skua_dev *dev, struct skua_stats *stats)
 	skua_cmd_begin(&cmd, SKUA_CMD_QUERY_STATS);
 	return skua_cmd_query(to_skua_nic(dev), &cmd, stats, sizeof(*stats));
 }
-EXPORT_SYMBOL_GPL(skua_cmd_query_stats);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_query_stats, SKUA_NS);
 
 int skua_cmd_set_gid(struct skua_dev *dev, u16 index, const u8 gid[16], const u8 mac[6], u16 vlan)
 {
@@ -156,7 +156,7 @@ int skua_cmd_set_gid(struct skua_dev *dev, u16 index, const u8 gid[16], const u8
 	cmd.set_gid.index = cpu_to_le16(index);
 	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_set_gid);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_set_gid, SKUA_NS);
 
 int skua_cmd_clear_gid(struct skua_dev *dev, u16 index)
 {
@@ -166,7 +166,7 @@ int skua_cmd_clear_gid(struct skua_dev *dev, u16 index)
 	cmd.set_gid.index = cpu_to_le16(index);
 	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_clear_gid);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_clear_gid, SKUA_NS);
 
 int skua_cmd_create_eq(struct skua_nic *nic, const struct skua_cmd_create_eq *create, u32 *eqn)
 {
@@ -189,13 +189,13 @@ int skua_cmd_create_pd(struct skua_dev *dev, u32 *pdn)
 	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_PD);
 	return skua_cmd_create(to_skua_nic(dev), &cmd, pdn);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_create_pd);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_create_pd, SKUA_NS);
 
 void skua_cmd_destroy_pd(struct skua_dev *dev, u32 pdn)
 {
 	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_PD, pdn);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_destroy_pd);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_pd, SKUA_NS);
 
 int skua_cmd_create_cq(struct skua_dev *dev, const struct skua_cq_params *params, u32 *cqn)
 {
@@ -210,13 +210,13 @@ int skua_cmd_create_cq(struct skua_dev *dev, const struct skua_cq_params *params
 	cmd.create_cq.ring = *params->ring;
 	return skua_cmd_create(nic, &cmd, cqn);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_create_cq);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_create_cq, SKUA_NS);
 
 void skua_cmd_destroy_cq(struct skua_dev *dev, u32 cqn)
 {
 	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_CQ, cqn);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_destroy_cq);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_cq, SKUA_NS);
 
 int skua_cmd_create_qp(struct skua_dev *dev, const struct skua_qp_params *params, u32 *qpn)
 {
@@ -245,7 +245,7 @@ int skua_cmd_create_qp(struct skua_dev *dev, const struct skua_qp_params *params
 	}
 	return skua_cmd_create(to_skua_nic(dev), &cmd, qpn);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_create_qp);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_create_qp, SKUA_NS);
 
 int skua_cmd_modify_qp(struct skua_dev *dev, u32 qpn, u32 mask, const struct skua_qp_attr *attr)
 {
@@ -260,7 +260,7 @@ int skua_cmd_modify_qp(struct skua_dev *dev, u32 qpn, u32 mask, const struct sku
 		return skua_cmd_stop(to_skua_nic(dev), &cmd);
 	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_modify_qp);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_modify_qp, SKUA_NS);
 
 int skua_cmd_query_qp(struct skua_dev *dev, u32 qpn, struct skua_qp_attr *attr)
 {
@@ -270,13 +270,13 @@ int skua_cmd_query_qp(struct skua_dev *dev, u32 qpn, struct skua_qp_attr *attr)
 	cmd.object.number = cpu_to_le32(qpn);
 	return skua_cmd_query(to_skua_nic(dev), &cmd, attr, sizeof(*attr));
 }
-EXPORT_SYMBOL_GPL(skua_cmd_query_qp);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_query_qp, SKUA_NS);
 
 void skua_cmd_destroy_qp(struct skua_dev *dev, u32 qpn)
 {
 	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_QP, qpn);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_destroy_qp);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_qp, SKUA_NS);
 
 int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params, u32 *key)
 {
@@ -292,13 +292,13 @@ int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params
 		cmd.create_mr.pages = *params->pages;
 	return skua_cmd_create(to_skua_nic(dev), &cmd, key);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_create_mr);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_create_mr, SKUA_NS);
 
 void skua_cmd_destroy_mr(struct skua_dev *dev, u32 key)
 {
 	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_MR, key);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_destroy_mr);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_mr, SKUA_NS);
 
 static void skua_cmd_begin_mcast(struct skua_cmd *cmd, enum skua_cmd_opcode opcode, u32 qpn,
 				 const u8 mgid[16])
@@ -315,7 +315,7 @@ int skua_cmd_attach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16])
 	skua_cmd_begin_mcast(&cmd, SKUA_CMD_ATTACH_MCAST, qpn, mgid);
 	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_attach_mcast);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_attach_mcast, SKUA_NS);
 
 int skua_cmd_detach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16])
 {
@@ -324,4 +324,4 @@ int skua_cmd_detach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16])
 	skua_cmd_begin_mcast(&cmd, SKUA_CMD_DETACH_MCAST, qpn, mgid);
 	return skua_cmd_stop(to_skua_nic(dev), &cmd);
 }
-EXPORT_SYMBOL_GPL(skua_cmd_detach_mcast);
+EXPORT_SYMBOL_NS_GPL(skua_cmd_detach_mcast, SKUA_NS);

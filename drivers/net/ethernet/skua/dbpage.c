@@ -23,10 +23,10 @@ int skua_db_pages_alloc(struct skua_dev *dev, struct skua_db_pages *pages)
 		      (phys_addr_t)group * SKUA_DB_PAGES_SIZE;
 	return 0;
 }
-EXPORT_SYMBOL_GPL(skua_db_pages_alloc);
+EXPORT_SYMBOL_NS_GPL(skua_db_pages_alloc, SKUA_NS);
 
 void skua_db_pages_free(struct skua_dev *dev, const struct skua_db_pages *pages)
 {
 	ida_free(&to_skua_nic(dev)->db_ids, pages->index / SKUA_DB_GROUP);
 }
-EXPORT_SYMBOL_GPL(skua_db_pages_free);
+EXPORT_SYMBOL_NS_GPL(skua_db_pages_free, SKUA_NS);

@@ -37,25 +37,25 @@ int skua_cq_watch(struct skua_dev *dev, struct skua_cq_watch *watch)
 {
 	return skua_watch_insert(&to_skua_nic(dev)->cqs, watch->cqn, &watch->watch, watch);
 }
-EXPORT_SYMBOL_GPL(skua_cq_watch);
+EXPORT_SYMBOL_NS_GPL(skua_cq_watch, SKUA_NS);
 
 void skua_cq_unwatch(struct skua_dev *dev, struct skua_cq_watch *watch)
 {
 	skua_watch_remove(&to_skua_nic(dev)->cqs, watch->cqn, &watch->watch);
 }
-EXPORT_SYMBOL_GPL(skua_cq_unwatch);
+EXPORT_SYMBOL_NS_GPL(skua_cq_unwatch, SKUA_NS);
 
 int skua_qp_watch(struct skua_dev *dev, struct skua_qp_watch *watch)
 {
 	return skua_watch_insert(&to_skua_nic(dev)->qps, watch->qpn, &watch->watch, watch);
 }
-EXPORT_SYMBOL_GPL(skua_qp_watch);
+EXPORT_SYMBOL_NS_GPL(skua_qp_watch, SKUA_NS);
 
 void skua_qp_unwatch(struct skua_dev *dev, struct skua_qp_watch *watch)
 {
 	skua_watch_remove(&to_skua_nic(dev)->qps, watch->qpn, &watch->watch);
 }
-EXPORT_SYMBOL_GPL(skua_qp_unwatch);
+EXPORT_SYMBOL_NS_GPL(skua_qp_unwatch, SKUA_NS);
 
 /* The watch with a reference, or NULL. */
 static struct skua_cq_watch *skua_cq_watch_get(struct skua_nic *nic, u32 cqn)

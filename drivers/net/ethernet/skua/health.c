@@ -37,19 +37,19 @@ void skua_dev_fail(struct skua_dev *dev, const char *why)
 {
 	skua_health_dead(to_skua_nic(dev), why);
 }
-EXPORT_SYMBOL_GPL(skua_dev_fail);
+EXPORT_SYMBOL_NS_GPL(skua_dev_fail, SKUA_NS);
 
 int skua_notifier_register(struct skua_dev *dev, struct notifier_block *nb)
 {
 	return blocking_notifier_chain_register(&to_skua_nic(dev)->notifier, nb);
 }
-EXPORT_SYMBOL_GPL(skua_notifier_register);
+EXPORT_SYMBOL_NS_GPL(skua_notifier_register, SKUA_NS);
 
 void skua_notifier_unregister(struct skua_dev *dev, struct notifier_block *nb)
 {
 	blocking_notifier_chain_unregister(&to_skua_nic(dev)->notifier, nb);
 }
-EXPORT_SYMBOL_GPL(skua_notifier_unregister);
+EXPORT_SYMBOL_NS_GPL(skua_notifier_unregister, SKUA_NS);
 
 void skua_health_dead(struct skua_nic *nic, const char *why)
 {

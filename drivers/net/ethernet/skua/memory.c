@@ -20,14 +20,14 @@ void *skua_dbr_alloc(struct skua_dev *dev, dma_addr_t *dma)
 {
 	return dma_pool_zalloc(to_skua_nic(dev)->dbr_pool, GFP_KERNEL, dma);
 }
-EXPORT_SYMBOL_GPL(skua_dbr_alloc);
+EXPORT_SYMBOL_NS_GPL(skua_dbr_alloc, SKUA_NS);
 
 void skua_dbr_free(struct skua_dev *dev, void *dbr, dma_addr_t dma)
 {
 	if (dbr)
 		dma_pool_free(to_skua_nic(dev)->dbr_pool, dbr, dma);
 }
-EXPORT_SYMBOL_GPL(skua_dbr_free);
+EXPORT_SYMBOL_NS_GPL(skua_dbr_free, SKUA_NS);
 
 struct skua_list_page {
 	__le64 *entries;
@@ -82,7 +82,7 @@ int skua_pagelist_begin(struct skua_dev *dev, struct skua_pagelist_builder *page
 	}
 	return 0;
 }
-EXPORT_SYMBOL_GPL(skua_pagelist_begin);
+EXPORT_SYMBOL_NS_GPL(skua_pagelist_begin, SKUA_NS);
 
 void skua_pagelist_add(struct skua_pagelist_builder *pages, dma_addr_t addr)
 {
@@ -96,7 +96,7 @@ void skua_pagelist_add(struct skua_pagelist_builder *pages, dma_addr_t addr)
 	else
 		pages->lists[i / SKUA_PL_PER_PAGE].entries[i % SKUA_PL_PER_PAGE] = entry;
 }
-EXPORT_SYMBOL_GPL(skua_pagelist_add);
+EXPORT_SYMBOL_NS_GPL(skua_pagelist_add, SKUA_NS);
 
 /* The lists of the pages stand first; behind them go lists of lists, up to the last, the root. */
 void skua_pagelist_end(struct skua_pagelist_builder *pages)
@@ -119,7 +119,7 @@ void skua_pagelist_end(struct skua_pagelist_builder *pages)
 	}
 	pages->list.addr[0] = cpu_to_le64(pages->lists[child].dma | SKUA_PL_PRESENT);
 }
-EXPORT_SYMBOL_GPL(skua_pagelist_end);
+EXPORT_SYMBOL_NS_GPL(skua_pagelist_end, SKUA_NS);
 
 void skua_pagelist_free(struct skua_dev *dev, struct skua_pagelist_builder *pages)
 {
@@ -134,7 +134,7 @@ void skua_pagelist_free(struct skua_dev *dev, struct skua_pagelist_builder *page
 	pages->lists = NULL;
 	pages->nlists = 0;
 }
-EXPORT_SYMBOL_GPL(skua_pagelist_free);
+EXPORT_SYMBOL_NS_GPL(skua_pagelist_free, SKUA_NS);
 
 int skua_mem_alloc(struct skua_dev *dev, struct skua_mem *mem, size_t size)
 {
@@ -145,7 +145,7 @@ int skua_mem_alloc(struct skua_dev *dev, struct skua_mem *mem, size_t size)
 				     GFP_KERNEL | __GFP_NOWARN);
 	return mem->va ? 0 : -ENOMEM;
 }
-EXPORT_SYMBOL_GPL(skua_mem_alloc);
+EXPORT_SYMBOL_NS_GPL(skua_mem_alloc, SKUA_NS);
 
 static int skua_mem_gather(struct skua_mem *mem)
 {
@@ -225,7 +225,7 @@ int skua_mem_alloc_large(struct skua_dev *dev, struct skua_mem *mem, size_t size
 		return 0;
 	return skua_mem_scatter(dev, mem);
 }
-EXPORT_SYMBOL_GPL(skua_mem_alloc_large);
+EXPORT_SYMBOL_NS_GPL(skua_mem_alloc_large, SKUA_NS);
 
 void skua_mem_free(struct skua_dev *dev, struct skua_mem *mem)
 {
@@ -243,7 +243,7 @@ void skua_mem_free(struct skua_dev *dev, struct skua_mem *mem)
 	}
 	mem->va = NULL;
 }
-EXPORT_SYMBOL_GPL(skua_mem_free);
+EXPORT_SYMBOL_NS_GPL(skua_mem_free, SKUA_NS);
 
 void skua_mem_describe(const struct skua_mem *mem, struct skua_pagelist *list)
 {
@@ -256,4 +256,4 @@ void skua_mem_describe(const struct skua_mem *mem, struct skua_pagelist *list)
 	list->log_page = ilog2(mem->size);
 	list->addr[0] = cpu_to_le64(mem->dma | SKUA_PL_PRESENT);
 }
-EXPORT_SYMBOL_GPL(skua_mem_describe);
+EXPORT_SYMBOL_NS_GPL(skua_mem_describe, SKUA_NS);

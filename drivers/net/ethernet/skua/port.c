@@ -31,7 +31,7 @@ int skua_port_set_roce(struct skua_dev *dev, bool on)
 	return skua_port_update_flags(to_skua_nic(dev), SKUA_PORT_F_ROCE,
 				      on ? SKUA_PORT_F_ROCE : 0);
 }
-EXPORT_SYMBOL_GPL(skua_port_set_roce);
+EXPORT_SYMBOL_NS_GPL(skua_port_set_roce, SKUA_NS);
 
 int skua_port_set_mac(struct skua_nic *nic, const u8 *mac)
 {
