@@ -54,12 +54,12 @@ void skua_cmd_destroy_cq(struct skua_dev *dev, u32 cqn);
  * @recv_cqn: CQ of the RQ
  * @db_page: doorbell page that may ring it
  * @handle: returned in CQEs
- * @sq: the SQ, NULL: none
+ * @sq: the SQ; no pages, record or size: none
  * @sq_dbr: DMA address of its record
  * @log_sq_blocks: SQ: 64-byte blocks, log2
  * @log_rq_size: RQ: entries, log2
  * @log_rq_stride: RQ: bytes of an entry, log2
- * @rq: the RQ, NULL: none
+ * @rq: the RQ, likewise
  * @rq_dbr: DMA address of its record
  */
 struct skua_qp_params {

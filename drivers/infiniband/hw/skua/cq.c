@@ -45,14 +45,26 @@ static void skua_ib_cq_error(struct skua_cq_watch *watch)
 
 /* Create it in the device, and let its events come. */
 static int skua_ib_cq_start(struct skua_ib_dev *dev, struct skua_ib_cq *cq,
-			    struct skua_cq_params *params)
+			    const struct ib_cq_init_attr *attr, u32 log_size, u32 db_page)
 {
+	struct skua_pagelist_builder ring;
+	struct skua_cq_params params = {
+		.vector = attr->comp_vector % dev->dev->num_comp_vectors,
+		.log_size = log_size,
+		.db_page = db_page,
+		.dbr = cq->mem.dbr_dma,
+		.ring = &ring.list,
+	};
 	int err;
 
-	err = skua_cmd_create_cq(dev->dev, params, &cq->watch.cqn);
+	err = skua_ib_qmem_describe(dev->dev, &cq->mem, &ring);
 	if (err)
 		return err;
-	cq->ibcq.cqe = BIT(params->log_size);
+	err = skua_cmd_create_cq(dev->dev, &params, &cq->watch.cqn);
+	skua_pagelist_free(dev->dev, &ring);
+	if (err)
+		return err;
+	cq->ibcq.cqe = BIT(log_size);
 	cq->watch.error = skua_ib_cq_error;
 	err = skua_cq_watch(dev->dev, &cq->watch);
 	if (err) {
@@ -87,11 +99,6 @@ int skua_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 {
 	struct skua_ib_dev *dev = to_skua_ib_dev(ibcq->device);
 	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
-	struct skua_pagelist list;
-	struct skua_cq_params params = {
-		.vector = attr->comp_vector % dev->dev->num_comp_vectors,
-		.ring = &list,
-	};
 	int err;
 
 	if (attr->flags)
@@ -104,29 +111,15 @@ int skua_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	INIT_LIST_HEAD(&cq->recv_qps);
 	cq->watch.comp = skua_ib_kernel_cq_comp;
 	cq->ring.size = roundup_pow_of_two(attr->cqe);
-	err = skua_mem_alloc_large(dev->dev, &cq->mem,
-				   (size_t)cq->ring.size * sizeof(struct skua_cqe));
+	err = skua_ib_qmem_alloc(dev->dev, &cq->mem,
+				 (size_t)cq->ring.size * sizeof(struct skua_cqe));
 	if (err)
 		return err;
-	cq->ring.buf = cq->mem.va;
-	cq->ring.dbr = skua_dbr_alloc(dev->dev, &cq->dbr);
-	if (!cq->ring.dbr) {
-		err = -ENOMEM;
-		goto err_mem;
-	}
-
-	skua_mem_describe(&cq->mem, &list);
-	params.log_size = ilog2(cq->ring.size);
-	params.dbr = cq->dbr;
-	err = skua_ib_cq_start(dev, cq, &params);
+	cq->ring.buf = cq->mem.ring.va;
+	cq->ring.dbr = cq->mem.dbr;
+	err = skua_ib_cq_start(dev, cq, attr, ilog2(cq->ring.size), 0);
 	if (err)
-		goto err_dbr;
-	return 0;
-
-err_dbr:
-	skua_dbr_free(dev->dev, cq->ring.dbr, cq->dbr);
-err_mem:
-	skua_mem_free(dev->dev, &cq->mem);
+		skua_ib_qmem_free(dev->dev, &cq->mem);
 	return err;
 }
 
@@ -140,12 +133,7 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
 	struct skua_create_cq_resp resp = {};
 	struct skua_create_cq_req req;
-	struct skua_pagelist_builder pages;
-	struct skua_cq_params params = {
-		.vector = attr->comp_vector % dev->dev->num_comp_vectors,
-		.db_page = ucontext->db.index,
-		.ring = &pages.list,
-	};
+	struct ib_umem *umem;
 	int err;
 
 	if (attr->flags)
@@ -159,24 +147,16 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 	if (!IS_ALIGNED(req.buf_addr, sizeof(struct skua_cqe)))
 		return -EINVAL;
 
-	cq->umem = ib_umem_get_cq_buf_or_va(ibcq->device, attrs, req.buf_addr,
-					    BIT_ULL(req.log_size) * sizeof(struct skua_cqe),
-					    IB_ACCESS_LOCAL_WRITE);
-	if (IS_ERR(cq->umem))
-		return PTR_ERR(cq->umem);
-	err = skua_ib_user_dbr_get(ucontext, req.dbr_addr, &cq->user_dbr);
+	umem = ib_umem_get_cq_buf_or_va(ibcq->device, attrs, req.buf_addr,
+					BIT_ULL(req.log_size) * sizeof(struct skua_cqe),
+					IB_ACCESS_LOCAL_WRITE);
+	err = skua_ib_qmem_take(ucontext, &cq->mem, umem, req.dbr_addr);
 	if (err)
-		goto err_umem;
-	err = skua_ib_umem_describe(dev->dev, cq->umem, &pages);
-	if (err)
-		goto err_dbr;
+		return err;
 	cq->watch.comp = skua_ib_cq_comp;
-	params.log_size = req.log_size;
-	params.dbr = cq->user_dbr.dma;
-	err = skua_ib_cq_start(dev, cq, &params);
-	skua_pagelist_free(dev->dev, &pages);
+	err = skua_ib_cq_start(dev, cq, attr, req.log_size, ucontext->db.index);
 	if (err)
-		goto err_dbr;
+		goto err_mem;
 
 	resp.cqn = cq->watch.cqn;
 	err = ib_respond_udata(udata, resp);
@@ -186,10 +166,8 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 
 err_stop:
 	skua_ib_cq_stop(dev, cq);
-err_dbr:
-	skua_ib_user_dbr_put(&cq->user_dbr);
-err_umem:
-	ib_umem_release(cq->umem);
+err_mem:
+	skua_ib_qmem_free(dev->dev, &cq->mem);
 	return err;
 }
 
@@ -203,14 +181,7 @@ int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	if (err)
 		return err;
 	skua_ib_cq_stop(dev, cq);
-	/* The core may pass an udata that has no context. */
-	if (udata) {
-		skua_ib_user_dbr_put(&cq->user_dbr);
-		ib_umem_release(cq->umem);
-	} else {
-		skua_dbr_free(dev->dev, cq->ring.dbr, cq->dbr);
-		skua_mem_free(dev->dev, &cq->mem);
-	}
+	skua_ib_qmem_free(dev->dev, &cq->mem);
 	return 0;
 }
 

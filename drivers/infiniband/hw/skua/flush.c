@@ -85,7 +85,7 @@ static void skua_ib_flush_work(struct work_struct *work)
 
 	mutex_lock(&dev->lock);
 	list_for_each_entry(cq, &dev->cqs, node)
-		if (!cq->umem)
+		if (!cq->mem.umem)
 			skua_ib_flush_notify(cq);
 	mutex_unlock(&dev->lock);
 }
@@ -169,7 +169,7 @@ void skua_ib_dead(struct skua_ib_dev *dev)
 		skua_ib_ucontext_dead(ucontext);
 	/* Whether a program has armed its CQ only the device knew: each has one event. */
 	list_for_each_entry(cq, &dev->cqs, node)
-		if (cq->umem)
+		if (cq->mem.umem)
 			skua_ib_flush_call(cq);
 	if (dev->registered)
 		ib_dispatch_event(&event);

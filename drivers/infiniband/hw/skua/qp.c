@@ -77,26 +77,30 @@ static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_at
 	return 0;
 }
 
-static void skua_ib_qp_params(struct skua_ib_qp *qp, const struct ib_qp_init_attr *attr,
-			      struct skua_qp_params *params)
-{
-	*params = (struct skua_qp_params) {
-		.type = skua_ib_qp_types[attr->qp_type].hw,
-		.pdn = to_skua_ib_pd(qp->ibqp.pd)->pdn,
-		.send_cqn = to_skua_ib_cq(attr->send_cq)->watch.cqn,
-		.recv_cqn = to_skua_ib_cq(attr->recv_cq)->watch.cqn,
-	};
-}
-
-/* Create it in the device, and let its events come. */
+/* Create it in the device, and let its events come. Its page lists are needed only for that. */
 static int skua_ib_qp_start(struct skua_dev *dev, struct skua_ib_qp *qp,
-			    const struct skua_qp_params *params)
+			    struct skua_qp_params *params)
 {
+	struct skua_pagelist_builder sq, rq;
 	int err;
 
-	err = skua_cmd_create_qp(dev, params, &qp->watch.qpn);
+	err = skua_ib_qmem_describe(dev, &qp->sq_mem, &sq);
 	if (err)
 		return err;
+	err = skua_ib_qmem_describe(dev, &qp->rq_mem, &rq);
+	if (err)
+		goto out_sq;
+	params->sq = &sq.list;
+	params->sq_dbr = qp->sq_mem.dbr_dma;
+	params->rq = &rq.list;
+	params->rq_dbr = qp->rq_mem.dbr_dma;
+	err = skua_cmd_create_qp(dev, params, &qp->watch.qpn);
+	skua_pagelist_free(dev, &rq);
+out_sq:
+	skua_pagelist_free(dev, &sq);
+	if (err)
+		return err;
+
 	qp->ibqp.qp_num = qp->watch.qpn;
 	qp->watch.event = skua_ib_qp_event;
 	err = skua_qp_watch(dev, &qp->watch);
@@ -111,12 +115,12 @@ static void skua_ib_qp_stop(struct skua_dev *dev, struct skua_ib_qp *qp)
 	skua_qp_unwatch(dev, &qp->watch);
 }
 
-/* Programs' */
+/* Programs' queues */
 
-static int skua_ib_user_sq_get(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
-			       struct skua_ib_qp *qp, const struct skua_create_qp_req *req)
+static int skua_ib_user_sq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
+				struct skua_ib_qp *qp, const struct skua_create_qp_req *req)
 {
-	int err;
+	struct ib_umem *umem;
 
 	if (req->flags & SKUA_CREATE_QP_NO_SQ)
 		return req->sq_addr || req->sq_dbr_addr || req->log_sq_blocks ? -EINVAL : 0;
@@ -124,27 +128,15 @@ static int skua_ib_user_sq_get(struct skua_ib_dev *dev, struct skua_ib_ucontext 
 	    BIT_ULL(req->log_sq_blocks) > dev->dev->limits.max_sq_blocks)
 		return -EINVAL;
 
-	qp->sq_umem = skua_ib_umem_queue(dev, req->sq_addr,
-					 BIT_ULL(req->log_sq_blocks) * SKUA_WQE_BLOCK,
-					 SKUA_WQE_BLOCK);
-	if (IS_ERR(qp->sq_umem))
-		return PTR_ERR(qp->sq_umem);
-	err = skua_ib_user_dbr_get(ucontext, req->sq_dbr_addr, &qp->sq_user_dbr);
-	if (err)
-		ib_umem_release(qp->sq_umem);
-	return err;
+	umem = skua_ib_umem_queue(dev, req->sq_addr, BIT_ULL(req->log_sq_blocks) * SKUA_WQE_BLOCK,
+				  SKUA_WQE_BLOCK);
+	return skua_ib_qmem_take(ucontext, &qp->sq_mem, umem, req->sq_dbr_addr);
 }
 
-static void skua_ib_user_sq_put(struct skua_ib_qp *qp)
+static int skua_ib_user_rq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
+				struct skua_ib_qp *qp, const struct skua_create_qp_req *req)
 {
-	skua_ib_user_dbr_put(&qp->sq_user_dbr);
-	ib_umem_release(qp->sq_umem);
-}
-
-static int skua_ib_user_rq_get(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
-			       struct skua_ib_qp *qp, const struct skua_create_qp_req *req)
-{
-	int err;
+	struct ib_umem *umem;
 
 	if (req->flags & SKUA_CREATE_QP_NO_RQ)
 		return req->rq_addr || req->rq_dbr_addr || req->log_rq_size ||
@@ -155,57 +147,18 @@ static int skua_ib_user_rq_get(struct skua_ib_dev *dev, struct skua_ib_ucontext 
 	    req->log_rq_stride > SKUA_RQE_MAX_LOG_STRIDE)
 		return -EINVAL;
 
-	qp->rq_umem = skua_ib_umem_queue(dev, req->rq_addr,
-					 BIT_ULL(req->log_rq_size) << req->log_rq_stride,
-					 BIT(req->log_rq_stride));
-	if (IS_ERR(qp->rq_umem))
-		return PTR_ERR(qp->rq_umem);
-	err = skua_ib_user_dbr_get(ucontext, req->rq_dbr_addr, &qp->rq_user_dbr);
-	if (err)
-		ib_umem_release(qp->rq_umem);
-	return err;
+	umem = skua_ib_umem_queue(dev, req->rq_addr,
+				  BIT_ULL(req->log_rq_size) << req->log_rq_stride,
+				  BIT(req->log_rq_stride));
+	return skua_ib_qmem_take(ucontext, &qp->rq_mem, umem, req->rq_dbr_addr);
 }
 
-static void skua_ib_user_rq_put(struct skua_ib_qp *qp)
-{
-	skua_ib_user_dbr_put(&qp->rq_user_dbr);
-	ib_umem_release(qp->rq_umem);
-}
-
-/* The command, with the page lists of both queues, which are needed only as long as it runs. */
-static int skua_ib_user_qp_start(struct skua_dev *dev, struct skua_ib_qp *qp,
-				 struct skua_qp_params *params)
-{
-	struct skua_pagelist_builder sq = {}, rq = {};
-	int err;
-
-	if (qp->sq_umem) {
-		err = skua_ib_umem_describe(dev, qp->sq_umem, &sq);
-		if (err)
-			return err;
-		params->sq = &sq.list;
-	}
-	if (qp->rq_umem) {
-		err = skua_ib_umem_describe(dev, qp->rq_umem, &rq);
-		if (err)
-			goto out_sq;
-		params->rq = &rq.list;
-	}
-	err = skua_ib_qp_start(dev, qp, params);
-	skua_pagelist_free(dev, &rq);
-out_sq:
-	skua_pagelist_free(dev, &sq);
-	return err;
-}
-
-static int skua_ib_create_user_qp(struct skua_ib_dev *dev, struct skua_ib_qp *qp,
-				  struct ib_qp_init_attr *attr, struct ib_udata *udata)
+static int skua_ib_user_queues_take(struct skua_ib_dev *dev, struct skua_ib_qp *qp,
+				    struct skua_qp_params *params, struct ib_udata *udata)
 {
 	struct skua_ib_ucontext *ucontext =
 		rdma_udata_to_drv_context(udata, struct skua_ib_ucontext, ibucontext);
-	struct skua_create_qp_resp resp = {};
 	struct skua_create_qp_req req;
-	struct skua_qp_params params;
 	int err;
 
 	err = ib_copy_validate_udata_in_cm(udata, req, comp_mask, 0);
@@ -213,42 +166,22 @@ static int skua_ib_create_user_qp(struct skua_ib_dev *dev, struct skua_ib_qp *qp
 		return err;
 	if (req.flags & ~(SKUA_CREATE_QP_NO_SQ | SKUA_CREATE_QP_NO_RQ))
 		return -EINVAL;
-
-	err = skua_ib_user_sq_get(dev, ucontext, qp, &req);
+	err = skua_ib_user_sq_take(dev, ucontext, qp, &req);
 	if (err)
 		return err;
-	err = skua_ib_user_rq_get(dev, ucontext, qp, &req);
+	err = skua_ib_user_rq_take(dev, ucontext, qp, &req);
 	if (err)
-		goto err_sq;
+		return err;
 
-	skua_ib_qp_params(qp, attr, &params);
-	params.db_page = ucontext->db.index;
-	params.handle = req.qp_handle;
-	params.log_sq_blocks = req.log_sq_blocks;
-	params.log_rq_size = req.log_rq_size;
-	params.log_rq_stride = req.log_rq_stride;
-	params.sq_dbr = qp->sq_user_dbr.dma;
-	params.rq_dbr = qp->rq_user_dbr.dma;
-	err = skua_ib_user_qp_start(dev->dev, qp, &params);
-	if (err)
-		goto err_rq;
-
-	resp.qpn = qp->watch.qpn;
-	err = ib_respond_udata(udata, resp);
-	if (err)
-		goto err_stop;
+	params->db_page = ucontext->db.index;
+	params->handle = req.qp_handle;
+	params->log_sq_blocks = req.log_sq_blocks;
+	params->log_rq_size = req.log_rq_size;
+	params->log_rq_stride = req.log_rq_stride;
 	return 0;
-
-err_stop:
-	skua_ib_qp_stop(dev->dev, qp);
-err_rq:
-	skua_ib_user_rq_put(qp);
-err_sq:
-	skua_ib_user_sq_put(qp);
-	return err;
 }
 
-/* The kernel's */
+/* The kernel's queues */
 
 /* 64-byte blocks of the longest WQE. */
 static u32 skua_ib_wqe_blocks(const struct skua_ib_qp *qp)
@@ -261,40 +194,32 @@ static u32 skua_ib_wqe_blocks(const struct skua_ib_qp *qp)
 	return DIV_ROUND_UP(sizeof(struct skua_wqe_ctrl) + header + data, SKUA_WQE_BLOCK);
 }
 
-static int skua_ib_sq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp)
+static int skua_ib_sq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp,
+			    struct skua_qp_params *params)
 {
+	int err;
+
 	if (!qp->cap.max_send_wr)
 		return 0;
 	qp->sq.blocks = roundup_pow_of_two(qp->cap.max_send_wr * skua_ib_wqe_blocks(qp));
 	qp->sq_wrs = kvcalloc(qp->sq.blocks, sizeof(*qp->sq_wrs), GFP_KERNEL);
 	if (!qp->sq_wrs)
 		return -ENOMEM;
-	if (skua_mem_alloc_large(dev, &qp->sq_mem, (size_t)qp->sq.blocks * SKUA_WQE_BLOCK))
-		goto err_wrs;
-	qp->sq.buf = qp->sq_mem.va;
-	qp->sq.dbr = skua_dbr_alloc(dev, &qp->sq_dbr);
-	if (!qp->sq.dbr)
-		goto err_mem;
+	err = skua_ib_qmem_alloc(dev, &qp->sq_mem, (size_t)qp->sq.blocks * SKUA_WQE_BLOCK);
+	if (err)
+		return err;
+	qp->sq.buf = qp->sq_mem.ring.va;
+	qp->sq.dbr = qp->sq_mem.dbr;
+	params->log_sq_blocks = ilog2(qp->sq.blocks);
 	return 0;
-
-err_mem:
-	skua_mem_free(dev, &qp->sq_mem);
-err_wrs:
-	kvfree(qp->sq_wrs);
-	return -ENOMEM;
 }
 
-static void skua_ib_sq_free(struct skua_dev *dev, struct skua_ib_qp *qp)
-{
-	skua_dbr_free(dev, qp->sq.dbr, qp->sq_dbr);
-	skua_mem_free(dev, &qp->sq_mem);
-	kvfree(qp->sq_wrs);
-}
-
-static int skua_ib_rq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp)
+static int skua_ib_rq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp,
+			    struct skua_qp_params *params)
 {
 	size_t stride = sizeof(struct skua_rqe) +
 			max(qp->cap.max_recv_sge, 1U) * sizeof(struct skua_sge);
+	int err;
 
 	if (!qp->cap.max_recv_wr)
 		return 0;
@@ -303,26 +228,24 @@ static int skua_ib_rq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp)
 	qp->rq_wr_ids = kvcalloc(qp->rq.size, sizeof(*qp->rq_wr_ids), GFP_KERNEL);
 	if (!qp->rq_wr_ids)
 		return -ENOMEM;
-	if (skua_mem_alloc_large(dev, &qp->rq_mem, (size_t)qp->rq.size << qp->rq.log_stride))
-		goto err_wr_ids;
-	qp->rq.buf = qp->rq_mem.va;
-	qp->rq.dbr = skua_dbr_alloc(dev, &qp->rq_dbr);
-	if (!qp->rq.dbr)
-		goto err_mem;
+	err = skua_ib_qmem_alloc(dev, &qp->rq_mem, (size_t)qp->rq.size << qp->rq.log_stride);
+	if (err)
+		return err;
+	qp->rq.buf = qp->rq_mem.ring.va;
+	qp->rq.dbr = qp->rq_mem.dbr;
+	params->log_rq_size = ilog2(qp->rq.size);
+	params->log_rq_stride = qp->rq.log_stride;
 	return 0;
-
-err_mem:
-	skua_mem_free(dev, &qp->rq_mem);
-err_wr_ids:
-	kvfree(qp->rq_wr_ids);
-	return -ENOMEM;
 }
 
-static void skua_ib_rq_free(struct skua_dev *dev, struct skua_ib_qp *qp)
+static int skua_ib_kernel_queues_alloc(struct skua_dev *dev, struct skua_ib_qp *qp,
+				       struct skua_qp_params *params)
 {
-	skua_dbr_free(dev, qp->rq.dbr, qp->rq_dbr);
-	skua_mem_free(dev, &qp->rq_mem);
-	kvfree(qp->rq_wr_ids);
+	int err;
+
+	params->privileged = true;
+	err = skua_ib_sq_alloc(dev, qp, params);
+	return err ?: skua_ib_rq_alloc(dev, qp, params);
 }
 
 /* From now on pollers find the QP, and its CQs know whom to flush. */
@@ -372,73 +295,64 @@ static void skua_ib_qp_withdraw(struct skua_ib_dev *dev, struct skua_ib_qp *qp)
 	xa_erase(&dev->qps, qp->watch.qpn);
 }
 
-static int skua_ib_create_kernel_qp(struct skua_ib_dev *dev, struct skua_ib_qp *qp,
-				    struct ib_qp_init_attr *attr)
+/* Whoever's they are; what taking or allocating them left when it failed, too. */
+static void skua_ib_queues_free(struct skua_dev *dev, struct skua_ib_qp *qp)
 {
-	struct skua_pagelist sq, rq;
-	struct skua_qp_params params;
-	int err;
-
-	err = skua_ib_sq_alloc(dev->dev, qp);
-	if (err)
-		return err;
-	err = skua_ib_rq_alloc(dev->dev, qp);
-	if (err)
-		goto err_sq;
-
-	skua_ib_qp_params(qp, attr, &params);
-	params.privileged = true;
-	if (qp->sq.blocks) {
-		skua_mem_describe(&qp->sq_mem, &sq);
-		params.sq = &sq;
-		params.sq_dbr = qp->sq_dbr;
-		params.log_sq_blocks = ilog2(qp->sq.blocks);
-	}
-	if (qp->rq.size) {
-		skua_mem_describe(&qp->rq_mem, &rq);
-		params.rq = &rq;
-		params.rq_dbr = qp->rq_dbr;
-		params.log_rq_size = ilog2(qp->rq.size);
-		params.log_rq_stride = qp->rq.log_stride;
-	}
-	err = skua_ib_qp_start(dev->dev, qp, &params);
-	if (err)
-		goto err_rq;
-	err = skua_ib_qp_publish(dev, qp, to_skua_ib_cq(attr->send_cq),
-				 to_skua_ib_cq(attr->recv_cq));
-	if (err)
-		goto err_stop;
-	return 0;
-
-err_stop:
-	skua_ib_qp_stop(dev->dev, qp);
-err_rq:
-	skua_ib_rq_free(dev->dev, qp);
-err_sq:
-	skua_ib_sq_free(dev->dev, qp);
-	return err;
+	skua_ib_qmem_free(dev, &qp->rq_mem);
+	skua_ib_qmem_free(dev, &qp->sq_mem);
+	kvfree(qp->rq_wr_ids);
+	kvfree(qp->sq_wrs);
 }
 
-/* Either's */
+static int skua_ib_qp_respond(struct skua_ib_qp *qp, struct ib_udata *udata)
+{
+	struct skua_create_qp_resp resp = { .qpn = qp->watch.qpn };
+
+	return ib_respond_udata(udata, resp);
+}
 
 int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
 	struct skua_ib_dev *dev = to_skua_ib_dev(ibqp->device);
 	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
+	struct skua_qp_params params;
 	int err;
 
 	err = skua_ib_check_create(dev->dev, attr);
 	if (err)
 		return err;
+	params = (struct skua_qp_params) {
+		.type = skua_ib_qp_types[attr->qp_type].hw,
+		.pdn = to_skua_ib_pd(ibqp->pd)->pdn,
+		.send_cqn = to_skua_ib_cq(attr->send_cq)->watch.cqn,
+		.recv_cqn = to_skua_ib_cq(attr->recv_cq)->watch.cqn,
+	};
 	mutex_init(&qp->modify_lock);
 	spin_lock_init(&qp->sq_lock);
 	spin_lock_init(&qp->rq_lock);
 	qp->state = IB_QPS_RESET;
 	qp->cap = attr->cap;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
-	if (udata)
-		return skua_ib_create_user_qp(dev, qp, attr, udata);
-	return skua_ib_create_kernel_qp(dev, qp, attr);
+
+	err = udata ? skua_ib_user_queues_take(dev, qp, &params, udata) :
+		      skua_ib_kernel_queues_alloc(dev->dev, qp, &params);
+	if (err)
+		goto err_queues;
+	err = skua_ib_qp_start(dev->dev, qp, &params);
+	if (err)
+		goto err_queues;
+	err = udata ? skua_ib_qp_respond(qp, udata) :
+		      skua_ib_qp_publish(dev, qp, to_skua_ib_cq(attr->send_cq),
+					 to_skua_ib_cq(attr->recv_cq));
+	if (err)
+		goto err_stop;
+	return 0;
+
+err_stop:
+	skua_ib_qp_stop(dev->dev, qp);
+err_queues:
+	skua_ib_queues_free(dev->dev, qp);
+	return err;
 }
 
 int skua_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
@@ -451,15 +365,9 @@ int skua_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	if (err)
 		return err;
 	skua_ib_qp_stop(dev->dev, qp);
-	/* The core may pass an udata that has no context. */
-	if (udata) {
-		skua_ib_user_rq_put(qp);
-		skua_ib_user_sq_put(qp);
-	} else {
+	if (!udata)
 		skua_ib_qp_withdraw(dev, qp);
-		skua_ib_rq_free(dev->dev, qp);
-		skua_ib_sq_free(dev->dev, qp);
-	}
+	skua_ib_queues_free(dev->dev, qp);
 	return 0;
 }
 

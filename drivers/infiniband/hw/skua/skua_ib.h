@@ -126,16 +126,29 @@ struct skua_ib_user_dbr {
 };
 
 /**
+ * struct skua_ib_qmem - the memory of a queue
+ * @umem: a program's ring; NULL: the queue is the kernel's, or there is none
+ * @user_dbr: a program's record
+ * @ring: the kernel's ring
+ * @dbr: the kernel's record
+ * @dbr_dma: DMA address of the record
+ */
+struct skua_ib_qmem {
+	struct ib_umem *umem;
+	struct skua_ib_user_dbr user_dbr;
+	struct skua_mem ring;
+	void *dbr;
+	dma_addr_t dbr_dma;
+};
+
+/**
  * struct skua_ib_cq - a completion queue
  * @ibcq: as the core knows it
  * @node: in the device's list
  * @watch: its number, and its events
- * @umem: a program's ring
- * @user_dbr: a program's record
+ * @mem: its memory
  * @lock: the kernel's: all below
  * @ring: the kernel's ring
- * @mem: the kernel's ring's memory
- * @dbr: DMA address of the kernel's record
  * @armed: what the last arming waits for that was not answered
  * @armed_ci: index that it was armed at
  * @send_qps: the kernel's QPs whose sends complete here
@@ -146,13 +159,10 @@ struct skua_ib_cq {
 	struct list_head node;
 	struct skua_cq_watch watch;
 
-	struct ib_umem *umem;
-	struct skua_ib_user_dbr user_dbr;
+	struct skua_ib_qmem mem;
 
 	spinlock_t lock;		/* all below */
 	struct skua_cq ring;
-	struct skua_mem mem;
-	dma_addr_t dbr;
 	enum skua_cq_arm_type armed;
 	u32 armed_ci;
 	struct list_head send_qps;
@@ -181,20 +191,14 @@ struct skua_ib_wr {
  * @dest_qpn: of the peer
  * @cap: limits of its queues
  * @sig_all: all sends are signaled
- * @sq_umem: a program's SQ
- * @rq_umem: a program's RQ
- * @sq_user_dbr: record of a program's SQ
- * @rq_user_dbr: record of a program's RQ
+ * @sq_mem: memory of its SQ
+ * @rq_mem: memory of its RQ
  * @sq_lock: posting sends
  * @sq: the kernel's SQ
  * @sq_posted: number of the next WQE
- * @sq_mem: its memory
- * @sq_dbr: DMA address of its record
  * @sq_wrs: what was posted, by slot; written under @sq_lock, read under the CQ's lock
  * @rq_lock: posting receives
  * @rq: the kernel's RQ
- * @rq_mem: its memory
- * @rq_dbr: DMA address of its record
  * @rq_wr_ids: what was posted, by slot; written under @rq_lock, read under the CQ's lock
  * @send_node: in the send CQ's list
  * @recv_node: in the receive CQ's list
@@ -208,22 +212,16 @@ struct skua_ib_qp {
 	struct ib_qp_cap cap;
 	bool sig_all;
 
-	struct ib_umem *sq_umem;
-	struct ib_umem *rq_umem;
-	struct skua_ib_user_dbr sq_user_dbr;
-	struct skua_ib_user_dbr rq_user_dbr;
+	struct skua_ib_qmem sq_mem;
+	struct skua_ib_qmem rq_mem;
 
 	spinlock_t sq_lock;		/* posting sends */
 	struct skua_sq sq;
 	u32 sq_posted;
-	struct skua_mem sq_mem;
-	dma_addr_t sq_dbr;
 	struct skua_ib_wr *sq_wrs;
 
 	spinlock_t rq_lock;		/* posting receives */
 	struct skua_rq rq;
-	struct skua_mem rq_mem;
-	dma_addr_t rq_dbr;
 	u64 *rq_wr_ids;
 
 	struct list_head send_node;
@@ -324,6 +322,19 @@ int skua_ib_user_dbr_get(struct skua_ib_ucontext *ucontext, u64 addr,
 			 struct skua_ib_user_dbr *dbr);
 /* Nothing happens if there is none. */
 void skua_ib_user_dbr_put(struct skua_ib_user_dbr *dbr);
+
+/* qmem.c */
+
+/* The kernel's: @size bytes. */
+int skua_ib_qmem_alloc(struct skua_dev *dev, struct skua_ib_qmem *mem, size_t size);
+/* A program's: @umem may be an error. It is @mem's from now on, or, on error, released. */
+int skua_ib_qmem_take(struct skua_ib_ucontext *ucontext, struct skua_ib_qmem *mem,
+		      struct ib_umem *umem, u64 dbr_addr);
+/* Where there is no memory, no pages. Free the list after the command that takes it. */
+int skua_ib_qmem_describe(struct skua_dev *dev, const struct skua_ib_qmem *mem,
+			  struct skua_pagelist_builder *pages);
+/* Nothing happens if there is none. */
+void skua_ib_qmem_free(struct skua_dev *dev, struct skua_ib_qmem *mem);
 
 /* mr.c */
 struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access);

@@ -232,17 +232,13 @@ int skua_cmd_create_qp(struct skua_dev *dev, const struct skua_qp_params *params
 	create->flags = cpu_to_le32(params->privileged ? SKUA_QP_PRIVILEGED : 0);
 	create->db_page = cpu_to_le32(params->db_page);
 	create->qp_handle = cpu_to_le64(params->handle);
-	if (params->sq) {
-		create->log_sq_blocks = params->log_sq_blocks;
-		create->sq_dbr_addr = cpu_to_le64(params->sq_dbr);
-		create->sq = *params->sq;
-	}
-	if (params->rq) {
-		create->log_rq_size = params->log_rq_size;
-		create->log_rq_stride = params->log_rq_stride;
-		create->rq_dbr_addr = cpu_to_le64(params->rq_dbr);
-		create->rq = *params->rq;
-	}
+	create->log_sq_blocks = params->log_sq_blocks;
+	create->sq_dbr_addr = cpu_to_le64(params->sq_dbr);
+	create->sq = *params->sq;
+	create->log_rq_size = params->log_rq_size;
+	create->log_rq_stride = params->log_rq_stride;
+	create->rq_dbr_addr = cpu_to_le64(params->rq_dbr);
+	create->rq = *params->rq;
 	return skua_cmd_create(to_skua_nic(dev), &cmd, qpn);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_create_qp, SKUA_NS);
