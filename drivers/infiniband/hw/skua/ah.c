@@ -10,6 +10,9 @@
 #include <net/ipv6.h>
 #include <rdma/ib_cache.h>
 
+#include <rdma/skua-abi.h>
+
+#include "ah.h"
 #include "skua_ib.h"
 
 #define SKUA_IB_MAX_SL		7

@@ -4,7 +4,15 @@
  */
 #include <linux/log2.h>
 
+#include <linux/skua/command.h>
+#include <linux/skua/memory.h>
+#include <linux/skua/queue.h>
+#include <rdma/skua-abi.h>
+
+#include "cq.h"
+#include "flush.h"
 #include "skua_ib.h"
+#include "ucontext.h"
 
 static void skua_ib_cq_comp(struct skua_cq_watch *watch)
 {

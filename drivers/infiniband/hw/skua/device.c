@@ -2,6 +2,9 @@
 /*
  * What the device is and can do.
  */
+#include <skua/pagelist.h>
+#include <skua/wqe.h>
+
 #include "skua_ib.h"
 
 /* A responder that is not overloaded answers within 4.096 us times 2^12 (ROC-9). */

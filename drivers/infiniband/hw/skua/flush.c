@@ -11,7 +11,13 @@
  * completion. An armed CQ of the kernel's is looked at when the device dies, and after each later
  * post. Arming tells of what is there already.
  */
+#include <linux/skua/queue.h>
+
+#include "cq.h"
+#include "flush.h"
+#include "qp.h"
 #include "skua_ib.h"
+#include "ucontext.h"
 
 static bool skua_ib_flush_has_sends(struct skua_ib_qp *qp)
 {

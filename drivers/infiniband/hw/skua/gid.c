@@ -6,6 +6,8 @@
 #include <linux/etherdevice.h>
 #include <rdma/ib_cache.h>
 
+#include <linux/skua/command.h>
+
 #include "skua_ib.h"
 
 int skua_ib_add_gid(const struct ib_gid_attr *attr, void **context)

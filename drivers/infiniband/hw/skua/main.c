@@ -4,7 +4,16 @@
  */
 #include <linux/module.h>
 
+#include <rdma/skua-abi.h>
+
+#include "ah.h"
+#include "cq.h"
+#include "flush.h"
+#include "mr.h"
+#include "pd.h"
+#include "qp.h"
 #include "skua_ib.h"
+#include "ucontext.h"
 
 #ifdef SKUA_IB_OLD_VERBS
 

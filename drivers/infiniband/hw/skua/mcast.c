@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Multicast: which QPs receive from which group. The core saw to the QP's type and the address. */
+#include <linux/skua/command.h>
+
+#include "qp.h"
 #include "skua_ib.h"
 
 int skua_ib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)

@@ -2,7 +2,13 @@
 /* Memory regions. */
 #include <linux/slab.h>
 
+#include <linux/skua/command.h>
+#include <linux/skua/memory.h>
+
+#include "mr.h"
+#include "pd.h"
 #include "skua_ib.h"
+#include "umem.h"
 
 /*
  * Access flags that reg_user_mr accepts. REMOTE_ATOMIC is accepted even without atomics, and

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Protection domains. */
+#include <linux/skua/command.h>
+#include <rdma/skua-abi.h>
+
+#include "pd.h"
 #include "skua_ib.h"
 
 int skua_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)

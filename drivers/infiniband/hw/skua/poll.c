@@ -9,6 +9,12 @@
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
 
+#include <linux/skua/queue.h>
+#include <skua/cmd.h>
+
+#include "cq.h"
+#include "flush.h"
+#include "qp.h"
 #include "skua_ib.h"
 
 static const u8 skua_ib_wc_opcodes[] = {

@@ -2,6 +2,11 @@
 /*
  * Posting to the kernel's queues: from work request to WQE.
  */
+#include <linux/skua/queue.h>
+
+#include "ah.h"
+#include "flush.h"
+#include "qp.h"
 #include "skua_ib.h"
 
 /**

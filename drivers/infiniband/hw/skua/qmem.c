@@ -3,7 +3,12 @@
  * The memory of a queue: a ring and its doorbell record, either a program's or the kernel's. Only
  * how they are had differs: describing them to the device, and letting go of them, is for both.
  */
-#include "skua_ib.h"
+#include <rdma/ib_umem.h>
+
+#include <linux/skua/memory.h>
+
+#include "qmem.h"
+#include "ucontext.h"
 
 int skua_ib_qmem_alloc(struct skua_dev *dev, struct skua_ib_qmem *mem, size_t size)
 {

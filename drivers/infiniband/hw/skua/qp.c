@@ -7,7 +7,17 @@
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
 
+#include <linux/skua/command.h>
+#include <linux/skua/memory.h>
+#include <linux/skua/queue.h>
+#include <rdma/skua-abi.h>
+
+#include "ah.h"
+#include "cq.h"
+#include "pd.h"
+#include "qp.h"
 #include "skua_ib.h"
+#include "ucontext.h"
 
 /*
  * What a QP may grant its peer. A right to an operation that the device does not have grants

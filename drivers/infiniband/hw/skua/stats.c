@@ -2,6 +2,8 @@
 /*
  * Counters, by the names that the manual gives them.
  */
+#include <linux/skua/command.h>
+
 #include "skua_ib.h"
 
 static const struct rdma_stat_desc skua_ib_stats[] = {

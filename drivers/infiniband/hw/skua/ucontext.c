@@ -11,7 +11,10 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
+#include <rdma/skua-abi.h>
+
 #include "skua_ib.h"
+#include "ucontext.h"
 
 #define UVERBS_MODULE_NAME skua_ib
 #include <rdma/uverbs_named_ioctl.h>

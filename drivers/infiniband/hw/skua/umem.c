@@ -8,7 +8,12 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include <linux/skua/memory.h>
+#include <skua/doorbell.h>
+
 #include "skua_ib.h"
+#include "ucontext.h"
+#include "umem.h"
 
 #define SKUA_IB_PAGE_SIZES	GENMASK(SKUA_PL_MAX_LOG_PAGE, SKUA_PL_MIN_LOG_PAGE)
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * skua_ib.ko: completion queues.
+ */
+#ifndef SKUA_IB_CQ_H
+#define SKUA_IB_CQ_H
+
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+
+#include <linux/skua/event.h>
+#include <linux/skua/queue.h>
+
+#include "qmem.h"
+
+/**
+ * struct skua_ib_cq - a completion queue
+ * @ibcq: as the core knows it
+ * @node: in the device's list
+ * @watch: its number, and its events
+ * @mem: its memory
+ * @lock: the kernel's: all below
+ * @ring: the kernel's ring
+ * @armed: what the last arming waits for that was not answered
+ * @armed_ci: index that it was armed at
+ * @send_qps: the kernel's QPs whose sends complete here
+ * @recv_qps: the same for receives
+ */
+struct skua_ib_cq {
+	struct ib_cq ibcq;
+	struct list_head node;
+	struct skua_cq_watch watch;
+
+	struct skua_ib_qmem mem;
+
+	spinlock_t lock;		/* all below */
+	struct skua_cq ring;
+	enum skua_cq_arm_type armed;
+	u32 armed_ci;
+	struct list_head send_qps;
+	struct list_head recv_qps;
+};
+
+static inline struct skua_ib_cq *to_skua_ib_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct skua_ib_cq, ibcq);
+}
+
+/* cq.c */
+int skua_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		      struct uverbs_attr_bundle *attrs);
+int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+			   struct uverbs_attr_bundle *attrs);
+int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+/* Take the CQEs of a QP out of a kernel CQ. The device writes no more of them. */
+void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, u32 qpn);
+
+/* poll.c */
+int skua_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);
+
+#endif /* SKUA_IB_CQ_H */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * skua_ib.ko: queue pairs.
+ */
+#ifndef SKUA_IB_QP_H
+#define SKUA_IB_QP_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+
+#include <linux/skua/event.h>
+#include <linux/skua/queue.h>
+
+#include "qmem.h"
+
+/**
+ * struct skua_ib_wr - a posted send WQE, by the slot of its first block
+ * @wr_id: the consumer's
+ * @number: of the WQE, counted from the QP's first one
+ * @nblocks: of the WQE
+ */
+struct skua_ib_wr {
+	u64 wr_id;
+	u32 number;
+	u8 nblocks;
+};
+
+/**
+ * struct skua_ib_qp - a queue pair
+ * @ibqp: as the core knows it
+ * @watch: its number, and its events
+ * @modify_lock: held while its state and attributes are changed
+ * @state: as modify_qp left it; the device may have gone on to ERR by itself. Written under both
+ *	queue locks
+ * @dest_qpn: of the peer
+ * @cap: limits of its queues
+ * @sig_all: all sends are signaled
+ * @sq_mem: memory of its SQ
+ * @rq_mem: memory of its RQ
+ * @sq_lock: posting sends
+ * @sq: the kernel's SQ
+ * @sq_posted: number of the next WQE
+ * @sq_wrs: what was posted, by slot; written under @sq_lock, read under the CQ's lock
+ * @rq_lock: posting receives
+ * @rq: the kernel's RQ
+ * @rq_wr_ids: what was posted, by slot; written under @rq_lock, read under the CQ's lock
+ * @send_node: in the send CQ's list
+ * @recv_node: in the receive CQ's list
+ */
+struct skua_ib_qp {
+	struct ib_qp ibqp;
+	struct skua_qp_watch watch;
+	struct mutex modify_lock;	/* see above */
+	enum ib_qp_state state;
+	u32 dest_qpn;
+	struct ib_qp_cap cap;
+	bool sig_all;
+
+	struct skua_ib_qmem sq_mem;
+	struct skua_ib_qmem rq_mem;
+
+	spinlock_t sq_lock;		/* posting sends */
+	struct skua_sq sq;
+	u32 sq_posted;
+	struct skua_ib_wr *sq_wrs;
+
+	spinlock_t rq_lock;		/* posting receives */
+	struct skua_rq rq;
+	u64 *rq_wr_ids;
+
+	struct list_head send_node;
+	struct list_head recv_node;
+};
+
+static inline struct skua_ib_qp *to_skua_ib_qp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct skua_ib_qp, ibqp);
+}
+
+/* Each message of such a QP goes wherever its WQE says. */
+static inline bool skua_ib_is_datagram(const struct ib_qp *ibqp)
+{
+	return ibqp->qp_type == IB_QPT_UD || ibqp->qp_type == IB_QPT_GSI;
+}
+
+/* qp.c */
+int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
+int skua_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		      struct ib_udata *udata);
+int skua_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		     struct ib_qp_init_attr *init_attr);
+int skua_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+
+/* post.c */
+int skua_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		      const struct ib_send_wr **bad_wr);
+int skua_ib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad_wr);
+
+/* mcast.c */
+int skua_ib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+int skua_ib_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+
+#endif /* SKUA_IB_QP_H */
