@@ -4,8 +4,7 @@
  */
 #include <linux/etherdevice.h>
 
-#include <linux/skua/command.h>
-
+#include "cmd.h"
 #include "skua.h"
 
 static void skua_cmd_begin(struct skua_cmd *cmd, enum skua_cmd_opcode opcode)

@@ -21,6 +21,8 @@
 
 #include <linux/skua/event.h>
 
+#include "cmd.h"
+#include "event.h"
 #include "skua.h"
 
 /* Of asynchronous events more are kept in the device (EVT-5), so any size will do. */

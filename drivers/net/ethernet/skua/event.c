@@ -10,6 +10,8 @@
  */
 #include <linux/skua/event.h>
 
+#include "event.h"
+#include "netdev.h"
 #include "skua.h"
 
 static int skua_watch_insert(struct xarray *table, u32 number, struct skua_watch *watch,

@@ -12,6 +12,8 @@
  * A dead device stays dead until the driver is bound again, or the function is reset from
  * outside (main.c).
  */
+#include "netdev.h"
+#include "regs.h"
 #include "skua.h"
 
 #define SKUA_HEALTH_INTERVAL	(2 * HZ)

@@ -9,6 +9,10 @@
 #include <linux/pm.h>
 #include <linux/slab.h>
 
+#include "cmd.h"
+#include "netdev.h"
+#include "rdma.h"
+#include "regs.h"
 #include "skua.h"
 
 #define SKUA_BARS	(BIT(SKUA_BAR_REGS) | BIT(SKUA_BAR_DOORBELL))

@@ -13,9 +13,9 @@
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 
-#include <linux/skua/command.h>
-
+#include "cmd.h"
 #include "eth.h"
+#include "netdev.h"
 
 static struct skua_eth *skua_eth(struct skua_nic *nic)
 {

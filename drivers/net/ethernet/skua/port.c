@@ -5,6 +5,7 @@
  */
 #include <linux/etherdevice.h>
 
+#include "cmd.h"
 #include "skua.h"
 
 int skua_port_update_flags(struct skua_nic *nic, u32 mask, u32 flags)

@@ -4,6 +4,7 @@
  */
 #include <linux/slab.h>
 
+#include "rdma.h"
 #include "skua.h"
 
 static DEFINE_IDA(skua_rdma_ids);

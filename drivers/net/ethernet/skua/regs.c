@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include <linux/iopoll.h>
 
+#include "regs.h"
 #include "skua.h"
 
 /* The device promises a second for each; a loaded emulator gets some more. */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * skua.ko: the command queue.
+ */
+#ifndef SKUA_CMDQ_H
+#define SKUA_CMDQ_H
+
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+#include <linux/skua/memory.h>
+#include <skua/cmd.h>
+#include <skua/doorbell.h>
+
+struct skua_cmd_slot;
+struct skua_nic;
+
+/**
+ * struct skua_cmdq - the command queue
+ * @lock: all below
+ * @ring: struct skua_cmd
+ * @cpl: struct skua_cmd_cpl
+ * @out: output buffers, one for each slot
+ * @dbr: its record
+ * @dbr_dma: the record's DMA address
+ * @slots: who waits for the command in each slot of the ring
+ * @free: woken when a slot is free, or the device dead
+ * @log_size: entries of both rings, log2
+ * @mask: entries - 1
+ * @pi: index of the next command
+ * @ci: index of the next completion
+ * @dead: nothing more is published
+ */
+struct skua_cmdq {
+	spinlock_t lock;		/* see above */
+	struct skua_mem ring;
+	struct skua_mem cpl;
+	struct skua_mem out;
+	struct skua_dbr *dbr;
+	dma_addr_t dbr_dma;
+	struct skua_cmd_slot *slots;
+	wait_queue_head_t free;
+	u8 log_size;
+	u32 mask;
+	u32 pi;
+	u32 ci;
+	bool dead;
+};
+
+struct skua_cmd_result {
+	u32 number;
+	u32 out_len;
+};
+
+int skua_cmdq_init(struct skua_nic *nic);
+void skua_cmdq_destroy(struct skua_nic *nic);
+/*
+ * Carry out @cmd, its id, flags and output filled in here. @out: where @out_size bytes of output
+ * go, those zeroed that the device did not write; NULL: none. @result may be NULL. May sleep.
+ */
+int skua_cmdq_exec(struct skua_nic *nic, struct skua_cmd *cmd, void *out, u32 out_size,
+		   struct skua_cmd_result *result);
+/* Fail all that wait, now and later. The device reaches no memory any more. */
+void skua_cmdq_abort(struct skua_nic *nic);
+
+#endif /* SKUA_CMDQ_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * skua.ko: registers. Functions return 0 or an errno; each error was reported. All may sleep.
+ */
+#ifndef SKUA_NIC_REGS_H
+#define SKUA_NIC_REGS_H
+
+#include <linux/types.h>
+
+struct skua_nic;
+
+int skua_regs_identify(struct skua_nic *nic);
+int skua_regs_reset(struct skua_nic *nic);
+int skua_regs_negotiate(struct skua_nic *nic);
+int skua_regs_enable(struct skua_nic *nic);
+u32 skua_regs_status(struct skua_nic *nic);
+const char *skua_regs_health(struct skua_nic *nic);
+
+#endif /* SKUA_NIC_REGS_H */
