@@ -4,14 +4,18 @@
 # TAP for tests in shell: `t NAME FUNCTION [ARGUMENTS]` for each, then `end`. A test's output is
 # shown if it fails.
 
-number=0 failures=0
+number=0 failures=0 told=$(mktemp)
 echo 'TAP version 13'
 
 t() {
 	local name=$1 output
 	shift
 	number=$((number + 1))
-	if output=$("$@" 2>&1); then
+	output=$("$@" 2>&1)
+	local status=$?
+	cat "$told"
+	: >"$told"
+	if [ $status = 0 ]; then
 		echo "ok $number $name"
 	else
 		failures=$((failures + 1))
@@ -19,6 +23,9 @@ t() {
 		sed 's/^/# /' <<<"$output"
 	fi
 }
+
+# What is for people even if the test passes.
+tell() { echo "# $*" >>"$told"; }
 
 # How many times as long something may take, because the kernel finds faults and is slow.
 slowness=${SKUA_SLOWNESS:-1}
@@ -34,6 +41,7 @@ within() {
 }
 
 end() {
+	rm -f "$told"
 	echo "1..$number"
 	exit $((failures > 0))
 }

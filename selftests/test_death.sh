@@ -23,7 +23,7 @@ dies() {
 	cat $dir/death
 	grep -q '^all is well' $dir/death
 	local status=$?
-	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && within 10 works && [ $status = 0 ]
+	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && works_in 10 && [ $status = 0 ]
 }
 many() {
 	for ((i = 0; i < cycles; i++)); do
@@ -39,7 +39,7 @@ stray_completion() {
 		dmesg | tail -n "+$((lines + 1))" | grep 'device is dead: it completed work that is not outstanding'
 	local status=$?
 	echo end >$dir/hold
-	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && within 10 works && [ $status = 0 ]
+	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && works_in 10 && [ $status = 0 ]
 }
 
 t 'load' modprobe skua_selftest

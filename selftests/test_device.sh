@@ -5,6 +5,7 @@
 # them up.
 
 . "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/nics.sh"
 
 nics() { /usr/lib/skua-lab/nics "$@" </usr/lib/skua-lab/nics.list; }
 works() { left rdma_traffic -Q -n 200 skua_0 skua_1; }
@@ -34,7 +35,7 @@ reload_under_frames() {
 	again
 }
 reload_ib() {
-	rmmod skua_ib && gone && left ping -q -c 1 192.0.2.2 && modprobe skua_ib && within 5 works
+	rmmod skua_ib && gone && left ping -q -c 1 192.0.2.2 && modprobe skua_ib && works_in 5
 }
 rebind() {
 	local device

@@ -48,7 +48,7 @@ compare() {
 		reference=$rate
 		beside "$1" || return
 		shares+=($((100 * rate / reference)))
-		echo "# $1: $rate operations/s, $reference beside the harmless program: ${shares[i]}%" >&3
+		tell "$1: $rate operations/s, $reference beside the harmless program: ${shares[i]}%"
 	done
 	median "${shares[@]}" >/tmp/share
 }
@@ -64,11 +64,10 @@ two_million() {
 		claimed=$((claimed + n))
 	done
 	after=$(bad_doorbells)
-	echo "# $claimed bad doorbells, $((after - before)) counted" >&3
+	tell "$claimed bad doorbells, $((after - before)) counted"
 	[ $((after - before)) -ge $claimed ]
 }
 
-exec 3>&1
 t 'traffic' works
 t 'traffic beside two million bad doorbells' two_million
 t 'traffic beside misused doorbells, and beside none' compare doorbells

@@ -25,11 +25,11 @@ died_of() {
 }
 # A dead device ends what runs on it, refuses what is new, and works again after a reset.
 revives() {
-	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && within 10 works
+	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && works_in 10
 }
 refuses() { ! left timeout 20 rdma_traffic -Q -n 1 skua_0 skua_1; }
 
-bound() { echo "$device" >$driver/bind && within 5 there && dress && within 5 works; }
+bound() { echo "$device" >$driver/bind && within 5 there && dress && works_in 5; }
 unbound() { echo "$device" >$driver/unbind && [ ! -e "$driver/$device" ]; }
 
 stray_events() {
@@ -38,14 +38,14 @@ stray_events() {
 }
 eq_overflow() {
 	listen
-	inject eq-overflow && within 5 works && is_alive &&
+	inject eq-overflow && works_in 5 && is_alive &&
 		within 5 left grep -q up /sys/class/net/skua0/operstate
 }
 port_is() { grep -q "$1" /sys/class/infiniband/skua_0/ports/1/state; }
 port_down() {
 	skuactl link skua0 down && within 5 port_is DOWN && left grep -q 0 /sys/class/net/skua0/carrier
 	local status=$?
-	skuactl link skua0 up && within 5 port_is ACTIVE && within 5 works && [ $status = 0 ]
+	skuactl link skua0 up && within 5 port_is ACTIVE && works_in 5 && [ $status = 0 ]
 }
 qp_error() {
 	listen

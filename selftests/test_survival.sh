@@ -29,16 +29,16 @@ reset_cycle() {
 }
 unbind_cycle() {
 	begin_traffic && echo "$device" >$driver/unbind || return
-	traffic_ends && echo "$device" >$driver/bind && dress && within 5 there && within 5 works
+	traffic_ends && echo "$device" >$driver/bind && dress && within 5 there && works_in 5
 }
 reload_cycle() {
 	begin_traffic && rmmod skua_ib || return
 	traffic_ends && rmmod skua && modprobe -a skua skua_ib && dress && within 5 there &&
-		within 5 works
+		works_in 5
 }
 reload_ib_cycle() {
 	begin_traffic && rmmod skua_ib || return
-	traffic_ends && modprobe skua_ib && within 5 there && within 5 works
+	traffic_ends && modprobe skua_ib && within 5 there && works_in 5
 }
 kill_cycle() {
 	begin_traffic && pkill -KILL -x rdma_traffic || return
@@ -54,7 +54,7 @@ many() {
 		[ $i != $((cycles / 4)) ] || before=$(unreclaimable)
 	done
 	after=$(unreclaimable)
-	echo "# $1: $cycles cycles, kernel memory $before KiB, then $after KiB" >&3
+	tell "$1: $cycles cycles, kernel memory $before KiB, then $after KiB"
 	# Half a KiB lost in each of 1,000 cycles would show; 10 are no measure.
 	[ "$cycles" -lt 100 ] || [ $((after - before)) -lt $((cycles / 2 + 200)) ]
 }
@@ -78,7 +78,7 @@ down_stays_down() {
 	echo 1 >"/sys/bus/pci/devices/$device/reset" || return
 	! left grep -q up /sys/class/net/skua0/operstate &&
 		ip -n left link set skua0 up && ip -n left address add 2001:db8::1/64 dev skua0 nodad &&
-		within 5 works
+		works_in 5
 }
 down_while_it_is_away() {
 	ip netns exec right ping -q -f -w 5 192.0.2.1 >/dev/null &
@@ -90,10 +90,9 @@ down_while_it_is_away() {
 	done
 	ip -n left link set skua0 up
 	ip -n left address replace 2001:db8::1/64 dev skua0 nodad
-	within 5 works
+	works_in 5
 }
 
-exec 3>&1
 t 'traffic' works
 t 'a netdev keeps its settings over a reset' settings_stay
 t 'a netdev that is down stays so over a reset' down_stays_down

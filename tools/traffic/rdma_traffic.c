@@ -98,6 +98,7 @@ static struct pair *pairs;
 static size_t window;			/* bytes of one slot's memory */
 static uint64_t random_state;
 static uint64_t done_ops[OPS], done_bytes[OPS];
+static bool connected;			/* all queue pairs: from here on nothing may fail */
 
 __attribute__((format(printf, 1, 2), noreturn)) static void die(const char *format, ...)
 {
@@ -111,7 +112,7 @@ __attribute__((format(printf, 1, 2), noreturn)) static void die(const char *form
 	/* The QPs still exist while it runs: it can look at the state that they failed in. */
 	if (opt.on_failure && system(opt.on_failure))
 		fprintf(stderr, "rdma_traffic: '%s' failed\n", opt.on_failure);
-	exit(1);
+	exit(connected ? 1 : 2);
 }
 
 /* splitmix64: every seed is good. */
@@ -688,7 +689,8 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		options, parse, "DEVICE DEVICE",
-		"Operations at random between two RDMA devices, all data verified.",
+		"Operations at random between two RDMA devices, all data verified.\v"
+		"The exit status is 2 if the devices cannot be opened or connected, 1 if what follows fails.",
 		NULL, NULL, NULL
 	};
 
@@ -702,6 +704,7 @@ int main(int argc, char **argv)
 	if (!opt.ops)
 		opt.ops = (1U << OPS) - 1 - (sides[0].atomics && sides[1].atomics ? 0 : ATOMICS);
 	connect_all();
+	connected = true;
 	traffic();
 	fflush(stdout);
 	sleep(opt.hold);
