@@ -24,30 +24,30 @@ set_up_failures() {
 			echo "$end" >$debug/$which/reject-end || return
 	done
 }
+# The first, then the second, and so on, until there are no more: the kernel counts those of this task (fail-nth).
 every_allocation_of_probe() {
-	local n left tries=0 bound=0
-	set_up_failures || return
-	echo "$device" >$driver/unbind
-	# The first ones all, then fewer and fewer, other ones each time: probe takes seconds.
-	for ((n = 1; n < 20000; n += 1 + RANDOM % n)); do
-		tries=$((tries + 1))
+	local n left refused=0 bound=0
+	set_up_failures && echo "$device" >$driver/unbind || return
+	for ((n = 1; ; n++)); do
 		echo $n >/proc/self/fail-nth
 		# Builtins, so that it is this task that the kernel counts for.
 		echo "$device" >$driver/bind
 		read -r left </proc/self/fail-nth
 		echo 0 >/proc/self/fail-nth
+		[ "$left" = 0 ] || break
 		if [ -e "$driver/$device" ]; then
 			bound=$((bound + 1))
 			echo "$device" >$driver/unbind
+		else
+			refused=$((refused + 1))
 		fi
-		[ "$left" = 0 ] || break
 	done
-	echo "# at most $n allocations, of which $tries failed; $bound times bound all the same" >&3
-	[ "$left" != 0 ] && [ $n -gt 20 ] && [ $bound -gt 0 ]
+	tell "$((n - 1)) allocations failed: $refused times the device was refused, $bound times bound all the same"
+	echo "$device" >$driver/unbind
+	[ $refused -gt 20 ] && [ $bound -gt 0 ]
 }
 bind_again() { echo "$device" >$driver/bind && [ -e "$driver/$device" ]; }
 
-exec 3>&1
 t 'allocations of probe fail' every_allocation_of_probe
 t 'the device can be bound again' bind_again
 end
