@@ -31,7 +31,7 @@ many() {
 	done
 }
 
-# RST-11: stray_completion TYPE: in the CQ of a QP of the kernel's.
+# RST-11 CQE-4: stray_completion TYPE: of no QP, in the CQ of a QP of the kernel's.
 stray_completion() {
 	echo workqueue >$dir/hold && within 10 a_qp "$1" || return
 	lines=$(dmesg | wc -l)

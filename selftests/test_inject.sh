@@ -72,18 +72,24 @@ command_is_lost_after_reset() {
 	echo 1 >"/sys/bus/pci/devices/$device/reset"
 	dmesg | tail -n "+$((lines + 1))" | grep -q 'cannot be used after its reset' && revives
 }
-# RST-4: what makes it let go of memory is a reset.
+is_master() { ((16#$(setpci -s "$device" COMMAND) & 4)); }
+# RST-4 RST-6: what makes it let go of memory is a reset.
 fatal() {
 	listen
 	begin_traffic && inject fatal && traffic_ends &&
 		died_of 'it reported a fatal error (status 0x[0-9a-f]*, health: .*)' &&
 		within 5 state_is ready && refuses && revives
 }
-# REG-4: its registers are all ones. It is not asked to reset for long, while programs wait.
+# RST-6: one that cannot say so has it in STATUS.
+silently_fatal() {
+	listen
+	setpci -s "$device" COMMAND=0:4 && inject fatal && died_of 'it is in the fatal state' && refuses && revives
+}
+# REG-4 RST-6: its registers are all ones. It is not asked to reset for long, while programs wait, and cut off instead.
 gone() {
 	listen
-	begin_traffic && inject gone && state_is gone && traffic_ends &&
-		died_of 'it is gone from the bus' && refuses && revives && state_is enabled &&
+	begin_traffic && inject gone && state_is gone && traffic_ends && died_of 'it is gone from the bus' && refuses &&
+		! is_master && revives && state_is enabled &&
 		! dmesg | tail -n "+$((lines + 1))" | grep 'reset does not end'
 }
 # RST-6: reads without an answer in time say nothing, but three in a row do. The driver looks every two seconds, and
@@ -92,6 +98,45 @@ late() { listen; inject read-timeout 2 && sleep 6 && is_alive && works; }
 too_late() { listen; inject read-timeout 3 && died_of 'it is gone from the bus' && refuses && revives; }
 dead_and_unbound() {
 	begin_traffic && inject "$1" && unbound && traffic_ends && inject none && bound
+}
+# RST-8: a driver that lets go of a device leaves it in reset, and cut off from memory.
+is_let_go() { state_is ready && ! is_master && [ ! -e "/sys/bus/pci/devices/$device/net" ]; }
+lets_go() {
+	unbound && is_let_go
+	local status=$?
+	bound && is_master && [ $status = 0 ]
+}
+# INI-2 RST-8: the next driver takes a device as it is: here fatal, because somebody enabled it with nonsense.
+takes_what_it_finds() {
+	unbound && setpci -s "$device" COMMAND=6:6 && python3 - "$device" <<-'END' && within 5 state_is fatal && bound
+		import ctypes, mmap, sys
+		with open('/sys/bus/pci/devices/%s/resource0' % sys.argv[1], 'r+b') as file:
+		    bar = mmap.mmap(file.fileno(), 4096)
+		for register, value in ((0x58, 99), (0x0c, 2)):    # CMD_LOG_SIZE, CONTROL.ENABLE
+		    ctypes.c_uint32.from_buffer(bar, register).value = value
+	END
+}
+# INI-6 RST-8: each command of a probe fails in its turn, QUERY_DEVICE first. The driver lets go of the device, or does
+# without, and is bound all the same.
+each_command_of_probe_fails() {
+	local n refused=0 taken=0
+	listen
+	for n in {1..20}; do
+		[ ! -e "$driver/$device" ] || unbound || return
+		inject command-error "$n"
+		if echo "$device" >$driver/bind; then
+			taken=$((taken + 1))
+			[ -e "/sys/bus/pci/devices/$device/net" ] || { echo "no netdev with command $n" && return 1; }
+			inject none
+			continue
+		fi
+		refused=$((refused + 1))
+		is_let_go || { echo "not let go after command $n" && return 1; }
+		[ "$n" != 1 ] || dmesg | tail -n "+$((lines + 1))" | grep 'QUERY_DEVICE failed' || return
+		inject none
+	done
+	echo "$refused were refused, $taken taken"
+	[ $refused -ge 5 ] && [ $taken -ge 10 ] && is_alive && unbound && bound
 }
 # A probe that fails leaves nothing behind, and does not hang.
 fails_at_probe() {
@@ -188,11 +233,15 @@ t 'a command fails, and two channels stay' one_channel_fails
 t 'a command fails, and one channel stays' two_channels_fail
 t 'a command fails, and the spreading stays' spreading_fails
 t 'the device is fatal, under traffic' fatal
+t 'the device is fatal, and cannot report it' silently_fatal
 t 'the device is gone, under traffic' gone
 t 'a device that is fatal is unbound' dead_and_unbound fatal
 t 'two reads in a row are not answered' late
 t 'three reads in a row are not answered' too_late
 t 'a device that is gone is unbound' dead_and_unbound gone
+t 'a device that is let go of' lets_go
+t 'a device that somebody left fatal' takes_what_it_finds
+t 'each command of a probe fails' each_command_of_probe_fails
 t 'a device that is gone is not bound' fails_at_probe gone
 t 'a device that answers no command is not bound' fails_at_probe command-timeout
 t 'a device with another signature is refused' \

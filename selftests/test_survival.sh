@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# RST-8: the device is taken away while programs use it: by reset from outside, by unbinding, by
+# The device is taken away while programs use it: by reset from outside, by unbinding, by
 # unloading; programs are killed in the middle. Every time the programs end with an error and
 # do not hang, and a new one finds a device that works. SKUA_CYCLES says how often (10), and
 # SKUA_KINDS which of them (all). Leaves the NICs as the lab set them up.

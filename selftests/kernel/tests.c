@@ -332,7 +332,7 @@ static const char *st_destroy_with_completions(struct st_side *side)
 
 /* CQs without the core's polling */
 
-#define ST_HOLD_MS	1000
+#define ST_HOLD_MS	5000
 
 enum st_hold { ST_HOLD_NOT, ST_HOLD_ASKED, ST_HOLD_ON };
 
@@ -540,6 +540,47 @@ static const char *st_destroy_beside(struct st_side *side, struct st_bare *busy)
 	return wrong;
 }
 
+/* While @busy's handler runs on the vector's CPU: on another, poll, arm, and post anew. */
+static const char *st_fire_in_handler(struct st_side *side, struct st_bare *busy)
+{
+	unsigned long end = jiffies + ST_TIMEOUT;
+	struct ib_wc wc;
+
+	WRITE_ONCE(busy->hold, ST_HOLD_ASKED);
+	CHECK(!ib_req_notify_cq(busy->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS));
+	CHECK(!st_post_rdma(&side[0], &side[1], IB_WR_RDMA_WRITE, 0, ST_HALF, 64,
+			    IB_SEND_SIGNALED));
+	while (READ_ONCE(busy->hold) != ST_HOLD_ON)
+		CHECK(time_before(jiffies, end));
+	CHECK(st_poll(busy, &wc));
+	CHECK(!ib_req_notify_cq(busy->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS));
+	CHECK(!st_post_rdma(&side[0], &side[1], IB_WR_RDMA_WRITE, 0, ST_HALF, 64,
+			    IB_SEND_SIGNALED));
+	CHECK(st_poll(busy, &wc));
+	CHECK(READ_ONCE(busy->hold) == ST_HOLD_ON);
+	return NULL;
+}
+
+/* EVT-3: a CQ that fires again while its handler runs has an event for that, too. */
+static const char *st_fires_again(struct st_side *side, struct st_bare *busy)
+{
+	int before = atomic_read(&busy->comps);
+	unsigned long end = jiffies + ST_TIMEOUT;
+	const char *wrong;
+
+	if (num_online_cpus() < 2)
+		return NULL;
+	set_cpus_allowed_ptr(current, cpumask_of(1));
+	wrong = st_fire_in_handler(side, busy);
+	WRITE_ONCE(busy->hold, ST_HOLD_NOT);
+	set_cpus_allowed_ptr(current, cpu_online_mask);
+	while (atomic_read(&busy->comps) < before + 2 && time_before(jiffies, end))
+		msleep(20);
+	if (!wrong && atomic_read(&busy->comps) != before + 2)
+		wrong = "no event for what fired while the handler ran";
+	return wrong;
+}
+
 static const char *st_bare_cq(struct st_side *side)
 {
 	struct st_bare bare;
@@ -550,6 +591,7 @@ static const char *st_bare_cq(struct st_side *side)
 	wrong = wrong ?: st_arming(side, &bare);
 	wrong = wrong ?: st_solicited(side, &bare);
 	wrong = wrong ?: st_destroy_beside(side, &bare);
+	wrong = wrong ?: st_fires_again(side, &bare);
 	wrong = wrong ?: st_stale_event(side, &bare);
 	if (st_new_qp(side, &side[0], side[0].cq, &st_cap))
 		return wrong ?: "QP of before";
