@@ -21,7 +21,7 @@ check-debug:
 
 # Do the tests find small faults that are put into the sources?
 mutants:
-	tools/lab/lab check mutants
+	tools/lab/lab check mutants driver-mutants
 
 # Each fuzzer for so long, one after the other.
 SECONDS	?= 60
@@ -38,7 +38,7 @@ bench:
 
 # All that was built, but not what was fetched and not the root.
 clean:
-	rm -rf build/bench build/check build/images build/modules build/mutants build/provider* build/rdma-core* \
+	rm -rf build/bench build/check build/images build/driver-mutants build/modules build/mutants build/provider* build/rdma-core* \
 		build/selftests build/skuad* build/traffic
 
 .PHONY: all run shell check check-full check-debug mutants fuzz man bench clean
