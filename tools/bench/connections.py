@@ -3,8 +3,8 @@
 
 import re
 
-import say
-import scene
+from skualab.host import say
+from skualab.runs import scene
 
 COUNT = 300
 # Of a phase: from the first connection's begin to the last one's end, and what all took together.

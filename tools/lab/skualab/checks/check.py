@@ -1,0 +1,110 @@
+"""A stage of make check: a command with a budget.
+
+The command ends its output with "N passed, N failed, N skipped", or counts as one test. A stage that
+passed and whose inputs are the same is not run again: its numbers stand. One that failed is run again
+the next time, but never twice in one check. What a stage left is in build/check/STAGE/: `log`, and for
+guests the artefacts of `lab run`.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+from skualab.host import paths, say, secrets
+from skualab.host.family import popen
+from skualab.host.lock import held
+from skualab.roots import root
+from skualab.roots.stage import digest
+
+OUT = os.path.join(paths.BUILD, 'check')
+SUM = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
+
+
+class Check:
+    """A stage: its name, its budget in seconds, what it depends on, and its command, a list or a
+    function that returns one (after what it needs is built). `full` ones are not in make check,
+    `debug` ones are make check-debug."""
+
+    def __init__(self, name, budget, inputs, command, needs=(), full=False, debug=False):
+        self.name, self.budget, self.inputs = name, budget, inputs
+        self.command, self.needs, self.full, self.debug = command, needs, full, debug
+        self.directory = os.path.join(OUT, name)
+
+    def hash(self):
+        versions = root.told() if os.path.exists(root.VERSIONS) else ''
+        command = self.command() if callable(self.command) else self.command
+        return digest(versions, *command, *self.inputs)
+
+    def kept(self, hashed):
+        """The counts of an earlier pass with the same inputs, or None."""
+        try:
+            with open(os.path.join(self.directory, 'passed')) as file:
+                kept = json.load(file)
+        except (OSError, ValueError):
+            return None
+        return kept['counts'] if kept['hash'] == hashed else None
+
+    def _begin(self):
+        shutil.rmtree(self.directory, ignore_errors=True)
+        os.makedirs(self.directory)
+
+    def run(self):
+        """Returns ([passed, failed, skipped], kept)."""
+        try:
+            for stage in self.needs:
+                stage.run()
+        except say.LabError as error:
+            # The other stages may still tell something.
+            self._begin()
+            with open(os.path.join(self.directory, 'log'), 'w') as file:
+                file.write('%s\n' % secrets.hide(str(error)))
+            return [0, 1, 0], False
+        with held(self.directory + '.lock', 'runs the stage %s' % self.name):
+            return self._run_alone()
+
+    def _run_alone(self):
+        hashed = self.hash()
+        counts = self.kept(hashed)
+        if counts:
+            return counts, True
+        self._begin()
+        log = os.path.join(self.directory, 'log')
+        status = _run(self.command() if callable(self.command) else self.command, log, self.budget, self.name)
+        with open(log, errors='replace') as file:
+            found = SUM.findall(file.read())
+        counts = [int(word) for word in found[-1]] if found else [int(status == 0), int(status != 0), 0]
+        if not counts[1] and (status or not counts[0]):
+            counts[1] = 1       # it died on the way, or tested nothing
+        # Whoever edits while it runs has not tested what is there now.
+        if not counts[1] and self.hash() == hashed:
+            with open(os.path.join(self.directory, 'passed'), 'w') as file:
+                json.dump({'hash': hashed, 'counts': counts}, file)
+        return counts, False
+
+
+def _run(command, log, budget, name):
+    """The status of a command, whose whole family ends with its budget."""
+    with open(log, 'w') as file, say.Progress(name, log, budget):
+        process, life = popen(command, flags=['group'], stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                              cwd=paths.REPO, start_new_session=True)
+        try:
+            return process.wait(budget)
+        except subprocess.TimeoutExpired:
+            file.write('took more than its budget of %d s\n' % budget)
+            return 124
+        finally:
+            if process.returncode is None:      # over its budget, or check itself is ended
+                _end(process)
+            os.close(life)
+
+
+def _end(process):
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

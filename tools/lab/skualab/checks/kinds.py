@@ -1,0 +1,122 @@
+"""The kinds of stages that make check has."""
+
+import os
+
+from skualab.checks.check import Check, OUT
+from skualab.host import paths
+from skualab.products import modules, programs, provider, sources, stages
+from skualab.roots import root
+
+KERNEL = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
+SKUAD = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
+PROVIDER = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
+# What of the lab is in a guest's way; its own tests are inputs of the stages that run them.
+LAB_OF_GUESTS = [paths.lab(name) for name in ('lab', 'in-guest', 'in-root/make-kernel.sh', *(
+    'skualab/' + room for room in ('host', 'roots', 'products', 'machines', 'runs', 'command')))]
+SYSTEM = KERNEL + SKUAD + PROVIDER + LAB_OF_GUESTS + [paths.repo(name) for name in ('tools/traffic', 'selftests')]
+ROOT = [root.STAGE]
+SELFTESTS = [sources.LINUX_STAGES['7.2'], programs.SELFTESTS_STAGE]
+LAB = paths.lab('lab')
+
+
+def in_root(*words):
+    return [LAB, 'exec', '--', *words]
+
+
+def in_guest(name, seconds, *words, options=()):
+    # A relative path is only a word of the hash: what the last run left there is no input.
+    left = os.path.relpath(os.path.join(OUT, name, 'guest'), paths.REPO)
+    return [LAB, 'run', '--artifacts', left, '--timeout', str(seconds),
+            '--share', paths.SELFTESTS, *options, '--', *words]
+
+
+def modules_command(series):
+    """Everything of the kernel that compilers and sparse can say: none is fine."""
+    def command():
+        return in_root(paths.lab('in-root/check-modules'), modules.headers(series),
+                       os.path.join(paths.MODULES, series + '.check'))
+    return command
+
+
+def guest_tests(name, series, seconds, *words, rdma_core='stable', more=(), full=False):
+    options = ('--kernel', series, '--rdma-core', rdma_core, *more)
+    return Check(name, seconds + 60, SYSTEM, in_guest(name, seconds, *words, options=options),
+                 [*stages.guest(series, rdma_core), *SELFTESTS], full)
+
+
+LOSS_PAIRS = 5
+
+# How the two NICs of pair N are joined.
+JOINED = {
+    'wire': ('link=wire:%d', 'link=wire:%d'),
+    'dgram': ('link=dgram:/tmp/left%d:/tmp/right%d', 'link=dgram:/tmp/right%d:/tmp/left%d'),
+    'stream': ('link=stream:listen:/tmp/wire%d', 'link=stream:/tmp/wire%d'),
+}
+
+
+def loss_tests(name, series, seconds, link='wire', full=True):
+    """Verified traffic for so many seconds under each of ten impairments, by pairs of NICs that work at the same
+    time. A case that hangs ends by itself, so that the others are still run."""
+    limit = 20 * seconds // LOSS_PAIRS + 360
+    devices = [word for pair in range(LOSS_PAIRS) for text in JOINED[link]
+               for word in ('--device', text.replace('%d', str(pair)))]
+    return guest_tests(name, series, limit + 60, './run_selftests.sh', 'test_loss.sh', full=full, more=(
+        *devices, '--mem', '3G', '--env', 'SKUA_LOSS_SECONDS=%d' % seconds, '--env', 'SKUA_TEST_TIMEOUT=%d' % limit))
+
+
+def debug_tests(name, *tests):
+    """Tests under the debug kernel, in which all takes many times as long. A test that is ended
+    leaves the NICs as they are to the next; so only the stage as a whole has a budget. Last is whether
+    anything was lost."""
+    options = ('--kernel', 'debug', '--mem', '3G', '--env', 'SKUA_TEST_TIMEOUT=1800', '--env', 'SKUA_SLOWNESS=10',
+               '--env', 'SKUA_CYCLES=3')
+    return Check(name, 1860, SYSTEM, in_guest(name, 1800, './run_selftests.sh', *tests, 'test_leaks.sh',
+                                              options=options),
+                 [*stages.guest('debug'), *SELFTESTS], full=True,
+                 debug=True)
+
+
+def lab_tests(name, budget, script, *words, inputs=(), needs=(), full=False):
+    """A script of tools/lab/tests, which boots guests itself."""
+    inputs = [*SYSTEM, paths.lab('tests/testing.py'), paths.lab('tests/across.py'), *inputs]
+    return Check(name, budget, inputs, ['python3', paths.lab('tests', script), *words],
+                 [*stages.guest('6.12'), *needs], full)
+
+
+def cycles(kind, number):
+    """What is lost each time shows after very many."""
+    name = 'cycles-' + kind
+    left = os.path.relpath(os.path.join(OUT, name, 'guest'), paths.REPO)
+    return lab_tests(name, 3660, 'test-cycles', kind, str(number), '3600', left, needs=SELFTESTS, full=True)
+
+
+def skuad_tests(name, budget, *words, full=False):
+    """Host tests of skuad."""
+    return Check(name, budget, SKUAD,
+                 in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
+                         'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), *words), ROOT, full)
+
+
+def long_test(name, budget, target, test, *settings):
+    """One test of skuad's, with as much as make check has no time for."""
+    return skuad_tests(name, budget, *settings, 'SKUA_TEST_TIMEOUT=%d' % budget, 'T=' + test, target, full=True)
+
+
+def worlds(name, budget, number, seed, full=False):
+    """So many random worlds of the simulator; full: other ones each day."""
+    return skuad_tests(name, budget, 'SKUA_WORLDS=%d' % number, 'SKUA_SEED=%d' % seed, 'SKUA_TEST_TIMEOUT=%d' % budget,
+                       'SKUA_ARTIFACTS=' + os.path.join(OUT, name), 'T=harness/test_sim', 'check-plain', full=full)
+
+
+def provider_tests(name, target, needs, rdma_core=None, full=False):
+    """Host tests of libskua: alone, or with the headers of an rdma-core that it was built in."""
+    words = ['BUILD=' + provider.tree_of(rdma_core) + '/build'] if rdma_core else []
+    return Check(name, 300, PROVIDER,
+                 in_root('make', '-s', '--no-print-directory', '-C', 'tools/provider/test', target,
+                         'OUT=' + os.path.join(paths.BUILD, 'provider-test', name), *words), [*ROOT, *needs], full)
+
+
+def fuzzers(name, budget, full=False, **options):
+    left = {'CORPUS': os.path.join(OUT, name, 'corpus'), 'FOUND_IN': os.path.join(OUT, name, 'found'), 'JOBS': 2,
+            **options}
+    return skuad_tests(name, budget, *('%s=%s' % one for one in left.items()), 'fuzz', full=full)

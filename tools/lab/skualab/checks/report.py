@@ -1,0 +1,55 @@
+"""make check: runs stages one after the other, and tells how each went and where to look."""
+
+import os
+import re
+import time
+
+from skualab.checks.table import CHECKS
+from skualab.host import paths, say
+from skualab.roots.stage import tail
+
+# A test that failed: TAP says why below this line, cmocka above. And what run_selftests.sh says of a script.
+NOT_OK, FAILED = re.compile(r'not ok |# \S+ ended with status '), re.compile(r'\[  FAILED  \]')
+
+
+def failures(log, each=8, most=40):
+    """The lines of a log that tell of failed tests: @each of them with so many lines that say why."""
+    with open(log, errors='replace') as file:
+        texts = file.readlines()
+    shown = set()
+    for i, text in enumerate(texts):
+        if NOT_OK.match(text):
+            shown.update(range(i, min(i + 1 + each, len(texts))))
+        elif FAILED.match(text):
+            shown.update(range(max(i - each, 0), i + 1))
+    return [texts[i] for i in sorted(shown)[:most]]
+
+
+def check(names, full=False, debug=False):
+    """Run stages by name, or all; debug: those under the debug kernel. Returns an exit status."""
+    if debug:
+        names = [*names, *(one.name for one in CHECKS if one.debug)]
+    unknown = set(names) - {one.name for one in CHECKS}
+    if unknown:
+        raise say.LabError('no stage %s: there are %s' % (
+            ', '.join(sorted(unknown)), ', '.join(one.name for one in CHECKS)))
+    total, failed, start = [0, 0, 0], [], time.monotonic()
+    for one in CHECKS:
+        if one.name not in names if names else one.full and not full:
+            continue
+        began = time.monotonic()
+        counts, kept = one.run()
+        total = [a + b for a, b in zip(total, counts)]
+        print('%-16s %d passed, %d failed, %d skipped, %s' % (
+            (one.name, *counts, 'as before' if kept else '%.0f s of %d' % (time.monotonic() - began, one.budget))),
+            flush=True)
+        if counts[1]:
+            failed.append(os.path.relpath(one.directory, paths.REPO))
+    # Last, since the end is often all that somebody else's machine shows of what it printed.
+    for place in failed:
+        log = os.path.join(paths.REPO, place, 'log')
+        print('failed: %s, artefacts in %s, the end of its log:\n%s' % (os.path.basename(place), place, tail(log, 8)))
+        print(''.join('    ' + text for text in failures(log)), end='')
+    print('%s in all' % say.seconds(time.monotonic() - start))
+    print('%d passed, %d failed, %d skipped' % tuple(total))
+    return 1 if total[1] or not total[0] else 0

@@ -1,0 +1,112 @@
+"""The stages of make check, in the order in which they run."""
+
+import os
+import time
+
+from skualab.checks.check import Check
+from skualab.checks.kinds import (
+    cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, lab_tests, long_test, loss_tests,
+    modules_command, provider_tests, ROOT, SELFTESTS, SKUAD, skuad_tests, SYSTEM, worlds)
+from skualab.host import paths
+from skualab.products import kernels, programs, provider, sources, stages
+from skualab.roots import root
+
+# Of verified traffic under each impairment: in make check, and on each link with each kernel in make check-full. And
+# the messages of UC and UD of each kind and size to and from rdma_rxe.
+LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 60, 600, 400
+PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
+CHECKS = [
+    Check('manual', 60, [paths.repo('Documentation'), *SKUAD], in_root('python3', 'Documentation/check-manual'), ROOT),
+    Check('manual-checker', 300, [paths.repo('Documentation/check-manual')],
+          in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
+    Check('man', 60, [paths.repo('Documentation'), *SKUAD, paths.repo('tools/lab')],
+          in_root('python3', 'Documentation/check-man', os.path.join(paths.BUILD, 'man'), *PROGRAMS, LAB),
+          [*ROOT, programs.SKUAD_STAGE]),
+    Check('completion', 60, SKUAD, in_root('tools/skuad/test-completion', *PROGRAMS), [*ROOT, programs.SKUAD_STAGE]),
+    Check('rules', 60, [paths.repo(name) for name in ('Documentation/manual', 'selftests', 'tools/provider/test',
+                                                     'tools/skuad')],
+          in_root('python3', 'tools/skuad/harness/untested-rules'), ROOT),
+    Check('lab', 300, [*SKUAD, *[paths.repo(name) for name in ('tools/lab', 'tools/bench', 'tools/mutants',
+                                                               'selftests/pyverbs', 'README.md')]],
+          ['python3', paths.lab('test-lab')]),
+    skuad_tests('skuad', 900, 'check'),
+    skuad_tests('skuad-asan', 1200, 'SKUA_TEST_TIMEOUT=600', 'check-asan', full=True),
+    skuad_tests('skuad-tsan', 900, 'check-tsan'),
+    worlds('worlds', 240, 10000, 1),
+    # From the seeds on, whatever was learnt before, and with the same chance each time: what fails here fails
+    # for everybody. What other inputs do is make fuzz's, and fuzz-long's.
+    fuzzers('fuzz', 480, SECONDS=60, CHANCE=1),
+    fuzzers('fuzz-long', 1500, full=True, SECONDS=600, CHANCE=0),
+    provider_tests('provider', 'check', ROOT),
+    provider_tests('provider-verbs', 'check-verbs', provider.stages('stable'), 'stable'),
+    provider_tests('provider-testing', 'check-verbs', provider.stages('testing'), 'testing', full=True),
+    Check('scripts', 300, [paths.repo(name) for name in ('.ci', 'Documentation', 'drivers', 'selftests', 'tools')],
+          in_root(paths.lab('in-root/check-scripts'), sources.CHECKERS), [*ROOT, sources.CHECKERS_STAGE]),
+    Check('kernel-doc', 60, [*KERNEL, paths.lab('in-root/check-kernel-doc')],
+          in_root('sh', '-c', 'exec %s /usr/lib/linux-kbuild-6.12*' % paths.lab('in-root/check-kernel-doc')), ROOT),
+    Check('checkpatch', 300, [*KERNEL, paths.lab('in-root/check-style')],
+          in_root(paths.lab('in-root/check-style'), sources.linux('7.2')), [*ROOT, sources.LINUX_STAGES['7.2']]),
+    *[Check('modules-' + series, 300, KERNEL, modules_command(series), [*ROOT, kernels.STAGES[series]])
+      for series in root.SERIES],
+    # What make run shows: the door has to be open.
+    Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest('6.12')),
+    # What a user does without the lab: skuad on this host, whatever its C library is, and the README's lines.
+    lab_tests('by-hand', 360, 'test-by-hand', inputs=map(paths.repo, ('README.md', 'Documentation/user/qemu.rst'))),
+    lab_tests('lab-guest', 900, 'test-guest', inputs=[paths.lab('tests/guest')]),
+    guest_tests('guest-6.12', '6.12', 1200, './run_selftests.sh'),
+    guest_tests('guest-limits', '6.12', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
+                more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
+    guest_tests('guest-inject', '6.12', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release'),
+    # The share does not survive a sleep.
+    guest_tests('guest-power', '6.12', 300, 'sh', '-c',
+                'cp -r . /tmp/selftests && cd /tmp/selftests && exec ./run_selftests.sh test_power.sh'),
+    # That the traffic goes on; at which rate is a figure of a quiet machine.
+    guest_tests('guest-hostile', '6.12', 400, './run_selftests.sh', 'test_hostile.sh',
+                more=('--env', 'SKUA_HOSTILE_SHARE=0')),
+    loss_tests('loss', '6.12', LOSS_SECONDS, full=False),
+    guest_tests('guest-cm', '6.12', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450')),
+    guest_tests('pyverbs-6.12', '6.12', 600, './pyverbs/run'),
+    guest_tests('guest-7.2', '7.2', 600, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_mcast',
+                'test_device.sh'),
+    debug_tests('guest-debug', 'test_verbs', 'test_rc', 'test_device.sh'),
+    debug_tests('guest-debug-netdev', 'test_netdev.sh', 'test_counters.sh'),
+    # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.
+    debug_tests('guest-debug-removal', 'test_removal'),
+    debug_tests('guest-debug-kernel', 'test_kernel.sh'),
+    debug_tests('guest-debug-verbs', 'test_bad_objects', 'test_bad_memory', 'test_bad_qps', 'test_bad_posting',
+                'test_bad_work', 'test_bad_commands', 'test_threads', 'test_fork', 'test_teardown'),
+    debug_tests('guest-debug-datagrams', 'test_ud', 'test_uc', 'test_mcast'),
+    debug_tests('guest-debug-cm', 'test_cm.sh'),
+    debug_tests('guest-debug-death', 'test_death.sh'),
+    debug_tests('guest-debug-survival', 'test_survival.sh'),
+    debug_tests('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
+    guest_tests('guest-hostile-share', '6.12', 400, './run_selftests.sh', 'test_hostile.sh', full=True),
+    worlds('worlds-million', 5400, 1000000, int(time.strftime('%Y%m%d')) * 1000000, full=True),
+    Check('mutants', 3600, [*SKUAD, paths.repo('tools/mutants')],
+          in_root('tools/mutants/mutants', '--out', os.path.join(paths.BUILD, 'mutants')), ROOT, full=True),
+    Check('driver-mutants', 3600, [*SYSTEM, paths.repo('tools/mutants')],
+          [paths.repo('tools/mutants/driver-mutants'), '--out', os.path.join(paths.BUILD, 'driver-mutants')],
+          [*stages.guest('6.12'), *SELFTESTS], full=True),
+    long_test('neighbour', 1800, 'check-plain', 'harness/test_neighbour', 'SKUA_STORMS=100'),
+    long_test('goodput-seeds', 1800, 'check-plain', 'harness/test_goodput', 'SKUA_SEEDS=10', 'SKUA_GOODPUT_MIB=128'),
+    long_test('forged', 600, 'check', 'harness/test_forged', 'SKUA_FORGED=10000000'),
+    *[long_test('recovery-' + mode, 900, 'check-plain', 'harness/test_recovery', 'SKUA_VERIFY_MIB=10240',
+                'SKUA_TESTS=*nothing_is_corrupted' + test) for mode, test in (
+                ('repeat', ''), ('go-back-n', '_by_go_back_n'), ('threads', '_between_threads'))],
+    cycles('reset', 1000),
+    cycles('unbind', 1000),
+    cycles('reload', 1000),
+    lab_tests('interop-rxe', 1500, 'test-interop', needs=SELFTESTS, full=True),
+    lab_tests('interop-lossy', 2700, 'test-interop', '--lossy', str(LOSSY_MESSAGES), needs=SELFTESTS, full=True),
+    *[loss_tests('loss-' + link + tail, series, LOSS_SECONDS_FULL, link)
+      for link in JOINED for series, tail in (('6.12', ''), ('7.2', '-7.2'))],
+    lab_tests('pair', 400, 'test-pair', full=True),
+    lab_tests('links', 660, 'test-links', inputs=[paths.repo('Documentation/user/skuad.rst')], full=True),
+    lab_tests('goodput', 660, 'test-goodput', full=True),
+    guest_tests('traffic', '6.12', 3600, 'left', 'rdma_traffic', '-q', '64', '-b', '10G', 'skua_0', 'skua_1', full=True),
+    guest_tests('guest-7.2-all', '7.2', 900, './run_selftests.sh', full=True),
+    guest_tests('guest-cm-7.2', '7.2', 500, './run_selftests.sh', 'test_cm.sh', rdma_core='testing',
+                more=('--env', 'SKUA_TEST_TIMEOUT=450'), full=True),
+    guest_tests('guest-testing', '7.2', 900, './run_selftests.sh', rdma_core='testing', full=True),
+    guest_tests('pyverbs-7.2', '7.2', 900, './pyverbs/run', full=True),
+]

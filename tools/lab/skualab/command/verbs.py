@@ -1,0 +1,85 @@
+"""The verbs of the lab: each takes the parsed command line, and returns the lab's exit status.
+
+They import what they use when they are called: a bad option is told at once.
+"""
+
+import os
+
+from skualab.host.say import LabError
+
+
+def scene_options(args):
+    from skualab.runs import scene
+    for text in args.env:
+        if '=' not in text:
+            raise LabError("--env: '%s' is not K=V" % text)
+    for path in args.deb:
+        if not os.path.isfile(path):
+            raise LabError('--deb: no file %s' % path)
+    if args.share and not os.path.isdir(args.share):
+        raise LabError('--share: no directory %s' % args.share)
+    return scene.Options(
+        kernel=args.kernel, modules=args.modules, rdma_core=args.rdma_core, netns=args.netns, cpus=args.cpus, memory=args.mem,
+        share=os.path.realpath(args.share) if args.share else None, env=args.env, deb=args.deb,
+        device=args.device, nics=args.device != ['none'], capture=args.capture, gdb=args.gdb)
+
+
+def run(args):
+    if args.guests == 2:
+        from skualab.runs import pair
+        if args.netns != 'split' or args.gdb or (args.device and len(args.device) != 2):
+            raise LabError('--guests 2 has one NIC a guest, and neither --netns nor --gdb')
+        options = scene_options(args)
+        options.netns = 'alone'
+        return pair.run_pair(options, *(['bash', '-c', words] for words in (args.left, args.right)), args.timeout,
+                             args.artifacts)
+    from skualab.runs import run as one
+    return one.run(scene_options(args), args.command, args.timeout, args.artifacts)
+
+
+def shell(args):
+    from skualab.runs.shell import shell as play
+    return play(scene_options(args))
+
+
+def demo(args):
+    from skualab.runs.demo import demo as play
+    return play(args.kernel)
+
+
+def check(args):
+    from skualab.checks import report
+    return report.check(args.stage, args.full, args.debug)
+
+
+def build(args):
+    from skualab.products import stages
+    return stages.build(args.what)
+
+
+def execute(args):
+    from skualab.roots import chroot, root
+    root.STAGE.run()
+    return chroot.run(args.command, cwd=os.getcwd(), binds=[os.getcwd()]).returncode
+
+
+def skuactl(args):
+    from skualab.machines.skuad import SKUACTL
+    from skualab.roots import chroot
+    binds, where = [os.getcwd()], []
+    if args.socket:
+        path = os.path.abspath(args.socket)
+        where = ['--socket', path]
+        if os.path.isdir(os.path.dirname(path)):
+            binds.append(os.path.dirname(path))
+    return chroot.run([SKUACTL, *where, *args.words], cwd=os.getcwd(), binds=binds).returncode
+
+
+def doctor(_args):
+    from skualab.command import doctor as about
+    return about.doctor()
+
+
+def cache(args):
+    from skualab.roots import cache as kept
+    return kept.export(args.file) if args.verb == 'export' else kept.restore(args.file)

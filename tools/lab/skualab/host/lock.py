@@ -1,0 +1,20 @@
+"""One lab at a time where two would be in each other's way; who waits says so."""
+
+import contextlib
+import fcntl
+import os
+
+from skualab.host import say
+
+
+@contextlib.contextmanager
+def held(path, what):
+    """what: what the other lab does, if there is one."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'w') as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say.line('waits for another lab, which %s' % what)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

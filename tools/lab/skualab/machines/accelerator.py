@@ -1,0 +1,85 @@
+"""KVM where it truly runs a stock kernel, else TCG.
+
+/dev/kvm may be there, open, and still not run one, so that a kernel is tried once a boot of
+the host; the answer is kept in build/, with the reason where it is TCG.
+"""
+
+import os
+import subprocess
+import tempfile
+
+from skualab.host import paths
+from skualab.machines import tsc
+from skualab.roots import chroot
+
+ANSWER = os.path.join(paths.BUILD, 'accelerator')
+PATIENCE = 20       # seconds for the kernel that is tried
+
+
+def _lacking():
+    """Why there is no use in trying, or None."""
+    if not os.path.exists('/dev/kvm'):
+        return 'no /dev/kvm: no virtualisation in this machine, or switched off, or its module is not loaded'
+    if not any(os.path.isdir('/sys/module/' + name) for name in ('kvm_intel', 'kvm_amd')):
+        return 'the KVM of this host is neither kvm_intel nor kvm_amd'
+    if not os.access('/dev/kvm', os.R_OK | os.W_OK):
+        return 'no right to /dev/kvm: join the group kvm'
+    return None
+
+
+def _probe(vmlinux):
+    """(why KVM is not to be used or None, whether that holds until the next boot)"""
+    with tempfile.NamedTemporaryFile(dir=paths.BUILD) as console:
+        try:
+            done = chroot.run(['qemu-system-x86_64', '-accel', 'kvm', '-cpu', 'host', '-m', '256', '-nodefaults',
+                               '-no-reboot', '-display', 'none', '-serial', 'file:' + console.name.replace(',', ',,'),
+                               '-kernel', vmlinux, '-append', 'console=ttyS0 panic=-1'], timeout=PATIENCE,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        except subprocess.TimeoutExpired:
+            # The machine may only have been busy.
+            return 'a kernel that was tried with KVM did not end within %d s' % PATIENCE, False
+        # It came as far as to find no root file system: that is a kernel that runs.
+        if b'Unable to mount root' in console.read():
+            return None, True
+        said = done.stderr.strip().splitlines()[-1:]
+        return ': '.join(['KVM does not run a stock kernel here', *said]), True
+
+
+def choose(vmlinux):
+    """(kvm or tcg, why not kvm)"""
+    why = _lacking()
+    if why:
+        return 'tcg', why
+    with open('/proc/sys/kernel/random/boot_id') as file:
+        boot = file.read().strip()
+    try:
+        with open(ANSWER) as file:
+            known, answer, why = (file.read().strip() + ' ').split(' ', 2)
+        if known == boot and (answer == 'kvm' or why):
+            return answer, why.strip()
+    except (OSError, ValueError):
+        pass
+    why, holds = _probe(vmlinux)
+    answer = 'tcg' if why else 'kvm'
+    if holds:
+        with open(ANSWER, 'w') as file:
+            file.write('%s %s %s\n' % (boot, answer, why or ''))
+    return answer, why or ''
+
+
+def told(answer, why):
+    """Both in some words."""
+    return '%s: %s' % (answer, why) if why else answer
+
+
+def options(answer):
+    if answer == 'kvm':
+        return ['-accel', 'kvm', '-cpu', 'host']
+    # Without erms, memcpy in a guest under TCG is ten times as fast as with it.
+    return ['-accel', 'tcg,thread=multi', '-cpu', 'max,erms=off,fsrm=off']
+
+
+def append(answer):
+    """What the kernel is told."""
+    frequency = tsc.khz() if answer == 'tcg' else None      # KVM has a clock of its own
+    return 'tsc_early_khz=%d' % frequency if frequency else ''

@@ -1,0 +1,106 @@
+"""The kernels that guests boot: a directory each (in-root/make-kernel.sh)."""
+
+import contextlib
+import glob
+import os
+import shutil
+import time
+from functools import partial
+
+from skualab.host import paths
+from skualab.roots import apt, chroot, root
+from skualab.roots.stage import content, digest, Stage
+
+MAKE = paths.lab('in-root/make-kernel.sh')
+MAKE_DEBUG, DEBUG_CONFIG = paths.lab('in-root/make-debug-kernel.sh'), paths.lab('in-root/debug.config')
+
+
+def directory(series):
+    return os.path.join(paths.KERNELS, series)
+
+
+def _fetch(series, log):
+    """The packages of a kernel."""
+    apt.update(log)
+    # What older releases have in one package, newer ones have in several.
+    parts = apt.names(r'linux-(image|binary|modules|base)-' + root.releases()[series].replace('+', r'\+'))
+    return apt.download(parts, log)
+
+
+def _fetch_source(log):
+    apt.update(log)
+    return apt.download(['linux-source-' + root.SERIES[0]], log)
+
+
+def _debian(series):
+    """Make of Debian's packages what guests boot."""
+    def make(log):
+        files = _fetch(series, log)
+        tree, out = directory(series) + '.tree', directory(series)
+        shutil.rmtree(tree, ignore_errors=True)
+        script = ['mkdir -p %s' % tree] + ['dpkg-deb -x %s %s' % (chroot.quote(name), tree) for name in files]
+        script += ['image=$(ls {0}/boot/vmlinuz-* {0}/usr/lib/modules/*/vmlinuz 2>/dev/null | head -n 1)'.format(tree),
+                   '%s "$image" %s %s.new' % (MAKE, tree, out)]
+        chroot.run('\n'.join(script).replace('\nimage=', '\nset +o pipefail\nimage='),
+                   stdout=log, stderr=log, check=True, timeout=180)
+        shutil.rmtree(tree)
+        shutil.rmtree(out, ignore_errors=True)
+        os.rename(out + '.new', out)
+    return make
+
+
+def _debug(log):
+    """Build the kernel that finds faults; what is left of an earlier build is made use of."""
+    package, = _fetch_source(log)
+    chroot.run([MAKE_DEBUG, package, DEBUG_CONFIG, DEBUG_BUILD],
+               stdout=log, stderr=log, check=True, timeout=DEBUG_SECONDS)
+    chroot.run([MAKE, DEBUG_BUILD + '/bzImage', DEBUG_BUILD, directory('debug')],
+               stdout=log, stderr=log, check=True, timeout=180)
+
+
+DEBUG_BUILD = directory('debug') + '.build'
+DEBUG_SECONDS = 2400
+STAGES = {
+    series: Stage('kernel-' + series, _debian(series),
+                  lambda series=series: [root.releases()[series], content(MAKE)],
+                  os.path.join(directory(series), 'modules.erofs'), 90, partial(_fetch, series))
+    for series in root.SERIES}
+STAGES['debug'] = Stage(
+    'kernel-debug', _debug,
+    lambda: [root.releases()[root.SERIES[0]], *map(content, (DEBUG_CONFIG, MAKE_DEBUG, MAKE))],
+    os.path.join(directory('debug'), 'modules.erofs'), DEBUG_SECONDS + 300, _fetch_source)
+
+
+def custom(image, modules):
+    """A kernel of the user's: the directory that guests boot, and the modules' own tree."""
+    image = os.path.realpath(image)
+    tree = os.path.realpath(modules) if modules else '-'
+    stat = [os.stat(image).st_mtime_ns]
+    if modules:
+        stat += [os.stat(name).st_mtime_ns for name in glob.glob(tree + '/lib/modules/*/modules.dep')]
+    name = 'custom-' + digest(image, tree, *stat)[:12]
+    out = directory(name)
+
+    def make(log):
+        chroot.run([MAKE, image, tree, out], stdout=log, stderr=log, check=True,
+                   binds=[os.path.dirname(image)] + ([tree] if modules else []), timeout=180)
+    Stage('kernel-' + name, make, lambda: [image, tree, *stat, content(MAKE)],
+          out + '/modules.erofs', 180).run()
+    os.utime(out)
+    _prune(out)
+    return out
+
+
+KEEP = 4            # kernels of the user's that nobody has booted for a day
+
+
+def _prune(current):
+    """The oldest go, with what is known of them. A guest that runs keeps the files that it has open."""
+    old = sorted((path for path in glob.glob(directory('custom-*')) if path != current), key=os.path.getmtime)
+    for path in old[:-KEEP]:
+        if time.time() - os.path.getmtime(path) > 86400:
+            shutil.rmtree(path, ignore_errors=True)
+            name = 'kernel-' + os.path.basename(path)
+            for left in (os.path.join(paths.STAMPS, name), os.path.join(paths.LOGS, name + '.log')):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(left)

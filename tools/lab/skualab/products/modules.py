@@ -1,0 +1,44 @@
+"""The kernel modules, for each kernel.
+
+Assumed: drivers/build-modules HEADERS OUT [MAKE ARGUMENTS] leaves OUT/MODULE.ko, each of MODULES.
+"""
+
+import os
+
+from skualab.host import paths
+from skualab.products import images, kernels
+from skualab.roots import chroot, root
+from skualab.roots.stage import Stage
+
+MODULES = ('skua', 'skua_ib', 'skua_selftest')
+INPUTS = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
+
+
+def headers(series):
+    """What modules for a kernel are built against."""
+    if series == 'debug':
+        return kernels.DEBUG_BUILD + '/build'
+    return '/usr/src/linux-headers-' + root.releases()[series]
+
+
+def directory(series):
+    return os.path.join(paths.MODULES, series)
+
+
+def _modules(series):
+    def make(log):
+        chroot.run([paths.repo('drivers/build-modules'), headers(series), directory(series) + '.build'],
+                   stdout=log, stderr=log, check=True, timeout=300)
+        os.makedirs(directory(series), exist_ok=True)
+        for name in (module + '.ko' for module in MODULES):
+            # Without debugging information they load faster; it stays in the build directory.
+            chroot.run(['strip', '--strip-debug', '-o', os.path.join(directory(series), name),
+                        os.path.join(directory(series) + '.build', name)], stdout=log, stderr=log, check=True)
+    return make
+
+
+STAGES = {
+    series: Stage('modules-' + series, _modules(series),
+                  lambda series=series: [*INPUTS, headers(series), images.root_stamp()],
+                  os.path.join(directory(series), 'skua_ib.ko'), 300)
+    for series in kernels.STAGES}

@@ -1,0 +1,101 @@
+"""libskua, the provider, in each rdma-core that it is for.
+
+Assumed: tools/provider/drop-in.sh TREE makes TREE, of rdma-core, have providers/skua.
+"""
+
+import glob
+import os
+import shutil
+
+from skualab.host import paths
+from skualab.products import images, sources
+from skualab.roots import chroot
+from skualab.roots.stage import content, Stage
+
+INPUTS = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
+
+LIBDIR = 'usr/lib/x86_64-linux-gnu'
+CMAKE = ('-GNinja -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_SYSCONFDIR=/etc -DCMAKE_INSTALL_LIBDIR=/%s '
+         '-DNO_PYVERBS=1 -DNO_MAN_PAGES=1' % LIBDIR)
+
+
+def tree_of(role):
+    """rdma-core with the provider dropped in."""
+    return os.path.join(paths.BUILD, 'rdma-core' + sources.TAIL[role])
+
+
+def directory(role):
+    """What of rdma-core a guest gets, a tree: of stable libskua alone, since the root has the rest."""
+    return paths.PROVIDER + sources.TAIL[role]
+
+
+def _fresh_tree(role):
+    # A copy, made anew when the source is: what was compiled in it is worth keeping.
+    source, tree = sources.rdma_core(role), tree_of(role)
+    made_of = str(os.stat(source).st_mtime_ns)
+    try:
+        with open(tree + '/.made-of') as file:
+            if file.read() == made_of:
+                return
+    except OSError:
+        pass
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(source, tree, symlinks=True)
+    with open(tree + '/.made-of', 'w') as file:
+        file.write(made_of)
+
+
+# Of an rdma-core that the root does not have, a guest gets these besides libskua. perftest wants those of
+# other devices, too, which go with one libibverbs only.
+OTHERS = {'stable': [], 'testing': ['mlx5', 'efa', 'hns']}
+LIBRARIES = {'stable': [], 'testing': ['libibverbs.so.1', 'librdmacm.so.1',
+                                       *('lib%s.so.1' % name for name in OTHERS['testing'])]}
+PROGRAMS = {'stable': [], 'testing': ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'rping']}
+
+
+def _provider(role):
+    def make(log):
+        _fresh_tree(role)
+        tree, out = tree_of(role), directory(role)
+        chroot.run('''{drop} {tree}
+            mkdir -p {tree}/build && cd {tree}/build
+            [ -e build.ninja ] || cmake {cmake} ..
+            pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\\(.*\\)")/\\1/p' ../CMakeLists.txt)
+            ninja skua-rdmav$pabi {rest}'''.format(drop=paths.repo('tools/provider/drop-in.sh'), tree=tree,
+                                                   cmake=CMAKE, rest=' '.join([*OTHERS[role], *PROGRAMS[role]])),
+                   stdout=log, stderr=log, check=True, timeout=300)
+        shutil.rmtree(out, ignore_errors=True)
+        library, = glob.glob(tree + '/build/lib/libskua-rdmav*.so')
+        _copy(library, out, LIBDIR + '/libibverbs')
+        for name in LIBRARIES[role]:
+            _copy(tree + '/build/lib/' + name, out, LIBDIR)
+        for name in PROGRAMS[role]:
+            _copy(tree + '/build/bin/' + name, out, 'usr/bin')
+        if role != 'stable':
+            _silence(out)
+        _copy(paths.repo('tools/provider/skua.driver'), out, 'etc/libibverbs.d')
+    return make
+
+
+def _silence(out):
+    # The root's providers are of another private ABI: libibverbs would complain of each.
+    os.makedirs(out + '/etc/libibverbs.d')
+    for name in os.listdir(paths.ROOT + '/etc/libibverbs.d'):
+        open(os.path.join(out, 'etc/libibverbs.d', name), 'w').close()
+
+
+def _copy(source, out, place):
+    os.makedirs(os.path.join(out, place), exist_ok=True)
+    shutil.copy(source, os.path.join(out, place))
+
+
+STAGES = {
+    role: Stage('provider' + sources.TAIL[role], _provider(role),
+                lambda: [*INPUTS, images.root_stamp(), content(os.path.realpath(__file__))],
+                os.path.join(directory(role), 'etc/libibverbs.d/skua.driver'), 300)
+    for role in sources.RDMA_CORES}
+
+
+def stages(role):
+    """What makes it, with the source that it is built in."""
+    return [sources.RDMA_CORE_STAGES[role], STAGES[role]]

@@ -1,0 +1,52 @@
+"""All stages: what guests need, what checks need besides, and lab build, which brings them up to date by name."""
+
+from skualab.host import say
+from skualab.host.say import LabError
+from skualab.products import images, kernels, modules, programs, provider, sources
+from skualab.roots import root
+
+
+def bare_guest(series):
+    """What a guest of this kernel needs, without NICs."""
+    return [root.STAGE, images.IMAGE_STAGE, kernels.STAGES[series], programs.TRAFFIC_STAGE]
+
+
+def guest(series, rdma_core='stable'):
+    """What a guest with NICs needs, in order."""
+    return bare_guest(series) + [programs.SKUAD_STAGE, modules.STAGES[series], *provider.stages(rdma_core)]
+
+
+def table():
+    """Every stage, in an order in which they can be made: what all guests need, and what checks need."""
+    stages = []
+    for series in root.SERIES:
+        for stage in guest(series):
+            if stage not in stages:
+                stages.append(stage)
+    return stages, [*provider.stages('testing'), *sources.LINUX_STAGES.values(), programs.SELFTESTS_STAGE]
+
+
+# What the names mean that a person would type.
+GROUPS = {'root': ['root'], 'images': ['root-image', 'kernel-'], 'kernels': ['kernel-'],
+          'modules': ['modules-'], 'skuad': ['skuad'], 'linux': ['linux-'],
+          **{'provider' + tail: ['rdma-core' + tail, 'provider' + tail] for tail in sources.TAIL.values()}}
+
+
+def build(names):
+    chosen, more = table()
+    if names:
+        stages = chosen + more
+        patterns = [pattern for name in names for pattern in GROUPS.get(name, [name])]
+        chosen = [stage for stage in stages
+                  if any(stage.name == pattern or pattern.endswith('-') and stage.name.startswith(pattern)
+                         for pattern in patterns)]
+        known = {stage.name for stage in stages}
+        for pattern in patterns:
+            if pattern not in known and not pattern.endswith('-'):
+                raise LabError("no stage '%s': there are %s" % (pattern, ', '.join(stage.name for stage in stages)))
+        if root.STAGE not in chosen:
+            chosen.insert(0, root.STAGE)
+    made = [stage.name for stage in chosen if stage.run()]
+    say.line('made anew: %s' % ', '.join(made) if made else 'all is up to date')
+    say.line(root.told())
+    return 0

@@ -1,0 +1,58 @@
+"""lab cache: what was fetched, as one file, for a machine that is bare or has no network.
+
+It holds build/apt: package lists, packages and sources. With it, `--offline` builds all.
+"""
+
+import glob
+import io
+import os
+import tarfile
+
+from skualab.host import paths, say, secrets
+from skualab.host.say import LabError
+from skualab.roots import apt
+
+
+def _failed(path, error):
+    """That of a tar file tells of every compression that it is not, a line each."""
+    return LabError('%s: %s' % (path, getattr(error, 'strerror', None) or str(error).splitlines()[0].rstrip(':')))
+
+
+def export(path):
+    if not os.path.isdir(paths.APT):
+        raise LabError('nothing is kept yet: run once online')
+    # Packages are compressed already.
+    try:
+        with tarfile.open(path, 'w') as file:
+            file.add(paths.APT, 'apt', filter=lambda member: None if member.name == 'apt/sources.list' else member)
+            _add_sources(file)
+    except OSError as error:
+        raise _failed(path, error) from None
+    say.line('%s: %.0f MB' % (path, os.path.getsize(path) / 1e6))
+    return 0
+
+
+def _add_sources(file):
+    """The file is for others: the mirror's password is not. apt names its lists without it."""
+    if not os.path.exists(apt.SOURCES):
+        return
+    with open(apt.SOURCES) as sources:
+        data = secrets.hide(sources.read(), '').encode()
+    member = tarfile.TarInfo('apt/sources.list')
+    member.size, member.mtime = len(data), os.path.getmtime(apt.SOURCES)
+    file.addfile(member, io.BytesIO(data))
+
+
+def restore(path):
+    os.makedirs(paths.BUILD, exist_ok=True)
+    try:
+        with tarfile.open(path) as file:
+            for member in file:
+                inside = member.name == 'apt' or member.name.startswith('apt/')
+                if not inside or '..' in member.name.split('/') or not (member.isfile() or member.isdir()):
+                    raise LabError('%s holds %s: not a cache of the lab' % (path, member.name))
+                file.extract(member, paths.BUILD)
+    except (OSError, tarfile.TarError) as error:
+        raise _failed(path, error) from None
+    say.line('%d packages are kept' % len(glob.glob(paths.APT + '/archives/*.deb')))
+    return 0

@@ -1,0 +1,90 @@
+"""Which mirror: SKUA_MIRROR, else the first one in the host's own apt configuration.
+
+Both forms of sources are understood: one line a source, and deb822. No mirror is named in
+this repository. Suites are chosen by role.
+"""
+
+import glob
+import os
+import re
+import subprocess
+
+from skualab.host import needs
+from skualab.host.say import LabError
+
+STABLE = 'trixie'
+BACKPORTS = 'trixie-backports'
+TESTING = 'forky'         # sources only: nothing of it is installed
+COMPONENTS = 'main'
+
+
+def _one_line(path):
+    for text in open(path, errors='replace'):
+        match = re.match(r'\s*deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+(\S+)\s+(.+)', text)
+        if match:
+            yield match.group(1), match.group(2)
+
+
+def _deb822(path):
+    for stanza in re.split(r'\n\s*\n', open(path, errors='replace').read()):
+        fields, last = {}, None
+        for text in stanza.splitlines():
+            if text.startswith('#'):
+                continue
+            if text[:1].isspace() and last:
+                fields[last] += ' ' + text.strip()
+            elif ':' in text:
+                last, value = text.split(':', 1)
+                last = last.strip().lower()
+                fields[last] = value.strip()
+        if fields.get('enabled', 'yes').lower() == 'no' or 'deb' not in fields.get('types', '').split():
+            continue
+        for uri in fields.get('uris', '').split():
+            for suite in fields.get('suites', '').split():
+                yield uri, suite
+
+
+def _host():
+    """(URI, suite) of each source that the host's apt uses."""
+    directory = '/etc/apt'
+    for path in [directory + '/sources.list'] + sorted(glob.glob(directory + '/sources.list.d/*')):
+        if os.path.isfile(path):
+            if path.endswith('.sources'):
+                yield from _deb822(path)
+            elif path.endswith('.list'):
+                yield from _one_line(path)
+
+
+def uri():
+    """The mirror. It must serve Debian's main archive; it may be a host's only source."""
+    named = os.environ.get('SKUA_MIRROR')
+    if named:
+        return named.rstrip('/')
+    for where, suite in _host():
+        # Debian's archive and no other: its path ends in /debian, whatever the host serves.
+        if re.search(r'/debian/?$', where) and '/' not in suite.strip('/'):
+            return where.rstrip('/')
+    raise LabError("no Debian mirror in this host's apt sources: "
+                   'set SKUA_MIRROR to the address of one that has ' + BACKPORTS)
+
+
+def keyring():
+    if os.path.exists(needs.KEYRING):
+        return needs.KEYRING
+    raise LabError('%s is missing: install the package debian-archive-keyring' % needs.KEYRING)
+
+
+def sources():
+    """The lines of sources.list for the root."""
+    where, key = uri(), keyring()
+    lines = [(kind, suite) for suite in (STABLE, STABLE + '-updates', BACKPORTS) for kind in ('deb', 'deb-src')]
+    return ''.join('%s [signed-by=%s] %s %s %s\n' % (kind, key, where, suite, COMPONENTS)
+                   for kind, suite in [*lines, ('deb-src', TESTING)])
+
+
+def host_acquire():
+    """The host's settings of how to fetch (proxies, checks), as lines of apt.conf."""
+    dump = subprocess.run(['apt-config', 'dump'], capture_output=True, text=True).stdout
+    return [text for text in dump.splitlines()
+            if re.match(r'Acquire::(http|https|ftp|Retries|Check-|Max-ValidTime|ForceIPv)', text)
+            and not text.endswith('"";')]

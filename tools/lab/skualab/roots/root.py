@@ -1,0 +1,102 @@
+"""The Debian root, made by mmdebstrap from build/apt's lists: chroot, guest and home of QEMU.
+
+The releases of the kernels are chosen here, by series, because their headers are part of the
+root; they are written down in build/kernels/chosen for everything that follows.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+
+from skualab.host import needs, paths, say, secrets, settings
+from skualab.roots import apt, chroot, mirror, packages
+from skualab.roots.stage import Stage
+
+SERIES = ('6.12', '7.2')
+CHOSEN = os.path.join(paths.KERNELS, 'chosen')
+VERSIONS = os.path.join(paths.BUILD, 'versions')    # every package of the root
+
+# Seen by person and CI log alike: the versions that decide whether a result can be compared.
+TOLD = ('qemu-system-x86', 'rdma-core', 'perftest', 'gcc')
+
+
+def releases():
+    """The kernels' releases by series, as chosen when the root was made."""
+    with open(CHOSEN) as file:
+        return json.load(file)
+
+
+def _inputs():
+    return [mirror.STABLE, mirror.BACKPORTS, *packages.words(packages.BACKPORTS, packages.BUILD,
+            packages.IMAGES, packages.DOCUMENTS, packages.GUEST), *packages.PATH_EXCLUDE, *packages.PATH_INCLUDE, *SERIES]
+
+
+def _hooks():
+    """Shell hooks of mmdebstrap; $1 is the new root. Packages go in and out by hard link."""
+    archives = shlex.quote(apt.ARCHIVES)
+    lists = shlex.quote(apt.LISTS)
+    debs = '"$1"/var/cache/apt/archives/'
+    setup = ('mkdir -p %s "$1"/var/lib/apt/lists; cp -r %s/*_* "$1"/var/lib/apt/lists/; '
+             'for f in %s/*.deb; do [ ! -e "$f" ] || cp -l "$f" %s 2>/dev/null || cp "$f" %s; done'
+             % (debs, lists, archives, debs, debs))
+    keep = ('for f in %s*.deb; do [ ! -e "$f" ] || cp -ln "$f" %s/ 2>/dev/null || cp -n "$f" %s/; done; '
+            'rm -f %s*.deb' % (debs, archives, archives, debs))
+    # Test suites are shipped gzipped, as documentation is.
+    suites = 'find "$1"/usr/share/doc/rdma-core/tests -name "*.gz" -exec gunzip -f {} +'
+    return ['--setup-hook=' + setup, '--customize-hook=' + keep, '--customize-hook=' + suites]
+
+
+def _before(log):
+    needs.ready(log)
+    if not settings.offline:
+        say.line('mirror: %s' % secrets.hide(mirror.uri()))
+    apt.update(log)
+    apt.fetch(_packages(_kernels()), log)
+
+
+def _kernels():
+    return {series: apt.kernel(series) for series in SERIES}
+
+
+def _packages(kernels):
+    backports = ['%s/%s' % (name, mirror.BACKPORTS) for name in packages.words(packages.BACKPORTS)]
+    return backports + packages.words(packages.BUILD, packages.IMAGES, packages.DOCUMENTS, packages.GUEST) \
+        + ['linux-headers-' + release for release in kernels.values()]
+
+
+def _make(log):
+    chosen = _kernels()
+    include = _packages(chosen)
+    chroot.remove(paths.ROOT, log)
+    os.makedirs(paths.KERNELS, exist_ok=True)
+    options = ['force-unsafe-io', *('path-exclude=' + path for path in packages.PATH_EXCLUDE),
+               *('path-include=' + path for path in packages.PATH_INCLUDE)]
+    sources = [text for text in open(apt.SOURCES).read().splitlines() if text.startswith('deb ')]
+    # What it mounts ends with it, and what it started, however it ends.
+    own = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'] if os.geteuid() == 0 else []
+    subprocess.run(
+        [*own, 'mmdebstrap', '--variant=minbase', '--architectures=amd64', '--skip=update,cleanup/apt,essential/unlink',
+         '--skip=download/empty', *_hooks(),
+         *('--aptopt=' + text for text in mirror.host_acquire()),
+         *('--dpkgopt=' + text for text in options),
+         '--include=' + ','.join(include), '', paths.ROOT, '-'],
+        input='\n'.join(sources) + '\n', text=True, stdout=log, stderr=log, check=True, timeout=STAGE.budget)
+    with open(VERSIONS, 'w') as file:
+        subprocess.run(['dpkg-query', '--admindir=' + paths.ROOT + '/var/lib/dpkg', '-W'],
+                       stdout=file, check=True)
+    with open(CHOSEN, 'w') as file:
+        json.dump(chosen, file)
+    apt.prune(log)
+    say.line(told())
+
+
+def told():
+    """The versions in use, in one line."""
+    have = dict(text.split('\t') for text in open(VERSIONS).read().splitlines())
+    have = {name.split(':')[0]: number for name, number in have.items()}
+    return ', '.join(['kernels ' + ' and '.join(releases().values())]
+                     + ['%s %s' % (name, have[name]) for name in TOLD])
+
+
+STAGE = Stage('root', _make, _inputs, paths.ROOT, 420, _before)

@@ -1,0 +1,109 @@
+"""Stages: a step with a name, inputs, a budget and a log.
+
+A stage whose inputs are those of its last success, and whose result is still there, is not
+run again. Two `lab` commands at once wait for each other here, stage by stage.
+"""
+
+import hashlib
+import os
+import subprocess
+import time
+
+from skualab.host import failure, paths, say, secrets
+from skualab.host.lock import held
+from skualab.host.say import LabError
+from skualab.roots import apt
+
+times = []      # (name, seconds, made anew) of this command, for the summary
+
+
+def digest(*inputs):
+    """A hash of strings and of files and trees (absolute paths that exist): names and content.
+
+    Where the repository and its build directory are does not matter: what was made in one tree
+    is current in a copy of it."""
+    total = hashlib.sha256()
+    for text in map(str, inputs):
+        total.update(text.replace(paths.BUILD, 'build').replace(paths.REPO, '.').encode() + b'\0')
+        if os.path.isabs(text) and os.path.exists(text):
+            for path in _files(text):
+                total.update(os.path.relpath(path, paths.REPO).encode() + b'\0')
+                with open(path, 'rb') as file:
+                    total.update(hashlib.sha256(file.read()).digest())
+    return total.hexdigest()
+
+
+def content(path):
+    """An input for digest: what a file says, wherever it stands."""
+    with open(path, 'rb') as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def _files(path):
+    if os.path.isfile(path):
+        return [path]
+    found = []
+    for where, directories, names in os.walk(path):
+        directories[:] = sorted(name for name in directories
+                                if name not in ('__pycache__', '.git', 'build'))
+        found += [os.path.join(where, name) for name in sorted(names)
+                  if os.path.isfile(os.path.join(where, name))]
+    return found
+
+
+class Stage:
+    """`make(log)` does the work; `inputs()` says what it depends on; `result` is a path it makes. The budget
+    does not hold for `before(log)`, which comes first."""
+
+    def __init__(self, name, make, inputs, result, budget, before=None):
+        self.name, self.make, self.inputs = name, make, inputs
+        self.result, self.budget, self.before = result, budget, before
+        self.log = os.path.join(paths.LOGS, name + '.log')
+        self.stamp = os.path.join(paths.STAMPS, name)
+
+    def current(self, hashed):
+        try:
+            return os.path.exists(self.result) and open(self.stamp).read() == hashed
+        except OSError:
+            return False
+
+    def run(self):
+        """Bring the result up to date. True if it was made anew."""
+        os.makedirs(paths.STAMPS, exist_ok=True)
+        os.makedirs(paths.LOGS, exist_ok=True)
+        start = time.monotonic()
+        with held(self.stamp + '.lock', 'makes %s' % self.name):
+            hashed = digest(*self.inputs())
+            if self.current(hashed):
+                times.append((self.name, 0.0, False))
+                return False
+            self._make_anew()
+            with open(self.stamp, 'w') as file:
+                file.write(hashed)
+        took = time.monotonic() - start
+        times.append((self.name, took, True))
+        say.line('%s: %s' % (self.name, say.seconds(took)))
+        return True
+
+    def _make_anew(self):
+        with open(self.log, 'w') as log:
+            try:
+                if self.before:
+                    with say.Progress(self.name, self.log, told=apt.Arrival()):
+                        self.before(log)
+                say.line('%s: at most %d s' % (self.name, self.budget))
+                with say.Progress(self.name, self.log, self.budget):
+                    self.make(log)
+            except subprocess.CalledProcessError as error:
+                cause = failure.cause(self.log)
+                raise LabError('%s: %s' % (self.name, cause) if cause else '%s failed (status %d): %s\n%s' % (
+                    self.name, error.returncode, self.log, tail(self.log))) from None
+            except subprocess.TimeoutExpired:
+                raise LabError('%s took more than %d s: %s' % (self.name, self.budget, self.log)) from None
+            finally:
+                secrets.hide_in(self.log)
+
+
+def tail(path, lines=15):
+    with open(path, errors='replace') as file:
+        return ''.join('    ' + text for text in file.readlines()[-lines:]).rstrip()

@@ -1,0 +1,137 @@
+"""A scene: skuad, a guest with its NICs, drivers loaded, names and addresses given.
+
+run, shell, demo and check all play in one. `close` always leaves the artefacts behind.
+"""
+
+import os
+import shlex
+import time
+
+from skualab.host.say import LabError
+from skualab.machines import guest, nics as nic_list, payload
+from skualab.machines.skuad import SKUACTL, Skuad
+from skualab.products import kernels, modules, provider, stages
+from skualab.roots import root
+
+NETNS = ('split', 'none', 'exclusive')
+BOOT = 240      # seconds in which guests come up, also where others use the processors: alone it is 10
+
+
+class Options:
+    """What `lab run` offers, with its defaults."""
+
+    def __init__(self, **given):
+        self.kernel, self.modules, self.rdma_core = '6.12', None, 'stable'
+        self.netns, self.cpus, self.memory = 'split', 2, '2G'
+        self.share, self.env, self.deb = None, [], []
+        self.device, self.capture, self.gdb = None, False, False
+        self.nics = True            # False: a guest without Skua, for comparisons
+        self.tty = False
+        self.qemu = []              # more words for QEMU
+        self.by_hand = []           # words for QEMU in place of the scene's memory and NICs
+        self.__dict__.update(given)
+
+
+def build(series, with_nics=True, rdma_core='stable'):
+    """Bring up to date what a scene with this kernel is made of."""
+    for stage in stages.guest(series, rdma_core) if with_nics else stages.bare_guest(series):
+        stage.run()
+
+
+def _kernel(options):
+    """(directory to boot, directory of our modules)"""
+    if options.kernel in kernels.STAGES:
+        build(options.kernel, options.nics, options.rdma_core)
+        return kernels.directory(options.kernel), modules.directory(options.kernel)
+    if not os.path.isfile(options.kernel):
+        raise LabError("--kernel: '%s' is none of %s, and no file" % (options.kernel, ', '.join(kernels.STAGES)))
+    build(root.SERIES[0], options.nics, options.rdma_core)
+    directory = kernels.custom(options.kernel, options.modules)
+    return directory, options.modules
+
+
+class Scene:
+    """nics: of a skuad that is not the scene's own, but given to `start`."""
+
+    def __init__(self, directory, options, nics=None):
+        os.makedirs(directory, exist_ok=True)
+        self.directory, self.options = directory, options
+        self.skuad = self.guest = None
+        self.kernel, modules = _kernel(options)
+        self.nics = nics or []
+        if options.nics and not nics:
+            given = options.device if options.device else ['', '']
+            self.nics = [nic_list.Nic(number, text) for number, text in enumerate(given)]
+            if len({nic.name for nic in self.nics}) < len(self.nics):
+                raise LabError('--device: two NICs have one name')
+        self.payload = payload.Payload()
+        if self.nics:
+            self._ours(modules)
+        self.payload.text(payload.HOME + '/nics.list', ''.join(nic.line() + '\n' for nic in self.nics))
+        for path in options.deb:
+            self.payload.file(path, payload.HOME + '/deb/' + os.path.basename(path))
+
+    def _ours(self, modules):
+        if modules and not os.path.exists(modules + '/skua.ko'):
+            raise LabError('%s has no skua.ko for this kernel: build it with drivers/build-modules' % modules)
+        if modules:
+            self.payload.modules(modules)
+        self.payload.file(SKUACTL, 'usr/bin/skuactl')
+        self.payload.tree(provider.directory(self.options.rdma_core))
+
+    def start(self, deadline, skuad=None):
+        """Boot and set up."""
+        options = self.options
+        qemu, shares = list(options.qemu), [options.share] if options.share else []
+        if options.gdb:
+            port = os.path.join(self.directory, 'gdb')
+            qemu += ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % guest.value(port), '-gdb', 'chardev:gdb', '-S']
+        sockets, binds, control = [], [], None
+        if self.nics and not skuad:
+            skuad = self.skuad = Skuad(self.nics, self.directory)
+            if options.capture:
+                skuad.capture()
+        if skuad:
+            sockets = [skuad.socket(nic) for nic in self.nics]
+            binds, control = [skuad.place], skuad.control
+        self.guest = guest.Guest(self.directory, self.kernel, self.payload, cpus=options.cpus,
+                                 memory=options.memory, nics=sockets, control=control, shares=shares,
+                                 binds=binds, qemu=qemu, tty=options.tty, by_hand=options.by_hand)
+        self.guest.wait_ready(deadline)
+        self._set_up(deadline)
+
+    def _set_up(self, deadline):
+        steps = ['set -e']
+        if self.options.share:
+            steps.append('modprobe -a 9p 9pnet_virtio; mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,'
+                         'access=any share0 /mnt/share')
+        if self.options.deb:
+            steps.append('DEBIAN_FRONTEND=noninteractive dpkg -i /usr/lib/skua-lab/deb/*.deb')
+        if self.nics:
+            steps.append('/usr/lib/skua-lab/nics %s </usr/lib/skua-lab/nics.list' % self.options.netns)
+        if len(steps) > 1:
+            status, output = self.guest.output('\n'.join(steps), deadline)
+            if status:
+                raise LabError('the guest is not as it should be: %s' % (output.strip().splitlines() or ['?'])[-1])
+
+    def script(self, command):
+        """A bash script that runs a command (a list of words) as `lab run` promises."""
+        lines = ['export %s' % shlex.quote(text) for text in self.options.env]
+        lines.append('cd %s' % ('/mnt/share' if self.options.share else '/root'))
+        return '\n'.join(lines + ['exec ' + ' '.join(shlex.quote(word) for word in command)])
+
+    def close(self):
+        if self.guest:
+            self.guest.stop()
+        if self.skuad:
+            self.skuad.stop()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def deadline(seconds):
+    return time.monotonic() + seconds

@@ -1,0 +1,52 @@
+"""lab shell: a guest with both NICs up, and a shell in it on this terminal."""
+
+import os
+import shlex
+import shutil
+import sys
+import termios
+
+from skualab.host import say
+from skualab.machines import guest
+from skualab.machines.writer import Writer
+from skualab.runs import run, scene
+
+GREETING = '''
+Two Skua NICs on one wire: skua_0 (left, 192.0.2.1) and skua_1 (right, 192.0.2.2).
+  left CMD..., right CMD...    run a command there, for instance
+  right ibv_rc_pingpong -d skua_1 -g 1 & left ibv_rc_pingpong -d skua_0 -g 1 192.0.2.2
+exit, or Ctrl-D, ends the guest.
+'''
+
+
+def shell(options):
+    tty = sys.stdin.isatty()
+    options.tty = tty
+    directory = run.new_directory()
+    before = termios.tcgetattr(sys.stdin) if tty else None
+    day = scene.deadline(86400)
+    try:
+        with scene.Scene(directory, options) as play:
+            play.start(scene.deadline(scene.BOOT))
+            if play.skuad:
+                say.line('skuad listens: lab skuactl --socket %s devices' % play.skuad.control)
+            if not tty:
+                # A script on standard input: the same as lab run with it.
+                script = play.script(['bash', '-c', sys.stdin.read()])
+                return play.guest.run(script, day, Writer(1), Writer(2))
+            size = shutil.get_terminal_size()
+            words = play.script(['bash', '-i']).replace('exec ', 'exec setsid -c ')
+            script = 'exec <>/dev/hvc0 >&0 2>&0\nstty sane rows %d cols %d\nexport TERM=%s\n' % (
+                size.lines, size.columns, shlex.quote(os.environ.get('TERM', 'linux')))
+            if play.nics:
+                script += 'cat <<"END"\n%s\nEND\n' % GREETING.strip()
+            return play.guest.run(script + words, day, None, None)
+    except guest.GuestEnded:
+        say.line('the guest ended: %s' % play.guest.why())
+        return run.KERNEL if play.guest.fault else run.LAB
+    except guest.Timeout:
+        say.line('the guest did not come up within %d s: %s' % (scene.BOOT, directory))
+        return run.TIMEOUT
+    finally:
+        if before:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

@@ -1,0 +1,88 @@
+"""Programs between two guests: a server in one, a client in the other, and one outcome of both."""
+
+import contextlib
+
+from skualab.host.say import LabError
+from skualab.runs import pair, scene
+
+SECONDS = 240        # for one program
+SERVE = '(%s) >/tmp/served 2>&1 </dev/null; echo $? >/tmp/ended'
+# A guest of the lab listens to nothing else.
+LISTENS = '''for i in {1..400}; do
+	[ -z "$(ss -Hltn)" ] || exit 0
+	! rdma resource show cm_id 2>/dev/null | grep -q LISTEN || exit 0
+	[ ! -e /tmp/ended ] || break
+	sleep 0.05
+done
+echo 'the server does not listen'
+exit 1'''
+ENDED = 'until [ -e /tmp/ended ]; do sleep 0.05; done; cat /tmp/served; exit $(</tmp/ended)'
+
+
+@contextlib.contextmanager
+def guests(sides, skuad):
+    """The guests of both sides, while they are up."""
+    try:
+        if not pair.boot(sides, skuad, scene.deadline(scene.BOOT)):
+            raise LabError(', '.join('%s: %s' % (side.name, side.outcome[2]) for side in sides if side.outcome))
+        yield [side.play.guest for side in sides]
+    finally:
+        for side in sides:
+            side.play.close()
+        skuad.stop()
+
+
+def must(guest, script):
+    """Run a script in a guest that has to end well."""
+    status, output = guest.output(script, scene.deadline(60))
+    if status:
+        raise LabError('in a guest: ' + output)
+
+
+def both(server, serves, client, asks, ready=LISTENS, seconds=SECONDS):
+    """Scripts in two guests: the client's once the server listens, or the script ready ends well there.
+    Returns what was wrong, or None, and the client's output."""
+    end = scene.deadline(seconds + 30)
+    server.run('rm -f /tmp/ended', end)
+    server.start(SERVE % _bounded(serves, seconds), end)
+    status, said = server.output(ready, end)
+    if not status:
+        status, said = client.output(_bounded(asks, seconds), end)
+    else:
+        server.run('touch /tmp/ended', end)
+    other, served = server.output(ENDED, end)
+    if status or other:
+        return 'status %d: %s; server %d: %s' % (status, _last(said), other, _last(served)), said
+    return None, said
+
+
+def _bounded(script, seconds):
+    return 'timeout %d %s' % (seconds, script)
+
+
+def _last(text):
+    return (text.strip().splitlines() or ['nothing said'])[-1]
+
+
+class Matrix:
+    """Rows by what was tried, columns by between whom; a cell is a result, or what was wrong."""
+
+    def __init__(self):
+        self.rows, self.columns = {}, []
+        self.passed = self.failed = 0
+
+    def add(self, row, column, result, wrong=None):
+        if column not in self.columns:
+            self.columns.append(column)
+        self.rows.setdefault(row, {})[column] = 'WRONG' if wrong else result
+        self.passed, self.failed = self.passed + (not wrong), self.failed + bool(wrong)
+        print('%s, %s: %s' % (row, column, wrong or result), flush=True)
+
+    def show(self):
+        width = max(map(len, self.rows))
+        form = '%%-%ds' % width + '  %-22s' * len(self.columns)
+        print('\n' + (form % ('', *self.columns)).rstrip())
+        for row, cells in self.rows.items():
+            print((form % (row, *(cells.get(column, '-') for column in self.columns))).rstrip())
+        print('\n%d passed, %d failed, 0 skipped' % (self.passed, self.failed))
+        return 1 if self.failed or not self.passed else 0

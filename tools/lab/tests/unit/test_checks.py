@@ -1,0 +1,132 @@
+"""make check."""
+
+import contextlib
+import io
+import os
+import subprocess
+import tempfile
+import unittest
+from unittest import mock
+
+from skualab.checks import check, kinds, report
+from skualab.checks.table import CHECKS
+from skualab.host import say
+from skualab.roots import root
+from testing import LAB
+
+
+class Debug(unittest.TestCase):
+    def test_all_of_the_debug_kernel_and_nothing_else(self):
+        ran = []
+        with mock.patch.object(check.Check, 'run', lambda one: ran.append(one) or ([1, 0, 0], True)), \
+                contextlib.redirect_stdout(io.StringIO()):
+            report.check([], debug=True)
+        self.assertTrue(ran)
+        for one in CHECKS:
+            words = one.command if isinstance(one.command, list) else []
+            self.assertEqual(one in ran, 'debug' in words, one.name)
+
+
+class Checks(unittest.TestCase):
+    """How make check counts, what it keeps, and that a budget ends a stage."""
+
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.addCleanup(self.place.cleanup)
+        self.count = os.path.join(self.place.name, 'count')
+
+    def stage(self, script, budget=20):
+        one = check.Check('t', budget, [], ['sh', '-c', 'echo >>%s; %s' % (self.count, script)])
+        one.directory = os.path.join(self.place.name, 't')
+        return one
+
+    def runs(self):
+        with open(self.count) as file:
+            return len(file.readlines())
+
+    def test_counts(self):
+        self.assertEqual(self.stage('echo "3 passed, 0 failed, 2 skipped"').run(), ([3, 0, 2], False))
+
+    def test_a_command_without_counts_is_one_test(self):
+        self.assertEqual(self.stage('true').run()[0], [1, 0, 0])
+        self.assertEqual(self.stage('false').run()[0], [0, 1, 0])
+
+    def test_death_after_good_counts_is_a_failure(self):
+        self.assertEqual(self.stage('echo "3 passed, 0 failed, 0 skipped"; exit 3').run()[0], [3, 1, 0])
+
+    def test_a_pass_is_kept_and_a_failure_is_not(self):
+        self.assertEqual([self.stage('true').run() for _ in 'ab'], [([1, 0, 0], False), ([1, 0, 0], True)])
+        self.assertEqual(self.runs(), 1)
+        for _ in 'ab':
+            self.assertEqual(self.stage('false').run(), ([0, 1, 0], False))
+        self.assertEqual(self.runs(), 3)
+
+    def test_inputs_that_change_on_the_way_are_not_a_pass_to_keep(self):
+        path = os.path.join(self.place.name, 'input')
+        with open(path, 'w') as file:
+            file.write('before')
+        one = self.stage('echo after >%s' % path)
+        one.inputs = [path]
+        one.run()
+        self.assertIsNone(one.kept(one.hash()))
+        with open(path, 'w') as file:
+            file.write('before')
+        self.assertIsNone(one.kept(one.hash()))
+
+    def test_what_a_guest_leaves_is_no_input(self):
+        with mock.patch.object(check, 'OUT', self.place.name):
+            one = check.Check('t', 1, [], kinds.in_guest('t', 1, 'true'))
+            before = one.hash()
+            os.makedirs(os.path.join(self.place.name, 't', 'guest'))
+            with open(os.path.join(self.place.name, 't', 'guest', 'dmesg.log'), 'w') as file:
+                file.write('x')
+            self.assertEqual(one.hash(), before)
+
+    def test_what_tested_nothing_has_failed(self):
+        self.assertEqual(self.stage('echo "0 passed, 0 failed, 0 skipped"').run()[0], [0, 1, 0])
+        self.assertEqual(self.stage('echo "0 passed, 0 failed, 7 skipped"').run()[0], [0, 1, 7])
+
+    def test_what_cannot_be_built_is_told_in_the_log_of_the_stage(self):
+        def broken():
+            raise say.LabError('modules failed: no compiler')
+        one = self.stage('true')
+        one.run()
+        one.needs = [mock.Mock(run=broken)]
+        self.assertEqual(one.run(), ([0, 1, 0], False))
+        with open(os.path.join(one.directory, 'log')) as file:
+            self.assertIn('no compiler', file.read())
+        self.assertEqual(os.listdir(one.directory), ['log'])
+
+    def test_a_failed_stage_is_named_at_the_end(self):
+        with mock.patch.object(report, 'CHECKS', [self.stage('echo why; false')]), \
+                contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(report.check([]), 1)
+        lines = said.getvalue().splitlines()
+        self.assertIn('    why', lines)
+        self.assertTrue(lines[-4].startswith('failed: t, artefacts in '), lines)
+
+    def test_failed_tests_are_shown_although_others_follow(self):
+        log = os.path.join(self.place.name, 'log')
+        with open(log, 'w') as file:
+            file.writelines('%s\n' % text for text in (
+                'ok 1 a', 'not ok 2 b', '# why b', *['ok'] * 20, '[  ERROR   ] --- why c', '[  FAILED  ] c', *['ok'] * 20))
+        said = ''.join(report.failures(log, each=1))
+        self.assertEqual(said, 'not ok 2 b\n# why b\n[  ERROR   ] --- why c\n[  FAILED  ] c\n')
+
+    def test_whatever_needs_something_built_needs_the_root_first(self):
+        for one in CHECKS:
+            self.assertIn(root.STAGE, list(one.needs)[:1] or [root.STAGE], one.name)
+
+    def test_budget(self):
+        self.assertEqual(self.stage('sleep 60', budget=1).run()[0], [0, 1, 0])
+
+
+class CheckModules(unittest.TestCase):
+    def test_makes_the_directory_that_it_builds_in(self):
+        with tempfile.TemporaryDirectory() as where:
+            out = os.path.join(where, 'not', 'there', 'yet')
+            done = subprocess.run([os.path.join(LAB, 'in-root/check-modules'), os.path.join(where, 'no-headers'), out],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn('no-headers', done.stdout)
+            self.assertEqual(done.stderr, '')

@@ -1,0 +1,82 @@
+"""The command line and its completion."""
+
+import os
+import subprocess
+import unittest
+
+from skualab.checks.table import CHECKS
+from testing import lab, LAB
+
+
+class Options(unittest.TestCase):
+    """A bad option is the lab's failure, 125, named in one line."""
+
+    def refused(self, words, part):
+        status, lines = lab(*words)
+        self.assertEqual(status, 125, lines)
+        self.assertIn(part, lines[-1])
+
+    def test_unknown_option(self):
+        self.refused(['run', '--nonsense', '--', 'true'], '--nonsense')
+
+    def test_no_command(self):
+        self.refused(['run'], 'no COMMAND')
+
+    def test_unknown_verb(self):
+        self.refused(['walk'], 'walk')
+
+    def test_timeout_of_zero(self):
+        self.refused(['run', '--timeout', '0', '--', 'true'], 'not above 0')
+
+    def test_env_without_value(self):
+        self.refused(['run', '--env', 'NAME', '--', 'true'], 'not K=V')
+
+    def test_share_that_is_not_there(self):
+        self.refused(['run', '--share', '/nonexistent', '--', 'true'], 'no directory /nonexistent')
+
+    def test_deb_that_is_not_there(self):
+        self.refused(['run', '--deb', '/nonexistent.deb', '--', 'true'], 'no file /nonexistent.deb')
+
+    def test_artifacts_where_a_file_is(self):
+        self.refused(['run', '--artifacts', '/dev/null', '--', 'true'], '/dev/null: File exists')
+
+    def test_unknown_stage(self):
+        self.refused(['check', 'nothing'], 'no stage nothing')
+
+    def test_command_where_none_belongs(self):
+        self.refused(['doctor', '--', 'true'], 'takes no command')
+
+    def test_two_guests_have_two_commands(self):
+        for words in (['--guests', '2', '--left', 'true'], ['--guests', '2', '--', 'true'],
+                      ['--left', 'true', '--', 'true'], ['--guests', '3', '--', 'true'],
+                      ['--guests', '2', '--left', 'true', '--right', 'true', '--netns', 'none']):
+            status, said = lab('run', *words)
+            self.assertEqual((status, len(said)), (125, 1), words)
+
+
+class Completion(unittest.TestCase):
+    def offered(self, *words):
+        done = subprocess.run(
+            ['bash', '-c', '. "$0/completion.bash"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+             '_lab "$1" "${*: -1}" "${*: -2:1}"; printf "%s\\n" "${COMPREPLY[@]}"',
+             LAB, os.path.join(LAB, 'lab'), *words], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.stderr, '')
+        return set(done.stdout.split())
+
+    def test_verbs(self):
+        self.assertEqual(self.offered('sh'), {'shell'})
+        self.assertLessEqual({'run', 'check', 'doctor', 'cache', 'exec'}, self.offered(''))
+
+    def test_options_of_a_verb(self):
+        self.assertEqual(self.offered('check', '--f'), {'--full'})
+        self.assertLessEqual({'--guests', '--left', '--kernel', '--timeout'}, self.offered('run', '-'))
+
+    def test_values_of_an_option(self):
+        self.assertEqual(self.offered('demo', '--kernel', ''), {'6.12', '7.2'})
+
+    def test_stages(self):
+        self.assertEqual(self.offered('check', 'recovery-'), {one.name for one in CHECKS
+                                                              if one.name.startswith('recovery-')})
+
+    def test_not_of_the_command_in_a_guest(self):
+        self.assertEqual(self.offered('run', '--', '-'), set())

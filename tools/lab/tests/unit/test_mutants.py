@@ -1,0 +1,66 @@
+"""Paragraphs of tools/mutants."""
+
+import glob
+import os
+import shutil
+import tempfile
+import unittest
+
+from testing import LAB, script
+
+
+class Mutants(unittest.TestCase):
+    """Paragraphs of tools/mutants."""
+
+    SOURCE = 'a\nb\nb\nc\n'
+
+    def setUp(self):
+        self.mutants = script('../mutants/mutants')
+        self.mutants.TREE = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.mutants.TREE)
+        self.mutants.write(os.path.join(self.mutants.TREE, 'x.c'), self.SOURCE)
+
+    def texts(self, *lines, found='found by worlds'):
+        return self.mutants.Mutant('\n'.join(['REC-1: x', 'in x.c', found, *lines])).texts()
+
+    def refused(self, *lines, **options):
+        with self.assertRaises(self.mutants.TableError) as caught:
+            self.texts(*lines, **options)
+        self.assertIn('REC-1: x: ', str(caught.exception))
+
+    def test_a_change(self):
+        self.assertEqual(self.texts(' a', '-b', '+d', ' b'), {'x.c': 'a\nd\nb\nc\n'})
+
+    def test_changes_of_several_places(self):
+        self.assertEqual(self.texts('-a', 'in x.c', '-c', '+e'), {'x.c': 'b\nb\ne\n'})
+
+    def test_lines_that_are_not_there(self):
+        self.refused('-d')
+        self.refused(' a', '-c')        # not one below the other
+        self.refused('+d')              # no place
+
+    def test_lines_that_are_there_twice(self):
+        self.refused('-b', '+d')
+
+    def test_a_line_that_is_nothing(self):
+        self.refused('-a', 'b')
+
+    def test_somebody_or_nobody_finds_it(self):
+        self.texts('-a', found='same: none sees it')
+        self.texts('-a', found='survives: none looks')
+        self.refused('-a', 'found by worlds', found='same: none sees it')
+        with self.assertRaises(self.mutants.TableError):
+            self.mutants.Mutant('REC-1: x\nin x.c\n-a')
+
+    def test_paragraphs(self):
+        path = os.path.join(self.mutants.TREE, 'x.table')
+        self.mutants.write(path, '# all\n\nA: x\nin x.c\nfound by worlds, a/b *c\n-a\n\n\nB: y\nin x.c\nsame: z\n-c\n')
+        self.assertEqual([(one.name, one.checks, one.skip) for one in self.mutants.read_table(path)],
+                         [('A: x', ['worlds', 'a/b *c'], ''), ('B: y', [], 'same: z')])
+
+    def test_the_table_fits_the_sources(self):
+        mutants = script('../mutants/mutants')
+        for path in glob.glob(os.path.join(LAB, '../mutants/*.table')):
+            for mutant in mutants.read_table(path):
+                with self.subTest(mutant.name):
+                    mutant.texts()

@@ -1,0 +1,57 @@
+"""The lab of a user who is not root."""
+
+import os
+import pwd
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+from skualab.host import namespaces, userns
+from skualab.roots import chroot
+from testing import LAB
+
+
+class WithoutRoot(unittest.TestCase):
+    def test_a_root_is_removed_by_who_owns_it(self):
+        for user, plain in ((0, True), (1000, False)):
+            with mock.patch.object(chroot.os, 'geteuid', return_value=user), \
+                    mock.patch.object(namespaces, '_maps', return_value=True), mock.patch.object(chroot.subprocess, 'run') as run:
+                chroot.remove('/build/root', None)
+            words = run.call_args[0][0]
+            self.assertEqual(words[-4:], ['rm', '-rf', '--one-file-system', '/build/root'])
+            self.assertEqual(len(words) == 4, plain)
+            self.assertEqual('--map-auto' in words, not plain)
+
+    def test_an_unshare_that_maps_no_subordinate_ids(self):
+        with mock.patch.object(namespaces.os, 'geteuid', return_value=1000), \
+                mock.patch.object(namespaces.subprocess, 'run', return_value=mock.Mock(stdout=' --map-root-user\n')):
+            namespaces._maps.cache_clear()
+            words = namespaces.unshare()
+        namespaces._maps.cache_clear()
+        self.assertIn(os.path.join(LAB, 'skualab/host/userns.py'), words)
+        self.assertNotIn('--map-auto', words)
+
+    @unittest.skipIf(os.geteuid(), 'for root')
+    def test_ids_are_mapped(self):
+        with tempfile.TemporaryDirectory() as place:
+            for tool, name in (('newuidmap', 'uid_map'), ('newgidmap', 'gid_map')):
+                with open(os.path.join(place, tool), 'w') as file:
+                    file.write('#!/bin/sh\nto=/proc/$1/%s\nshift\nprintf "%%s %%s %%s\\n" "$@" >$to\n' % name)
+                os.chmod(file.name, 0o755)
+            done = subprocess.run([sys.executable, '-B', '-c', 'import sys; sys.path.insert(0, %r); '
+                                   'from skualab.host import userns; userns.ranges = '
+                                   'lambda path: [(100000, 65536), (300000, 10)]; sys.argv = ["x", "sh", "-c", "id -u; '
+                                   'cat /proc/self/uid_map; cat /proc/self/gid_map"]; sys.exit(userns.main())' % LAB],
+                                  stdout=subprocess.PIPE, text=True, timeout=60,
+                                  env={**os.environ, 'PATH': place + ':' + os.environ['PATH']})
+            rows = ['0 0 1', '1 100000 65536', '65537 300000 10']
+            self.assertEqual([' '.join(text.split()) for text in done.stdout.splitlines()], ['0', *rows, *rows])
+            self.assertEqual(done.returncode, 0)
+
+    def test_ranges(self):
+        with tempfile.NamedTemporaryFile('w') as file:
+            file.write('# none\n%d:5:6\nnobody-else:1:2\n%s:7:8\n' % (os.getuid(), pwd.getpwuid(os.getuid()).pw_name))
+            file.flush()
+            self.assertEqual(userns.ranges(file.name), [(5, 6), (7, 8)])

@@ -1,0 +1,115 @@
+"""What belongs to other parts: fuzzers, tests of rdma-core, README, make bench."""
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+from testing import lab, LAB, script
+
+
+class Fuzzers(unittest.TestCase):
+    """The last lines of a run (tools/skuad/fuzz/run-fuzzers.sh) tell which fuzzer failed and how."""
+
+    FUZZER = """#!/bin/sh
+case $* in --seeds*) exit 0 ;; esac
+%s
+"""
+
+    def fuzz(self, **scripts):
+        with tempfile.TemporaryDirectory() as place:
+            for name, text in scripts.items():
+                with open(os.path.join(place, name), 'w') as file:
+                    file.write(self.FUZZER % text)
+                os.chmod(file.name, 0o755)
+            done = subprocess.run([os.path.join(LAB, '../skuad/fuzz/run-fuzzers.sh'), '1', '2', '1', place + '/corpus',
+                                   place + '/found', *(os.path.join(place, name) for name in scripts)],
+                                  capture_output=True, text=True, timeout=60)
+            return done.returncode, done.stdout.splitlines()
+
+    def test_none_fails(self):
+        status, lines = self.fuzz(fuzz_a='printf "#7\\tDONE cov: 3\\n"', fuzz_b='printf "#8\\tDONE cov: 4\\n"')
+        self.assertEqual((status, sorted(lines)[1:]), (0, ['fuzz_a: cov: 3', 'fuzz_b: cov: 4']))
+        self.assertEqual(lines[-1], '2 passed, 0 failed, 0 skipped')
+
+    def test_how_one_failed_is_among_the_last_lines(self):
+        status, lines = self.fuzz(
+            fuzz_a='echo "x.c:3: not so: a == b"; seq 1000; exit 77',
+            fuzz_b='seq 1000; kill -KILL $$',
+            fuzz_c='echo "==1== ERROR: libFuzzer: timeout after 20 seconds"; seq 1000; exit 70')
+        self.assertEqual((status, lines[-1]), (1, '0 passed, 3 failed, 0 skipped'))
+        last = '\n'.join(lines[-40:])
+        for said in ('fuzz_a: FAILED with status 77', 'not so: a == b', 'fuzz_b: FAILED with status 137',
+                     'fuzz_c: FAILED with status 70', 'timeout after 20 seconds'):
+            self.assertIn(said, last)
+
+
+class Pyverbs(unittest.TestCase):
+    """How the outcome of rdma-core's own suite is judged (selftests/pyverbs/run)."""
+
+    SKIPS = {'test_a.B.test_skips': 'no UD', 'test_a.B.test_runs': 'no XRC'}
+
+    def setUp(self):
+        self.run = script('../../selftests/pyverbs/run')
+
+    def judge(self, name, result):
+        return self.run.judge('test_%s (tests.test_a.B.test_%s) ... %s\n' % (name, name, result), self.SKIPS)
+
+    def test_outcomes(self):
+        self.assertEqual(self.judge('x', 'ok'), ([1, 0, 0], []))
+        self.assertEqual(self.judge('x', 'FAIL'), ([0, 1, 0], []))
+        self.assertEqual(self.judge('skips', "skipped 'no UD'"), ([0, 0, 1], []))
+
+    def test_a_skip_that_is_not_listed(self):
+        for name, what in (('x', 'no UD'), ('skips', 'no UD at all'), ('runs', 'no UD')):
+            counts, said = self.judge(name, "skipped '%s'" % what)
+            self.assertEqual((counts, len(said)), ([0, 1, 0], 1), name)
+
+    def test_a_listed_test_that_ran(self):
+        counts, said = self.judge('runs', 'ok')
+        self.assertEqual(counts, [0, 1, 0])
+        self.assertIn('test_a.B.test_runs ran', said[0])
+
+    def test_words_between_a_name_and_its_result(self):
+        output = 'test_skips (tests.test_a.B.test_skips)\nWhat it is. ... warning: x\nskipped "no UD"\n'
+        self.assertEqual(self.run.judge(output, self.SKIPS), ([0, 0, 1], []))
+
+    def test_the_list_can_be_read(self):
+        for test, reason in self.run.allowed().items():
+            self.assertRegex(test, r'^test_\w+\.\w+\.test_\w+$')
+            self.assertTrue(reason)
+
+
+class Readme(unittest.TestCase):
+    def setUp(self):
+        with open(os.path.join(LAB, '../../README.md')) as file:
+            self.text = file.read()
+
+    def section(self, heading):
+        return self.text.split('\n## %s\n' % heading)[1].split('\n## ')[0]
+
+    def test_names_what_the_tests_of_rdma_core_miss(self):
+        with open(os.path.join(LAB, '../../selftests/pyverbs/skips')) as file:
+            missing = re.findall(r'^# (.+) (?:is|are) not there yet$', file.read(), re.M)
+        self.assertGreater(len(missing), 3)
+        told = self.section('What is not there yet').lower()
+        for name in missing:
+            self.assertIn(name.lower(), told)
+
+    def test_ci_has_options_that_there_are(self):
+        commands = re.findall(r'lab/lab (\w+)(.*)', self.section('Your tests in CI').replace('\\\n', ' '))
+        self.assertLessEqual({'run', 'doctor', 'cache'}, {verb for verb, _ in commands})
+        for verb, words in commands:
+            status, said = lab(verb, '--help')
+            self.assertEqual(status, 0, said)
+            for option in re.findall(r' (--\w+)', words):
+                self.assertRegex('\n'.join(said), r'(?m)[\[ ]%s\b' % option)
+
+
+class Bench(unittest.TestCase):
+    def test_an_option_that_is_none(self):
+        """It would measure for minutes instead of saying so."""
+        done = subprocess.run([os.path.join(LAB, '../bench/bench'), '--help'], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (2, ''))
+        self.assertIn('make bench', done.stderr)
