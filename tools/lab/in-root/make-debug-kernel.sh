@@ -4,14 +4,14 @@
 # The kernel that finds faults: built from a linux-source package, with the debugging of
 # debug.config. Runs in the root.
 #
-# usage: make-debug-kernel.sh PACKAGE CONFIG OUT
+# usage: make-debug-kernel.sh PACKAGE CONFIG IMAGE OUT
 #
-# OUT gets bzImage, lib/modules/RELEASE, and build/, the tree to build modules against. A build
+# IMAGE is what a build of the kernel leaves to be booted. OUT gets image, lib/modules/RELEASE, and build/, the tree to build modules against. A build
 # that was interrupted goes on where it was.
 
 set -euo pipefail
 
-package=$1 config=$2 out=$3
+package=$1 config=$2 image=$3 out=$4
 tree=$out/build
 mkdir -p "$out"
 if [ ! -e "$tree/Makefile" ]; then
@@ -38,7 +38,7 @@ make -s olddefconfig
 # What the configuration system refused would be missed only by the fault not found.
 missed=$(grep -v '^#' "$config" | grep -vxFf .config || :)
 [ -z "$missed" ] || { echo "make-debug-kernel: not to be had: $missed" >&2; exit 1; }
-make -s -j"$(nproc)" LOCALVERSION=-skua-debug bzImage modules
-cp arch/x86/boot/bzImage "$out/bzImage"
+make -s -j"$(nproc)" LOCALVERSION=-skua-debug "${image##*/}" modules
+cp "$image" "$out/image"
 rm -rf "${out:?}/lib"
 make -s LOCALVERSION=-skua-debug INSTALL_MOD_PATH="$out" modules_install

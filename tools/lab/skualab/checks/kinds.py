@@ -6,16 +6,17 @@ from skualab.checks.check import Check, OUT
 from skualab.host import paths
 from skualab.products import modules, programs, provider, sources, stages
 from skualab.roots import root
+from skualab.target.distro import DISTRO
 
 KERNEL = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
 SKUAD = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
 PROVIDER = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
 # What of the lab is in a guest's way; its own tests are inputs of the stages that run them.
 LAB_OF_GUESTS = [paths.lab(name) for name in ('lab', 'in-guest', 'in-root/make-kernel.sh', *(
-    'skualab/' + room for room in ('host', 'roots', 'products', 'machines', 'runs', 'command')))]
+    'skualab/' + room for room in ('target', 'host', 'roots', 'products', 'machines', 'runs', 'command')))]
 SYSTEM = KERNEL + SKUAD + PROVIDER + LAB_OF_GUESTS + [paths.repo(name) for name in ('tools/traffic', 'selftests')]
 ROOT = [root.STAGE]
-SELFTESTS = [sources.LINUX_STAGES['7.2'], programs.SELFTESTS_STAGE]
+SELFTESTS = [sources.LINUX_STAGES[DISTRO.newest], programs.SELFTESTS_STAGE]
 LAB = paths.lab('lab')
 
 
@@ -38,7 +39,7 @@ def modules_command(series):
     return command
 
 
-def guest_tests(name, series, seconds, *words, rdma_core='stable', more=(), full=False):
+def guest_tests(name, seconds, *words, series=DISTRO.kernel, rdma_core=DISTRO.rdma_core, more=(), full=False):
     options = ('--kernel', series, '--rdma-core', rdma_core, *more)
     return Check(name, seconds + 60, SYSTEM, in_guest(name, seconds, *words, options=options),
                  [*stages.guest(series, rdma_core), *SELFTESTS], full)
@@ -54,13 +55,13 @@ JOINED = {
 }
 
 
-def loss_tests(name, series, seconds, link='wire', full=True):
+def loss_tests(name, seconds, series=DISTRO.kernel, link='wire', full=True):
     """Verified traffic for so many seconds under each of ten impairments, by pairs of NICs that work at the same
     time. A case that hangs ends by itself, so that the others are still run."""
     limit = 20 * seconds // LOSS_PAIRS + 360
     devices = [word for pair in range(LOSS_PAIRS) for text in JOINED[link]
                for word in ('--device', text.replace('%d', str(pair)))]
-    return guest_tests(name, series, limit + 60, './run_selftests.sh', 'test_loss.sh', full=full, more=(
+    return guest_tests(name, limit + 60, './run_selftests.sh', 'test_loss.sh', series=series, full=full, more=(
         *devices, '--mem', '3G', '--env', 'SKUA_LOSS_SECONDS=%d' % seconds, '--env', 'SKUA_TEST_TIMEOUT=%d' % limit))
 
 
@@ -80,7 +81,7 @@ def lab_tests(name, budget, script, *words, inputs=(), needs=(), full=False):
     """A script of tools/lab/tests, which boots guests itself."""
     inputs = [*SYSTEM, paths.lab('tests/testing.py'), paths.lab('tests/across.py'), *inputs]
     return Check(name, budget, inputs, ['python3', paths.lab('tests', script), *words],
-                 [*stages.guest('6.12'), *needs], full)
+                 [*stages.guest(DISTRO.kernel), *needs], full)
 
 
 def cycles(kind, number):

@@ -9,7 +9,10 @@ from skualab.checks.kinds import (
     modules_command, provider_tests, ROOT, SELFTESTS, SKUAD, skuad_tests, SYSTEM, worlds)
 from skualab.host import paths
 from skualab.products import kernels, programs, provider, sources, stages
-from skualab.roots import root
+from skualab.target.distro import DISTRO
+
+OLDER, NEWER = DISTRO.series
+_, NEXT = DISTRO.rdma_cores
 
 # Of verified traffic under each impairment: in make check, and on each link with each kernel in make check-full. And
 # the messages of UC and UD of each kind and size to and from rdma_rxe.
@@ -38,36 +41,36 @@ CHECKS = [
     fuzzers('fuzz', 480, SECONDS=60, CHANCE=1),
     fuzzers('fuzz-long', 1500, full=True, SECONDS=600, CHANCE=0),
     provider_tests('provider', 'check', ROOT),
-    provider_tests('provider-verbs', 'check-verbs', provider.stages('stable'), 'stable'),
-    provider_tests('provider-testing', 'check-verbs', provider.stages('testing'), 'testing', full=True),
+    provider_tests('provider-verbs', 'check-verbs', provider.stages(DISTRO.rdma_core), DISTRO.rdma_core),
+    provider_tests('provider-' + NEXT, 'check-verbs', provider.stages(NEXT), NEXT, full=True),
     Check('scripts', 300, [paths.repo(name) for name in ('.ci', 'Documentation', 'drivers', 'selftests', 'tools')],
           in_root(paths.lab('in-root/check-scripts'), sources.CHECKERS), [*ROOT, sources.CHECKERS_STAGE]),
     Check('kernel-doc', 60, [*KERNEL, paths.lab('in-root/check-kernel-doc')],
-          in_root('sh', '-c', 'exec %s /usr/lib/linux-kbuild-6.12*' % paths.lab('in-root/check-kernel-doc')), ROOT),
+          in_root('sh', '-c', 'exec %s %s*' % (paths.lab('in-root/check-kernel-doc'), DISTRO.kbuild + OLDER)), ROOT),
     Check('checkpatch', 300, [*KERNEL, paths.lab('in-root/check-style')],
-          in_root(paths.lab('in-root/check-style'), sources.linux('7.2')), [*ROOT, sources.LINUX_STAGES['7.2']]),
+          in_root(paths.lab('in-root/check-style'), sources.linux(NEWER)), [*ROOT, sources.LINUX_STAGES[NEWER]]),
     *[Check('modules-' + series, 300, KERNEL, modules_command(series), [*ROOT, kernels.STAGES[series]])
-      for series in root.SERIES],
+      for series in DISTRO.series],
     # What make run shows: the door has to be open.
-    Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest('6.12')),
+    Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest(OLDER)),
     # What a user does without the lab: skuad on this host, whatever its C library is, and the README's lines.
     lab_tests('by-hand', 360, 'test-by-hand', inputs=map(paths.repo, ('README.md', 'Documentation/user/qemu.rst'))),
     lab_tests('lab-guest', 900, 'test-guest', inputs=[paths.lab('tests/guest')]),
-    guest_tests('guest-6.12', '6.12', 1200, './run_selftests.sh'),
-    guest_tests('guest-limits', '6.12', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
+    guest_tests('guest-' + OLDER, 1200, './run_selftests.sh'),
+    guest_tests('guest-limits', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
                 more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
-    guest_tests('guest-inject', '6.12', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release'),
+    guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release'),
     # The share does not survive a sleep.
-    guest_tests('guest-power', '6.12', 300, 'sh', '-c',
+    guest_tests('guest-power', 300, 'sh', '-c',
                 'cp -r . /tmp/selftests && cd /tmp/selftests && exec ./run_selftests.sh test_power.sh'),
     # That the traffic goes on; at which rate is a figure of a quiet machine.
-    guest_tests('guest-hostile', '6.12', 400, './run_selftests.sh', 'test_hostile.sh',
+    guest_tests('guest-hostile', 400, './run_selftests.sh', 'test_hostile.sh',
                 more=('--env', 'SKUA_HOSTILE_SHARE=0')),
-    loss_tests('loss', '6.12', LOSS_SECONDS, full=False),
-    guest_tests('guest-cm', '6.12', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450')),
-    guest_tests('pyverbs-6.12', '6.12', 600, './pyverbs/run'),
-    guest_tests('guest-7.2', '7.2', 600, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_mcast',
-                'test_device.sh'),
+    loss_tests('loss', LOSS_SECONDS, full=False),
+    guest_tests('guest-cm', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450')),
+    guest_tests('pyverbs-' + OLDER, 600, './pyverbs/run'),
+    guest_tests('guest-' + NEWER, 600, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_mcast',
+                'test_device.sh', series=NEWER),
     debug_tests('guest-debug', 'test_verbs', 'test_rc', 'test_device.sh'),
     debug_tests('guest-debug-netdev', 'test_netdev.sh', 'test_counters.sh'),
     # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.
@@ -80,13 +83,13 @@ CHECKS = [
     debug_tests('guest-debug-death', 'test_death.sh'),
     debug_tests('guest-debug-survival', 'test_survival.sh'),
     debug_tests('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
-    guest_tests('guest-hostile-share', '6.12', 400, './run_selftests.sh', 'test_hostile.sh', full=True),
+    guest_tests('guest-hostile-share', 400, './run_selftests.sh', 'test_hostile.sh', full=True),
     worlds('worlds-million', 5400, 1000000, int(time.strftime('%Y%m%d')) * 1000000, full=True),
     Check('mutants', 3600, [*SKUAD, paths.repo('tools/mutants')],
           in_root('tools/mutants/mutants', '--out', os.path.join(paths.BUILD, 'mutants')), ROOT, full=True),
     Check('driver-mutants', 3600, [*SYSTEM, paths.repo('tools/mutants')],
           [paths.repo('tools/mutants/driver-mutants'), '--out', os.path.join(paths.BUILD, 'driver-mutants')],
-          [*stages.guest('6.12'), *SELFTESTS], full=True),
+          [*stages.guest(OLDER), *SELFTESTS], full=True),
     long_test('neighbour', 1800, 'check-plain', 'harness/test_neighbour', 'SKUA_STORMS=100'),
     long_test('goodput-seeds', 1800, 'check-plain', 'harness/test_goodput', 'SKUA_SEEDS=10', 'SKUA_GOODPUT_MIB=128'),
     long_test('forged', 600, 'check', 'harness/test_forged', 'SKUA_FORGED=10000000'),
@@ -98,15 +101,15 @@ CHECKS = [
     cycles('reload', 1000),
     lab_tests('interop-rxe', 1500, 'test-interop', needs=SELFTESTS, full=True),
     lab_tests('interop-lossy', 2700, 'test-interop', '--lossy', str(LOSSY_MESSAGES), needs=SELFTESTS, full=True),
-    *[loss_tests('loss-' + link + tail, series, LOSS_SECONDS_FULL, link)
-      for link in JOINED for series, tail in (('6.12', ''), ('7.2', '-7.2'))],
+    *[loss_tests('loss-' + link + tail, LOSS_SECONDS_FULL, series, link)
+      for link in JOINED for series, tail in ((OLDER, ''), (NEWER, '-' + NEWER))],
     lab_tests('pair', 400, 'test-pair', full=True),
     lab_tests('links', 660, 'test-links', inputs=[paths.repo('Documentation/user/skuad.rst')], full=True),
     lab_tests('goodput', 660, 'test-goodput', full=True),
-    guest_tests('traffic', '6.12', 3600, 'left', 'rdma_traffic', '-q', '64', '-b', '10G', 'skua_0', 'skua_1', full=True),
-    guest_tests('guest-7.2-all', '7.2', 900, './run_selftests.sh', full=True),
-    guest_tests('guest-cm-7.2', '7.2', 500, './run_selftests.sh', 'test_cm.sh', rdma_core='testing',
+    guest_tests('traffic', 3600, 'left', 'rdma_traffic', '-q', '64', '-b', '10G', 'skua_0', 'skua_1', full=True),
+    guest_tests('guest-%s-all' % NEWER, 900, './run_selftests.sh', series=NEWER, full=True),
+    guest_tests('guest-cm-' + NEWER, 500, './run_selftests.sh', 'test_cm.sh', series=NEWER, rdma_core=NEXT,
                 more=('--env', 'SKUA_TEST_TIMEOUT=450'), full=True),
-    guest_tests('guest-testing', '7.2', 900, './run_selftests.sh', rdma_core='testing', full=True),
-    guest_tests('pyverbs-7.2', '7.2', 900, './pyverbs/run', full=True),
+    guest_tests('guest-' + NEXT, 900, './run_selftests.sh', series=NEWER, rdma_core=NEXT, full=True),
+    guest_tests('pyverbs-' + NEWER, 900, './pyverbs/run', series=NEWER, full=True),
 ]

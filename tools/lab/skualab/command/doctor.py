@@ -7,6 +7,8 @@ from skualab.host.say import LabError
 from skualab.machines import accelerator
 from skualab.products import kernels
 from skualab.roots import mirror
+from skualab.target.arch import ARCH
+from skualab.target.distro import DISTRO
 
 SPACE = 8       # GiB under build/
 MEMORY = 4      # GiB for one guest and a build
@@ -32,8 +34,8 @@ def _mirror():
 
 
 def _machine():
-    if os.uname().machine != 'x86_64':
-        yield 'this is %s: the lab boots x86_64 guests and needs an x86_64 host' % os.uname().machine
+    if os.uname().machine != ARCH.name:
+        yield 'this is {0}: the lab boots {1} guests and needs an {1} host'.format(os.uname().machine, ARCH.name)
     os.makedirs(paths.BUILD, exist_ok=True)
     disk = os.statvfs(paths.BUILD)
     free = disk.f_bavail * disk.f_frsize / 2**30
@@ -48,7 +50,7 @@ def _machine():
 
 
 def _accelerator():
-    vmlinux = os.path.join(kernels.directory('6.12'), 'vmlinux')
+    vmlinux = os.path.join(kernels.directory(DISTRO.kernel), 'vmlinux')
     if not os.path.exists(vmlinux):
         print('accelerator: known once a kernel is there')
         return

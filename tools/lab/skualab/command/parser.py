@@ -3,6 +3,7 @@
 import argparse
 
 from skualab.command import verbs
+from skualab.target.distro import DISTRO
 
 DESCRIPTION = 'The lab: builds a Debian root, boots guests with Skua NICs, runs commands and tests in them.'
 
@@ -22,10 +23,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def guest_options(parser):
-    parser.add_argument('--kernel', default='6.12', metavar='6.12|7.2|debug|BZIMAGE')
+    parser.add_argument('--kernel', default=DISTRO.kernel, metavar='|'.join((*DISTRO.series, 'debug', 'BZIMAGE')))
     parser.add_argument('--modules', metavar='DIR', help='with a BZIMAGE: holds lib/modules; and our modules')
-    parser.add_argument('--rdma-core', default='stable', choices=('stable', 'testing'),
-                        help="libibverbs and libskua of Debian's stable or testing")
+    parser.add_argument('--rdma-core', default=DISTRO.rdma_core, choices=list(DISTRO.rdma_cores),
+                        help="libibverbs and libskua of Debian's %s" % ' or '.join(DISTRO.rdma_cores))
     parser.add_argument('--netns', default='split', choices=('split', 'none', 'exclusive'))
     parser.add_argument('--cpus', type=positive, default=2, metavar='N')
     parser.add_argument('--mem', default='2G', metavar='M', help="the guest's memory, as QEMU takes it: 2G")
@@ -63,7 +64,7 @@ def parse(words):
     sub.add_argument('--right', metavar='CMD', help="and of the other, which begins first: the server's")
     guest_options(verb('shell', verbs.shell, 'an interactive guest'))
     sub = verb('demo', verbs.demo, 'what make run does')
-    sub.add_argument('--kernel', default='6.12', choices=('6.12', '7.2'))
+    sub.add_argument('--kernel', default=DISTRO.kernel, choices=DISTRO.series)
     sub = verb('check', verbs.check, 'what make check does')
     sub.add_argument('stage', nargs='*', help='only these stages')
     sub.add_argument('--full', action='store_true', help='what make check-full does')

@@ -11,7 +11,7 @@ def popen(command, fds=(), flags=(), **how):
     """A Popen of a command that does not outlive us: (Popen, the end of the pipe that has to stay open)."""
     theirs, ours = os.pipe()
     try:
-        return subprocess.Popen([sys.executable, '-I', '-S', KEEPER, str(theirs), ','.join(flags) or '-',
+        return subprocess.Popen([sys.executable, '-I', '-S', '-B', KEEPER, str(theirs), ','.join(flags) or '-',
                                  *command], pass_fds=[*fds, theirs], **how), ours
     except BaseException:
         os.close(ours)

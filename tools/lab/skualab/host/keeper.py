@@ -14,9 +14,9 @@ import os
 import resource
 import select
 import signal
-import struct
 import sys
 
+LAB = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 GRACE = 10000       # ms between SIGTERM and SIGKILL of a group
 
 
@@ -48,40 +48,14 @@ def end(child, ended, group):
         os.killpg(0, signal.SIGKILL)
 
 
-# The calls of x86_64 that give a file its mode: number, which argument is the mode, which are the flags, and what
-# a mode must not have: setuid and setgid, and where files are made by type, character and block devices.
-SETUID = 0o6000
-CALLS = [(90, 1, None, SETUID), (91, 1, None, SETUID), (268, 2, None, SETUID), (452, 2, None, SETUID),     # chmod
-         (2, 2, 1, SETUID), (257, 3, 2, SETUID), (85, 1, None, SETUID),                                   # open, creat
-         (133, 1, None, SETUID | 0o020000), (259, 2, None, SETUID | 0o020000)]                            # mknod
-CREATES = os.O_CREAT | (os.O_TMPFILE & ~os.O_DIRECTORY)
-X86_64, X32 = 0xc000003e, 0x40000000
-
-
-def no_setuid():
-    """Have the kernel refuse these calls, with EPERM, from here on."""
-    import ctypes
-    load, equal, greater, any_bit, done = 0x20, 0x15, 0x35, 0x45, 0x06
-    allow, refuse = (done, 0, 0, 0x7fff0000), (done, 0, 0, 0x00050001)
-    program = [(load, 0, 0, 4), (equal, 1, 0, X86_64), refuse, (load, 0, 0, 0), (greater, 0, 1, X32), refuse]
-    for number, mode, flags, bits in CALLS:
-        rule = [(load, 0, 0, 16 + 8 * mode), (any_bit, 0, 1, bits), refuse, allow]
-        if flags is not None:       # without these flags the mode is not looked at, and may be anything
-            rule = [(load, 0, 0, 16 + 8 * flags), (any_bit, 1, 0, CREATES), allow, *rule]
-        program += [(equal, 0, len(rule), number), *rule]
-    code = b''.join(struct.pack('HBBI', *one) for one in [*program, allow])
-    memory = ctypes.create_string_buffer(code)
-    head = ctypes.create_string_buffer(struct.pack('HxxxxxxQ', len(code) // 8, ctypes.addressof(memory)))
-    if ctypes.CDLL(None, use_errno=True).prctl(22, 2, head, 0, 0):      # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
-        raise OSError(ctypes.get_errno(), 'no filter of system calls: %s' % os.strerror(ctypes.get_errno()))
-
-
 def execute(life, flags, command):
     os.set_inheritable(life, False)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)       # Python ignores it
     try:
         if 'no-setuid' in flags:
-            no_setuid()
+            sys.path.insert(0, LAB)
+            from skualab.host import seccomp
+            seccomp.no_setuid()
         os.execvp(command[0], command)
     except OSError as error:
         os.write(2, ('%s: %s\n' % (command[0], error.strerror)).encode())

@@ -6,11 +6,11 @@ import subprocess
 
 from skualab.host import namespaces, say, settings
 from skualab.host.say import LabError
+from skualab.target.distro import DISTRO
 
 # program -> the Debian package that brings it
 NEEDED = {'mmdebstrap': 'mmdebstrap', 'apt-get': 'apt', 'unshare': 'util-linux', 'dpkg-query': 'dpkg',
           'mount': 'mount', 'chroot': 'coreutils'}
-KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 
 
 def _found(program):
@@ -23,8 +23,8 @@ def lacking():
     if os.geteuid() != 0:
         needed['newuidmap'] = 'uidmap'
     missing = {program: package for program, package in needed.items() if not _found(program)}
-    if not os.path.exists(KEYRING):
-        missing[KEYRING] = 'debian-archive-keyring'
+    if not os.path.exists(DISTRO.keyring):
+        missing[DISTRO.keyring] = DISTRO.keyring_package
     return missing
 
 

@@ -9,8 +9,9 @@ import subprocess
 import tempfile
 
 from skualab.host import paths
-from skualab.machines import tsc
+from skualab.machines import counter
 from skualab.roots import chroot
+from skualab.target.arch import ARCH
 
 ANSWER = os.path.join(paths.BUILD, 'accelerator')
 PATIENCE = 20       # seconds for the kernel that is tried
@@ -20,8 +21,8 @@ def _lacking():
     """Why there is no use in trying, or None."""
     if not os.path.exists('/dev/kvm'):
         return 'no /dev/kvm: no virtualisation in this machine, or switched off, or its module is not loaded'
-    if not any(os.path.isdir('/sys/module/' + name) for name in ('kvm_intel', 'kvm_amd')):
-        return 'the KVM of this host is neither kvm_intel nor kvm_amd'
+    if not any(os.path.isdir('/sys/module/' + name) for name in ARCH.kvm_modules):
+        return 'the KVM of this host is none of %s' % ' and '.join(ARCH.kvm_modules)
     if not os.access('/dev/kvm', os.R_OK | os.W_OK):
         return 'no right to /dev/kvm: join the group kvm'
     return None
@@ -31,9 +32,9 @@ def _probe(vmlinux):
     """(why KVM is not to be used or None, whether that holds until the next boot)"""
     with tempfile.NamedTemporaryFile(dir=paths.BUILD) as console:
         try:
-            done = chroot.run(['qemu-system-x86_64', '-accel', 'kvm', '-cpu', 'host', '-m', '256', '-nodefaults',
+            done = chroot.run([ARCH.emulator, '-accel', 'kvm', '-cpu', 'host', '-m', '256', '-nodefaults',
                                '-no-reboot', '-display', 'none', '-serial', 'file:' + console.name.replace(',', ',,'),
-                               '-kernel', vmlinux, '-append', 'console=ttyS0 panic=-1'], timeout=PATIENCE,
+                               '-kernel', vmlinux, '-append', 'console=%s panic=-1' % ARCH.console], timeout=PATIENCE,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         except subprocess.TimeoutExpired:
             # The machine may only have been busy.
@@ -75,11 +76,10 @@ def told(answer, why):
 def options(answer):
     if answer == 'kvm':
         return ['-accel', 'kvm', '-cpu', 'host']
-    # Without erms, memcpy in a guest under TCG is ten times as fast as with it.
-    return ['-accel', 'tcg,thread=multi', '-cpu', 'max,erms=off,fsrm=off']
+    return ['-accel', 'tcg,thread=multi', '-cpu', ARCH.cpu_of_tcg]
 
 
 def append(answer):
     """What the kernel is told."""
-    frequency = tsc.khz() if answer == 'tcg' else None      # KVM has a clock of its own
-    return 'tsc_early_khz=%d' % frequency if frequency else ''
+    frequency = counter.khz() if answer == 'tcg' else None      # KVM has a clock of its own
+    return ARCH.counter_option % frequency if frequency else ''

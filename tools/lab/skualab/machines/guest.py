@@ -12,16 +12,11 @@ import socket
 import subprocess
 import time
 
-from skualab.host import paths
 from skualab.host.say import LabError
-from skualab.machines import accelerator, kernellog
+from skualab.machines import accelerator, kernellog, qemu
 from skualab.roots import program
 
-APPEND = ('console=ttyS0 quiet panic=-1 oops=panic tsc=reliable no_timer_check mitigations=off nokaslr '
-          'random.trust_cpu=on rcupdate.rcu_expedited=1 rcupdate.rcu_cpu_stall_timeout=60 '
-          'cryptomgr.notests net.ifnames=0 selinux=0 apparmor=0 audit=0 swiotlb=noforce')
 PORTS = ('ctl', 'out', 'err', 'kmsg')
-SKUAD_PORT = 'skuad'        # straight to skuad's control socket: skuactl's, in the guest
 
 
 class GuestEnded(Exception):
@@ -32,17 +27,12 @@ class Timeout(Exception):
     pass
 
 
-def value(text):
-    """As QEMU's options take a value: a comma ends it, two are one."""
-    return text.replace(',', ',,')
-
-
 class Guest:
     """directory gets console.log, dmesg.log and qemu.log; kernel is a directory of make-kernel.sh. by_hand: words for
     QEMU that give the guest its memory and its NICs, in place of those that memory and nics would make."""
 
     def __init__(self, directory, kernel, payload, cpus=2, memory='2G', nics=(), control=None, shares=(),
-                 binds=(), qemu=(), tty=False, by_hand=()):
+                 binds=(), more=(), tty=False, by_hand=()):
         self.directory = directory
         self.console = os.path.join(directory, 'console.log')
         self.dmesg = os.path.join(directory, 'dmesg.log')
@@ -53,35 +43,13 @@ class Guest:
         for port in PORTS:
             ours[port], theirs[port] = socket.socketpair()
         open(self.console, 'w').close()
-        machine = by_hand or [
-            '-m', memory, '-object', 'memory-backend-memfd,id=mem0,size=%s,share=on' % memory,
-            '-machine', 'q35,memory-backend=mem0,hpet=off']
-        command = [
-            'qemu-system-x86_64', '-name', 'skua', *accelerator.options(self.accelerator),
-            '-smp', str(cpus), *machine, '-nodefaults', '-no-reboot', '-no-user-config', '-display', 'none',
-            '-kernel', os.path.join(kernel, 'vmlinux'), '-initrd', initramfs,
-            '-append', ' '.join((APPEND, accelerator.append(self.accelerator))),
-            '-chardev', 'file,id=console,path=%s' % value(self.console), '-serial', 'chardev:console',
-            '-device', 'virtio-rng-pci', '-device', 'virtio-serial-pci,max_ports=8']
-        for image in (os.path.join(paths.IMAGES, 'root.erofs'), os.path.join(kernel, 'modules.erofs')):
-            command += ['-drive', 'file=%s,if=virtio,format=raw,readonly=on,cache=unsafe' % value(image)]
-        for port in PORTS:
-            command += ['-chardev', 'socket,id=%s,fd=%d' % (port, theirs[port].fileno()),
-                        '-device', 'virtserialport,chardev=%s,name=%s' % (port, port)]
-        if control:
-            command += ['-chardev', 'socket,id=%s,path=%s' % (SKUAD_PORT, value(control)),
-                        '-device', 'virtserialport,chardev=%s,name=%s' % (SKUAD_PORT, SKUAD_PORT)]
-        if tty:
-            command += ['-chardev', 'stdio,id=tty,signal=off', '-device', 'virtconsole,chardev=tty,name=tty']
-        for index, where in enumerate(shares):
-            command += ['-virtfs', 'local,path=%s,mount_tag=share%d,security_model=none,multidevs=remap'
-                        % (value(where), index)]
-        for index, path in enumerate(() if by_hand else nics):
-            command += ['-device', '{"driver":"vfio-user-pci","id":"nic%d","socket":{"path":"%s","type":"unix"}}'
-                        % (index, path)]
+        command = qemu.words(
+            kernel, initramfs, self.console, accelerator.options(self.accelerator),
+            accelerator.append(self.accelerator), cpus, by_hand or [*qemu.memory(memory), *qemu.nics(nics)],
+            {port: end.fileno() for port, end in theirs.items()}, control, shares, tty)
         self.log = open(os.path.join(directory, 'qemu.log'), 'w')
         self.process = program.Process(
-            command + list(qemu), self.log, binds=[*binds, *shares, directory],
+            [*command, *more], self.log, binds=[*binds, *shares, directory],
             fds=[end.fileno() for end in theirs.values()], stdin=None if tty else subprocess.DEVNULL,
             flags=['no-setuid'] if os.geteuid() == 0 else [])
         for end in theirs.values():

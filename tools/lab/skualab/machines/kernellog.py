@@ -12,7 +12,7 @@ WARNING = re.compile(r'BUG:|WARNING:|INFO: possible|possible (circular|recursive
                      r'refcount_t:|list_(add|del) corruption|kmemleak: \d+ new|'
                      r'sleeping function called|scheduling while atomic|double free|use-after-free')
 
-# Linux 6.12 takes a page that is mapped twice for an error; two MRs over the same memory are none.
+# The older kernel takes a page that is mapped twice for an error; two MRs over the same memory are none.
 HARMLESS = re.compile(r'WARNING: .* add_dma_entry[.\w]*\+')
 
 # Nor does lockdep see that rdma_umap_open, in fork, only asks for this lock where it could take

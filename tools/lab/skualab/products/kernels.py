@@ -10,6 +10,8 @@ from functools import partial
 from skualab.host import paths
 from skualab.roots import apt, chroot, root
 from skualab.roots.stage import content, digest, Stage
+from skualab.target.arch import ARCH
+from skualab.target.distro import DISTRO
 
 MAKE = paths.lab('in-root/make-kernel.sh')
 MAKE_DEBUG, DEBUG_CONFIG = paths.lab('in-root/make-debug-kernel.sh'), paths.lab('in-root/debug.config')
@@ -22,14 +24,13 @@ def directory(series):
 def _fetch(series, log):
     """The packages of a kernel."""
     apt.update(log)
-    # What older releases have in one package, newer ones have in several.
-    parts = apt.names(r'linux-(image|binary|modules|base)-' + root.releases()[series].replace('+', r'\+'))
+    parts = apt.names(DISTRO.kernel_packages + root.releases()[series].replace('+', r'\+'))
     return apt.download(parts, log)
 
 
 def _fetch_source(log):
     apt.update(log)
-    return apt.download(['linux-source-' + root.SERIES[0]], log)
+    return apt.download([DISTRO.source_package + DISTRO.kernel], log)
 
 
 def _debian(series):
@@ -52,9 +53,9 @@ def _debian(series):
 def _debug(log):
     """Build the kernel that finds faults; what is left of an earlier build is made use of."""
     package, = _fetch_source(log)
-    chroot.run([MAKE_DEBUG, package, DEBUG_CONFIG, DEBUG_BUILD],
+    chroot.run([MAKE_DEBUG, package, DEBUG_CONFIG, ARCH.kernel_image, DEBUG_BUILD],
                stdout=log, stderr=log, check=True, timeout=DEBUG_SECONDS)
-    chroot.run([MAKE, DEBUG_BUILD + '/bzImage', DEBUG_BUILD, directory('debug')],
+    chroot.run([MAKE, DEBUG_BUILD + '/image', DEBUG_BUILD, directory('debug')],
                stdout=log, stderr=log, check=True, timeout=180)
 
 
@@ -64,10 +65,10 @@ STAGES = {
     series: Stage('kernel-' + series, _debian(series),
                   lambda series=series: [root.releases()[series], content(MAKE)],
                   os.path.join(directory(series), 'modules.erofs'), 90, partial(_fetch, series))
-    for series in root.SERIES}
+    for series in DISTRO.series}
 STAGES['debug'] = Stage(
     'kernel-debug', _debug,
-    lambda: [root.releases()[root.SERIES[0]], *map(content, (DEBUG_CONFIG, MAKE_DEBUG, MAKE))],
+    lambda: [root.releases()[DISTRO.kernel], *map(content, (DEBUG_CONFIG, MAKE_DEBUG, MAKE))],
     os.path.join(directory('debug'), 'modules.erofs'), DEBUG_SECONDS + 300, _fetch_source)
 
 

@@ -9,6 +9,7 @@ from skualab.host import paths
 from skualab.products import images, kernels
 from skualab.roots import chroot, root
 from skualab.roots.stage import Stage
+from skualab.target.distro import DISTRO
 
 MODULES = ('skua', 'skua_ib', 'skua_selftest')
 INPUTS = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
@@ -18,7 +19,7 @@ def headers(series):
     """What modules for a kernel are built against."""
     if series == 'debug':
         return kernels.DEBUG_BUILD + '/build'
-    return '/usr/src/linux-headers-' + root.releases()[series]
+    return DISTRO.headers + root.releases()[series]
 
 
 def directory(series):

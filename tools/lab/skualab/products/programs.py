@@ -12,6 +12,7 @@ from skualab.host import paths
 from skualab.products import images, sources
 from skualab.roots import chroot
 from skualab.roots.stage import Stage
+from skualab.target.distro import DISTRO
 
 SKUAD_INPUTS = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
 
@@ -35,7 +36,7 @@ TRAFFIC_STAGE = Stage('traffic', _traffic, lambda: [paths.repo('tools/traffic'),
 
 
 def _selftests(log):
-    kselftest = os.path.join(sources.linux('7.2'), 'tools/testing/selftests')
+    kselftest = os.path.join(sources.linux(DISTRO.newest), 'tools/testing/selftests')
     shutil.rmtree(paths.SELFTESTS, ignore_errors=True)
     chroot.run('make -C {0} -j$(nproc) install OUT={1} KSELFTEST={2}'.format(
         paths.repo('selftests'), paths.SELFTESTS, kselftest), stdout=log, stderr=log, check=True, timeout=120)

@@ -11,10 +11,12 @@ from skualab.host import paths
 from skualab.products import images, sources
 from skualab.roots import chroot
 from skualab.roots.stage import content, Stage
+from skualab.target.arch import ARCH
+from skualab.target.distro import DISTRO
 
 INPUTS = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
 
-LIBDIR = 'usr/lib/x86_64-linux-gnu'
+LIBDIR = 'usr/lib/' + ARCH.triplet
 CMAKE = ('-GNinja -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_SYSCONFDIR=/etc -DCMAKE_INSTALL_LIBDIR=/%s '
          '-DNO_PYVERBS=1 -DNO_MAN_PAGES=1' % LIBDIR)
 
@@ -47,31 +49,30 @@ def _fresh_tree(role):
 
 # Of an rdma-core that the root does not have, a guest gets these besides libskua. perftest wants those of
 # other devices, too, which go with one libibverbs only.
-OTHERS = {'stable': [], 'testing': ['mlx5', 'efa', 'hns']}
-LIBRARIES = {'stable': [], 'testing': ['libibverbs.so.1', 'librdmacm.so.1',
-                                       *('lib%s.so.1' % name for name in OTHERS['testing'])]}
-PROGRAMS = {'stable': [], 'testing': ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'rping']}
+OTHERS = ['mlx5', 'efa', 'hns']
+LIBRARIES = ['libibverbs.so.1', 'librdmacm.so.1', *('lib%s.so.1' % name for name in OTHERS)]
+PROGRAMS = ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'rping']
 
 
 def _provider(role):
     def make(log):
         _fresh_tree(role)
-        tree, out = tree_of(role), directory(role)
+        tree, out, whole = tree_of(role), directory(role), role != DISTRO.rdma_core
         chroot.run('''{drop} {tree}
             mkdir -p {tree}/build && cd {tree}/build
             [ -e build.ninja ] || cmake {cmake} ..
             pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\\(.*\\)")/\\1/p' ../CMakeLists.txt)
             ninja skua-rdmav$pabi {rest}'''.format(drop=paths.repo('tools/provider/drop-in.sh'), tree=tree,
-                                                   cmake=CMAKE, rest=' '.join([*OTHERS[role], *PROGRAMS[role]])),
+                                                   cmake=CMAKE, rest=' '.join([*OTHERS, *PROGRAMS] if whole else [])),
                    stdout=log, stderr=log, check=True, timeout=300)
         shutil.rmtree(out, ignore_errors=True)
         library, = glob.glob(tree + '/build/lib/libskua-rdmav*.so')
         _copy(library, out, LIBDIR + '/libibverbs')
-        for name in LIBRARIES[role]:
-            _copy(tree + '/build/lib/' + name, out, LIBDIR)
-        for name in PROGRAMS[role]:
-            _copy(tree + '/build/bin/' + name, out, 'usr/bin')
-        if role != 'stable':
+        if whole:
+            for name in LIBRARIES:
+                _copy(tree + '/build/lib/' + name, out, LIBDIR)
+            for name in PROGRAMS:
+                _copy(tree + '/build/bin/' + name, out, 'usr/bin')
             _silence(out)
         _copy(paths.repo('tools/provider/skua.driver'), out, 'etc/libibverbs.d')
     return make
@@ -93,7 +94,7 @@ STAGES = {
     role: Stage('provider' + sources.TAIL[role], _provider(role),
                 lambda: [*INPUTS, images.root_stamp(), content(os.path.realpath(__file__))],
                 os.path.join(directory(role), 'etc/libibverbs.d/skua.driver'), 300)
-    for role in sources.RDMA_CORES}
+    for role in DISTRO.rdma_cores}
 
 
 def stages(role):

@@ -11,18 +11,14 @@ from functools import partial
 
 from skualab.host import paths
 from skualab.roots import apt, chroot
-from skualab.roots.mirror import STABLE, TESTING
-from skualab.roots.root import SERIES
 from skualab.roots.stage import Stage
+from skualab.target.distro import DISTRO
 
-# The rdma-cores that libskua is for, by role: the name of what is made for each ends in TAIL[role].
-RDMA_CORES = {'stable': STABLE, 'testing': TESTING}
-TAIL = {'stable': '', 'testing': '-testing'}
+# By the role of an rdma-core: how the name of what is made for it ends.
+TAIL = {role: '' if role == DISTRO.rdma_core else '-' + role for role in DISTRO.rdma_cores}
 LINUX_PARTS = ['scripts/checkpatch.pl', 'scripts/spelling.txt', 'scripts/const_structs.checkpatch',
                'tools/testing/selftests/kselftest*', 'tools/testing/selftests/lib.mk',
                'tools/include/linux/compiler*', 'tools/include/uapi']
-
-
 CHECKERS = os.path.join(paths.SOURCES, 'checkers')
 CHECKER_PACKAGES = ['shellcheck', 'python3-pyflakes']
 
@@ -37,7 +33,7 @@ def rdma_core(role):
 
 def _fetch_rdma_core(role, log):
     apt.update(log)
-    return apt.source('rdma-core', RDMA_CORES[role], log)
+    return apt.source('rdma-core', DISTRO.rdma_cores[role], log)
 
 
 def _fetch(packages, log):
@@ -55,8 +51,8 @@ def _rdma_core(role):
 
 def _linux(series):
     def make(log):
-        package, = _fetch(['linux-source-' + series], log)
-        where, name = linux(series), 'linux-source-' + series
+        package, = _fetch([DISTRO.source_package + series], log)
+        where, name = linux(series), DISTRO.source_package + series
         wild = ' '.join(chroot.quote(name + '/' + part) for part in LINUX_PARTS)
         chroot.run('rm -rf {0} && mkdir -p {0} && dpkg-deb --fsys-tarfile {1} | tar -xO ./usr/src/{2}.tar.xz '
                    '| xz -dcT0 | tar -x -C {0} --strip-components=1 --wildcards {3}'.format(
@@ -75,8 +71,8 @@ def _checkers(log):
 RDMA_CORE_STAGES = {role: Stage('rdma-core' + TAIL[role], _rdma_core(role),
                                 lambda: [open(paths.STAMPS + '/root').read()], rdma_core(role), 120,
                                 partial(_fetch_rdma_core, role))
-                    for role in RDMA_CORES}
+                    for role in DISTRO.rdma_cores}
 LINUX_STAGES = {series: Stage('linux-' + series, _linux(series), lambda: LINUX_PARTS, linux(series), 300,
-                              partial(_fetch, ['linux-source-' + series]))
-                for series in SERIES}
+                              partial(_fetch, [DISTRO.source_package + series]))
+                for series in DISTRO.series}
 CHECKERS_STAGE = Stage('checkers', _checkers, lambda: CHECKER_PACKAGES, CHECKERS, 60, partial(_fetch, CHECKER_PACKAGES))

@@ -4,6 +4,7 @@ from skualab.host import say
 from skualab.host.say import LabError
 from skualab.products import images, kernels, modules, programs, provider, sources
 from skualab.roots import root
+from skualab.target.distro import DISTRO
 
 
 def bare_guest(series):
@@ -11,7 +12,7 @@ def bare_guest(series):
     return [root.STAGE, images.IMAGE_STAGE, kernels.STAGES[series], programs.TRAFFIC_STAGE]
 
 
-def guest(series, rdma_core='stable'):
+def guest(series, rdma_core=DISTRO.rdma_core):
     """What a guest with NICs needs, in order."""
     return bare_guest(series) + [programs.SKUAD_STAGE, modules.STAGES[series], *provider.stages(rdma_core)]
 
@@ -19,11 +20,12 @@ def guest(series, rdma_core='stable'):
 def table():
     """Every stage, in an order in which they can be made: what all guests need, and what checks need."""
     stages = []
-    for series in root.SERIES:
+    for series in DISTRO.series:
         for stage in guest(series):
             if stage not in stages:
                 stages.append(stage)
-    return stages, [*provider.stages('testing'), *sources.LINUX_STAGES.values(), programs.SELFTESTS_STAGE]
+    others = [stage for role in DISTRO.rdma_cores if role != DISTRO.rdma_core for stage in provider.stages(role)]
+    return stages, [*others, *sources.LINUX_STAGES.values(), programs.SELFTESTS_STAGE]
 
 
 # What the names mean that a person would type.

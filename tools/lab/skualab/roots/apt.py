@@ -16,6 +16,8 @@ from skualab.host import paths, say, settings
 from skualab.host.lock import held
 from skualab.host.say import LabError
 from skualab.roots.mirror import sources
+from skualab.target.arch import ARCH
+from skualab.target.distro import DISTRO
 
 LISTS = os.path.join(paths.APT, 'lists')
 ARCHIVES = os.path.join(paths.APT, 'archives')
@@ -32,7 +34,7 @@ def _options():
         'Dir::Cache::pkgcache': '', 'Dir::Cache::srcpkgcache': '',
         'Dir::Etc::SourceList': SOURCES, 'Dir::Etc::SourceParts': empty,
         'Dir::Etc::Preferences': empty + '/none', 'Dir::Etc::PreferencesParts': empty,
-        'APT::Architecture': 'amd64', 'APT::Architectures::': 'amd64',
+        'APT::Architecture': ARCH.debian, 'APT::Architectures::': ARCH.debian,
         'APT::Sandbox::User': 'root' if os.geteuid() == 0 else '',
         'Debug::NoLocking': '1', 'Acquire::Retries': '3', 'Acquire::Languages': 'none',
     }
@@ -114,10 +116,10 @@ def version(package, kind='Packages', suite=None):
 
 
 def kernel(series):
-    """The release (uname -r) of the newest packaged kernel of a series such as 6.12."""
+    """The release (uname -r) of the newest packaged kernel of a series."""
     def number(release):
         return [int(word) for word in re.findall(r'\d+', release)]
-    found = [name[len('linux-image-'):] for name in names(r'linux-image-\d[^-]*(-\d+)?-amd64')]
+    found = [name[len(DISTRO.image_package):] for name in names(DISTRO.image_package + DISTRO.image_release)]
     of_series = [release for release in found if re.match(re.escape(series) + r'[.+-]', release)]
     if not of_series:
         have = sorted({'.'.join(release.split('.')[:2]) for release in found}, key=number)
@@ -126,7 +128,7 @@ def kernel(series):
 
 
 # What mmdebstrap installs besides, whatever it is asked for.
-ALWAYS = '?narrow(?architecture(amd64),?or(?essential,?priority(required)))'
+ALWAYS = '?narrow(?architecture(%s),?or(?essential,?priority(required)))' % ARCH.debian
 
 
 @_alone

@@ -9,13 +9,8 @@ import os
 import re
 import subprocess
 
-from skualab.host import needs
 from skualab.host.say import LabError
-
-STABLE = 'trixie'
-BACKPORTS = 'trixie-backports'
-TESTING = 'forky'         # sources only: nothing of it is installed
-COMPONENTS = 'main'
+from skualab.target.distro import DISTRO
 
 
 def _one_line(path):
@@ -65,21 +60,21 @@ def uri():
         if re.search(r'/debian/?$', where) and '/' not in suite.strip('/'):
             return where.rstrip('/')
     raise LabError("no Debian mirror in this host's apt sources: "
-                   'set SKUA_MIRROR to the address of one that has ' + BACKPORTS)
+                   'set SKUA_MIRROR to the address of one that has ' + DISTRO.backports)
 
 
 def keyring():
-    if os.path.exists(needs.KEYRING):
-        return needs.KEYRING
-    raise LabError('%s is missing: install the package debian-archive-keyring' % needs.KEYRING)
+    if os.path.exists(DISTRO.keyring):
+        return DISTRO.keyring
+    raise LabError('%s is missing: install the package %s' % (DISTRO.keyring, DISTRO.keyring_package))
 
 
 def sources():
     """The lines of sources.list for the root."""
     where, key = uri(), keyring()
-    lines = [(kind, suite) for suite in (STABLE, STABLE + '-updates', BACKPORTS) for kind in ('deb', 'deb-src')]
-    return ''.join('%s [signed-by=%s] %s %s %s\n' % (kind, key, where, suite, COMPONENTS)
-                   for kind, suite in [*lines, ('deb-src', TESTING)])
+    lines = [(kind, suite) for suite in (DISTRO.stable, DISTRO.updates, DISTRO.backports) for kind in ('deb', 'deb-src')]
+    return ''.join('%s [signed-by=%s] %s %s %s\n' % (kind, key, where, suite, DISTRO.components)
+                   for kind, suite in [*lines, ('deb-src', DISTRO.testing)])
 
 
 def host_acquire():

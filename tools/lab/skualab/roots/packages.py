@@ -1,9 +1,9 @@
-"""What the Debian root holds, by purpose. Suites are named by role in mirror.py."""
+"""What the Debian root holds, by purpose. The suites are those of target/distro.py."""
+
+from skualab.target.arch import ARCH
 
 # From the suite's backports, with all that must be of the same version.
-BACKPORTS = '''
-    qemu-system-x86 qemu-system-common qemu-system-data qemu-utils seabios
-'''
+BACKPORTS = '%s qemu-system-common qemu-system-data qemu-utils %s' % (ARCH.emulator_package, ARCH.firmware_package)
 
 # Compiles the modules, the provider, skuad and the programs of selftests/.
 BUILD = '''
@@ -37,8 +37,8 @@ PATH_INCLUDE = ['/usr/share/doc/rdma-core/*', '/usr/share/doc/*/copyright']
 # What the chroot has and no guest needs, relative to the root (mkfs.erofs --exclude-regex).
 NOT_IN_GUEST = [
     'usr/lib/llvm-[0-9]*/.*', 'usr/src/.*', 'usr/lib/linux-kbuild-.*', 'usr/lib/modules/.*',
-    'usr/share/(qemu|seabios|icons|cmake-.*|wireshark|i18n)/.*', 'usr/bin/qemu-.*', 'usr/bin/clang.*',
-    'usr/lib/x86_64-linux-gnu/(libLLVM|libclang|libwireshark|liblto).*', 'usr/lib/gcc/.*/lto.*',
+    'usr/share/(qemu|%s|icons|cmake-.*|wireshark|i18n)/.*' % ARCH.firmware_package, 'usr/bin/qemu-.*', 'usr/bin/clang.*',
+    'usr/lib/%s/(libLLVM|libclang|libwireshark|liblto).*' % ARCH.triplet, 'usr/lib/gcc/.*/lto.*',
     'var/(cache|lib/apt)/.*', 'boot/.*', '(proc|sys|dev|tmp)/.+',
 ]
 

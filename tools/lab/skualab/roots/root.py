@@ -12,13 +12,14 @@ import subprocess
 from skualab.host import needs, paths, say, secrets, settings
 from skualab.roots import apt, chroot, mirror, packages
 from skualab.roots.stage import Stage
+from skualab.target.arch import ARCH
+from skualab.target.distro import DISTRO
 
-SERIES = ('6.12', '7.2')
 CHOSEN = os.path.join(paths.KERNELS, 'chosen')
 VERSIONS = os.path.join(paths.BUILD, 'versions')    # every package of the root
 
 # Seen by person and CI log alike: the versions that decide whether a result can be compared.
-TOLD = ('qemu-system-x86', 'rdma-core', 'perftest', 'gcc')
+TOLD = (ARCH.emulator_package, 'rdma-core', 'perftest', 'gcc')
 
 
 def releases():
@@ -28,8 +29,8 @@ def releases():
 
 
 def _inputs():
-    return [mirror.STABLE, mirror.BACKPORTS, *packages.words(packages.BACKPORTS, packages.BUILD,
-            packages.IMAGES, packages.DOCUMENTS, packages.GUEST), *packages.PATH_EXCLUDE, *packages.PATH_INCLUDE, *SERIES]
+    return [DISTRO.stable, DISTRO.backports, *packages.words(packages.BACKPORTS, packages.BUILD,
+            packages.IMAGES, packages.DOCUMENTS, packages.GUEST), *packages.PATH_EXCLUDE, *packages.PATH_INCLUDE, *DISTRO.series]
 
 
 def _hooks():
@@ -56,13 +57,13 @@ def _before(log):
 
 
 def _kernels():
-    return {series: apt.kernel(series) for series in SERIES}
+    return {series: apt.kernel(series) for series in DISTRO.series}
 
 
 def _packages(kernels):
-    backports = ['%s/%s' % (name, mirror.BACKPORTS) for name in packages.words(packages.BACKPORTS)]
+    backports = ['%s/%s' % (name, DISTRO.backports) for name in packages.words(packages.BACKPORTS)]
     return backports + packages.words(packages.BUILD, packages.IMAGES, packages.DOCUMENTS, packages.GUEST) \
-        + ['linux-headers-' + release for release in kernels.values()]
+        + [DISTRO.headers_package + release for release in kernels.values()]
 
 
 def _make(log):
@@ -76,7 +77,7 @@ def _make(log):
     # What it mounts ends with it, and what it started, however it ends.
     own = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'] if os.geteuid() == 0 else []
     subprocess.run(
-        [*own, 'mmdebstrap', '--variant=minbase', '--architectures=amd64', '--skip=update,cleanup/apt,essential/unlink',
+        [*own, 'mmdebstrap', '--variant=minbase', '--architectures=' + ARCH.debian, '--skip=update,cleanup/apt,essential/unlink',
          '--skip=download/empty', *_hooks(),
          *('--aptopt=' + text for text in mirror.host_acquire()),
          *('--dpkgopt=' + text for text in options),

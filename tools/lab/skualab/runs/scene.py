@@ -9,9 +9,10 @@ import time
 
 from skualab.host.say import LabError
 from skualab.machines import guest, nics as nic_list, payload
+from skualab.machines.qemu import value
 from skualab.machines.skuad import SKUACTL, Skuad
 from skualab.products import kernels, modules, provider, stages
-from skualab.roots import root
+from skualab.target.distro import DISTRO
 
 NETNS = ('split', 'none', 'exclusive')
 BOOT = 240      # seconds in which guests come up, also where others use the processors: alone it is 10
@@ -21,7 +22,7 @@ class Options:
     """What `lab run` offers, with its defaults."""
 
     def __init__(self, **given):
-        self.kernel, self.modules, self.rdma_core = '6.12', None, 'stable'
+        self.kernel, self.modules, self.rdma_core = DISTRO.kernel, None, DISTRO.rdma_core
         self.netns, self.cpus, self.memory = 'split', 2, '2G'
         self.share, self.env, self.deb = None, [], []
         self.device, self.capture, self.gdb = None, False, False
@@ -32,7 +33,7 @@ class Options:
         self.__dict__.update(given)
 
 
-def build(series, with_nics=True, rdma_core='stable'):
+def build(series, with_nics=True, rdma_core=DISTRO.rdma_core):
     """Bring up to date what a scene with this kernel is made of."""
     for stage in stages.guest(series, rdma_core) if with_nics else stages.bare_guest(series):
         stage.run()
@@ -45,7 +46,7 @@ def _kernel(options):
         return kernels.directory(options.kernel), modules.directory(options.kernel)
     if not os.path.isfile(options.kernel):
         raise LabError("--kernel: '%s' is none of %s, and no file" % (options.kernel, ', '.join(kernels.STAGES)))
-    build(root.SERIES[0], options.nics, options.rdma_core)
+    build(DISTRO.kernel, options.nics, options.rdma_core)
     directory = kernels.custom(options.kernel, options.modules)
     return directory, options.modules
 
@@ -82,10 +83,10 @@ class Scene:
     def start(self, deadline, skuad=None):
         """Boot and set up."""
         options = self.options
-        qemu, shares = list(options.qemu), [options.share] if options.share else []
+        more, shares = list(options.qemu), [options.share] if options.share else []
         if options.gdb:
             port = os.path.join(self.directory, 'gdb')
-            qemu += ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % guest.value(port), '-gdb', 'chardev:gdb', '-S']
+            more += ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % value(port), '-gdb', 'chardev:gdb', '-S']
         sockets, binds, control = [], [], None
         if self.nics and not skuad:
             skuad = self.skuad = Skuad(self.nics, self.directory)
@@ -96,7 +97,7 @@ class Scene:
             binds, control = [skuad.place], skuad.control
         self.guest = guest.Guest(self.directory, self.kernel, self.payload, cpus=options.cpus,
                                  memory=options.memory, nics=sockets, control=control, shares=shares,
-                                 binds=binds, qemu=qemu, tty=options.tty, by_hand=options.by_hand)
+                                 binds=binds, more=more, tty=options.tty, by_hand=options.by_hand)
         self.guest.wait_ready(deadline)
         self._set_up(deadline)
 

@@ -11,6 +11,7 @@ import unittest
 from skualab.machines.nics import Nic
 from skualab.machines.skuad import Skuad
 from skualab.roots import chroot, program
+from skualab.target.arch import ARCH
 from testing import until
 
 
@@ -35,7 +36,7 @@ class Clients(unittest.TestCase):
 
     def qemu(self, *options):
         device = {'driver': 'vfio-user-pci', 'socket': {'path': self.socket, 'type': 'unix'}}
-        return ['qemu-system-x86_64', '-nodefaults', '-display', 'none', '-S', '-accel', 'tcg',
+        return [ARCH.emulator, '-nodefaults', '-display', 'none', '-S', '-accel', 'tcg',
                 '-device', json.dumps(device), *options]
 
     def refused(self, *options):
@@ -44,10 +45,10 @@ class Clients(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         return done.stderr
 
-    SHARED = ('-object', 'memory-backend-memfd,id=mem0,size=128M,share=on', '-machine', 'q35,memory-backend=mem0')
+    SHARED = ('-object', 'memory-backend-memfd,id=mem0,size=128M,share=on', '-machine', ARCH.machine + ',memory-backend=mem0')
 
     def test_memory_that_is_not_shared(self):
-        self.refused('-machine', 'q35', '-m', '128M')
+        self.refused('-machine', ARCH.machine, '-m', '128M')
         self.assertEqual(len(self.logged('guest memory is not shared with skuad')), 1)
         self.assertIsNone(self.skuad.ended())
 

@@ -12,6 +12,7 @@ import unittest
 
 from skualab.machines.skuad import SKUACTL
 from skualab.roots import chroot
+from skualab.target.arch import ARCH
 from testing import LAB, until
 
 SECONDS = '240'     # for a guest and its command, also where others use the processors
@@ -172,7 +173,7 @@ class Run(unittest.TestCase):
         for path in glob.glob('/proc/[0-9]*/cmdline'):
             with contextlib.suppress(OSError), open(path) as file:
                 words = file.read().split('\0')
-                if 'qemu-system-x86_64' in words and any(self.artifacts in word for word in words):
+                if ARCH.emulator in words and any(self.artifacts in word for word in words):
                     found.append(path)
         return found
 

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from skualab.host import needs
+from skualab.target.distro import DISTRO
 from testing import LAB
 
 
@@ -53,7 +53,7 @@ class Bare(unittest.TestCase):
         with open(self.bin + '/apt-get.said') as file:
             self.assertRegex(file.read(), 'update\n.*install -y --no-install-recommends .*mmdebstrap')
         # And the mirror, which is dead, is named in one line that says what to do.
-        if os.path.exists(needs.KEYRING):
+        if os.path.exists(DISTRO.keyring):
             self.assertIn('cannot be reached', said[-1])
             self.assertIn('SKUA_MIRROR', said[-1])
         self.assertEqual(sum('lab failure' in text for text in said), 1, said)

@@ -11,6 +11,7 @@ from unittest import mock
 
 from skualab.host import failure, say
 from skualab.runs import demo
+from skualab.target.distro import DISTRO
 from testing import LAB, until
 
 
@@ -63,7 +64,7 @@ class NoTraceback(unittest.TestCase):
         play.__enter__, play.__exit__ = lambda play: play, lambda *_: None
         with mock.patch.object(demo.scene, 'Scene', return_value=play), mock.patch.object(demo.run, 'new_directory'):
             with self.assertRaises(say.LabError) as caught:
-                demo.demo('6.12')
+                demo.demo(DISTRO.kernel)
         self.assertEqual(failure.told(caught.exception),
                          (126, "the guest's kernel: Kernel panic; its logs are in /there"))
 

@@ -69,8 +69,8 @@ class Paths(unittest.TestCase):
                     pass
                 age = time.time() - (1 if number == 0 else 100000 + number)
                 os.utime(path, (age, age))
-            os.mkdir(place + '/6.12')
+            os.mkdir(place + '/debian')
             kernels._prune(place + '/custom-7')
-            self.assertEqual(sorted(os.listdir(place)), ['6.12', *('custom-%d' % number for number in (0, 1, 2, 3, 7)),
-                                                         'stamps'])
+            self.assertEqual(sorted(os.listdir(place)), [*('custom-%d' % number for number in (0, 1, 2, 3, 7)),
+                                                         'debian', 'stamps'])
             self.assertNotIn('kernel-custom-6', os.listdir(place + '/stamps'))

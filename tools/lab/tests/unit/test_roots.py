@@ -13,7 +13,10 @@ from unittest import mock
 from skualab.command import doctor
 from skualab.host import say
 from skualab.roots import apt, root
+from skualab.target.arch import ARCH
 from testing import LAB
+
+SUFFIX = '_%s.deb' % ARCH.debian
 
 
 class Apt(unittest.TestCase):
@@ -39,14 +42,14 @@ class Apt(unittest.TestCase):
         with open(self.archive + '/Packages', 'w') as index:
             for name, version, more in packages:
                 data = ('%s %s\n' % (name, version)).encode()
-                file = '%s_%s_amd64.deb' % (name, version)
+                file = '%s_%s%s' % (name, version, SUFFIX)
                 with open(os.path.join(self.archive, file), 'wb') as package:
                     package.write(data)
-                index.write('Package: %s\nVersion: %s\nArchitecture: amd64\nMaintainer: x\nFilename: ./%s\nSize: %d\n'
-                            'SHA256: %s\n%s\n' % (name, version, file, len(data), hashlib.sha256(data).hexdigest(), more))
+                index.write('Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: x\nFilename: ./%s\nSize: %d\n'
+                            'SHA256: %s\n%s\n' % (name, version, ARCH.debian, file, len(data), hashlib.sha256(data).hexdigest(), more))
 
     def archives(self):
-        return sorted(name for name in os.listdir(apt.ARCHIVES) if name.endswith('.deb'))
+        return sorted(name[:-len(SUFFIX)] for name in os.listdir(apt.ARCHIVES) if name.endswith(SUFFIX))
 
     def test_an_update_that_failed_or_was_ended_is_not_fresh(self):
         for error in (subprocess.CalledProcessError(100, 'apt-get'), KeyboardInterrupt(), None):
@@ -67,14 +70,14 @@ class Apt(unittest.TestCase):
     def test_packages_are_kept_as_they_come(self):
         self.publish(('apt', '1', 'Essential: yes\n'), ('a', '1', 'Depends: b, lost\n'), ('b', '1', ''), ('lost', '1', ''),
                      ('unwanted', '1', ''))
-        os.unlink(self.archive + '/lost_1_amd64.deb')
+        os.unlink(self.archive + '/lost_1' + SUFFIX)
         apt.update(self.log)
         with self.assertRaises(subprocess.CalledProcessError):
             apt.fetch(['a'], self.log)
-        self.assertEqual(self.archives(), ['a_1_amd64.deb', 'apt_1_amd64.deb', 'b_1_amd64.deb'])
+        self.assertEqual(self.archives(), ['a_1', 'apt_1', 'b_1'])
         self.publish(('apt', '1', 'Essential: yes\n'), ('a', '1', 'Depends: b, lost\n'), ('b', '1', ''), ('lost', '1', ''))
         apt.fetch(['a'], self.log)
-        self.assertIn('lost_1_amd64.deb', self.archives())
+        self.assertIn('lost_1', self.archives())
         self.assertEqual(apt.say.line.call_args[0], ('packages: 1 are fetched, 0 MB',))
 
     @unittest.skipUnless(shutil.which('apt-get'), 'for Debian')
@@ -87,7 +90,7 @@ class Apt(unittest.TestCase):
             apt.fetch([], self.log)
         self.assertEqual(len(self.archives()), 2)
         apt.prune(self.log)
-        self.assertEqual(self.archives(), ['apt_2_amd64.deb'])
+        self.assertEqual(self.archives(), ['apt_2'])
 
     def test_offline_asks_for_no_mirror(self):
         os.makedirs(apt.LISTS)

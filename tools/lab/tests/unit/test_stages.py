@@ -10,6 +10,7 @@ from unittest import mock
 from skualab.host import paths, say
 from skualab.products import images, kernels, provider, sources, stages
 from skualab.roots import root, stage
+from skualab.target.distro import DISTRO
 
 
 class Stages(unittest.TestCase):
@@ -36,7 +37,7 @@ class Stages(unittest.TestCase):
             self.assertNotEqual(hashes[0], hashes[2])
 
     def test_roots_images_and_kernels_follow_no_place(self):
-        with mock.patch.object(kernels.root, 'releases', return_value={series: 'x' for series in root.SERIES}), \
+        with mock.patch.object(kernels.root, 'releases', return_value={series: 'x' for series in DISTRO.series}), \
                 mock.patch.object(images, 'root_stamp', return_value='x'):
             for one in (root.STAGE, images.IMAGE_STAGE, *kernels.STAGES.values()):
                 self.assertTrue(one.inputs())

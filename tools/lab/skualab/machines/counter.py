@@ -9,18 +9,17 @@ import mmap
 import platform
 import time
 
-CODE = bytes.fromhex('0f31 48c1e220 4809d0 c3')     # rdtsc; shl $32, %rdx; or %rdx, %rax; ret
-
+from skualab.target.arch import ARCH
 
 def khz(seconds=0.05):
     """None where it cannot be measured."""
-    if platform.machine() != 'x86_64':
+    if platform.machine() != ARCH.name:
         return None
     try:
         page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     except OSError:         # a host where no page is writable and executable
         return None
-    page.write(CODE)
+    page.write(ARCH.read_counter)
     read = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
     start, first = _look(read)
     time.sleep(seconds)
