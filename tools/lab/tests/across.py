@@ -3,7 +3,8 @@
 import contextlib
 
 from skualab.host.say import LabError
-from skualab.runs import pair, scene
+from skualab.runs import scene
+from skualab.runs.nodes import Nodes
 
 SECONDS = 240        # for one program
 SERVE = '(%s) >/tmp/served 2>&1 </dev/null; echo $? >/tmp/ended'
@@ -20,16 +21,11 @@ ENDED = 'until [ -e /tmp/ended ]; do sleep 0.05; done; cat /tmp/served; exit $(<
 
 
 @contextlib.contextmanager
-def guests(sides, skuad):
-    """The guests of both sides, while they are up."""
-    try:
-        if not pair.boot(sides, skuad, scene.deadline(scene.BOOT)):
-            raise LabError(', '.join('%s: %s' % (side.name, side.outcome[2]) for side in sides if side.outcome))
-        yield [side.play.guest for side in sides]
-    finally:
-        for side in sides:
-            side.play.close()
-        skuad.stop()
+def guests(nodes, skuad):
+    """The guests of nodes, while they are up."""
+    with Nodes(nodes, skuad) as up:
+        up.must_boot(scene.deadline(scene.BOOT))
+        yield up.guests()
 
 
 def must(guest, script):

@@ -5,6 +5,7 @@ import argparse
 from skualab.command import verbs
 from skualab.target.distro import DISTRO
 
+MOST = 250      # guests: each has an address of 192.0.2.0/24
 DESCRIPTION = 'The lab: builds a Debian root, boots guests with Skua NICs, runs commands and tests in them.'
 
 
@@ -13,6 +14,42 @@ def positive(text):
     if value < 1:
         raise argparse.ArgumentTypeError("'%s' is not above 0" % text)
     return value
+
+
+def named(text):
+    name, separator, value = text.partition('=')
+    if not separator:
+        raise argparse.ArgumentTypeError("'%s' is not NAME=CMD" % text)
+    return name, value
+
+
+def commands_of_guests(args, command):
+    """args gets commands, by the names of several guests, and server, the one that begins first."""
+    sides = args.left is not None, args.right is not None
+    if args.guests == 1:
+        if any(sides) or args.guest or args.all is not None:
+            raise ValueError('--left, --right, --guest and --all are for --guests N')
+        return
+    if args.guests > MOST:
+        raise ValueError('--guests: %d are too many: %d at most' % (args.guests, MOST))
+    if command:
+        raise ValueError('%d guests have commands of their own, and none behind --' % args.guests)
+    if any(sides):
+        if not all(sides) or args.guests != len(sides) or args.guest or args.all is not None:
+            raise ValueError('--left and --right go with each other and --guests 2, and with no --guest and --all')
+        args.commands, args.server = {'left': args.left, 'right': args.right}, 'right'
+        return
+    names = ['node%d' % number for number in range(1, args.guests + 1)]
+    given = dict(args.guest)
+    for name in given:
+        if name not in names:
+            raise ValueError("--guest: there is no guest '%s': there are %s" % (name, ', '.join(names)))
+    if len(given) < len(args.guest):
+        raise ValueError('--guest: one guest has two commands')
+    args.commands, args.server = {name: given.get(name, args.all) for name in names}, names[0]
+    for name, words in args.commands.items():
+        if words is None:
+            raise ValueError('%s has no command: --guest %s=CMD or --all CMD' % (name, name))
 
 
 class Parser(argparse.ArgumentParser):
@@ -59,7 +96,10 @@ def parse(words):
     sub = verb('run', verbs.run, 'run a command in a fresh guest: lab run [OPTIONS] -- COMMAND...', True)
     guest_options(sub)
     sub.add_argument('--timeout', type=positive, default=600, metavar='S')
-    sub.add_argument('--guests', type=int, default=1, choices=(1, 2), help='2: a NIC each, and --left and --right')
+    sub.add_argument('--guests', type=positive, default=1, metavar='N', help='with a NIC each, on one wire')
+    sub.add_argument('--guest', type=named, action='append', default=[], metavar='NAME=CMD',
+                     help='with N guests: the shell command of one: node1, which begins first, node2...')
+    sub.add_argument('--all', metavar='CMD', help='and of each that has no --guest')
     sub.add_argument('--left', metavar='CMD', help='with two guests: the shell command of the one')
     sub.add_argument('--right', metavar='CMD', help="and of the other, which begins first: the server's")
     guest_options(verb('shell', verbs.shell, 'an interactive guest'))
@@ -81,12 +121,13 @@ def parse(words):
     sub.add_argument('file')
 
     args = parser.parse_args(words)
-    pair = args.function == verbs.run and args.guests == 2
-    if pair and (command or args.left is None or args.right is None):
-        parser.error('run: two guests have --left CMD and --right CMD, and no other')
-    if args.function == verbs.run and not pair and (args.left or args.right):
-        parser.error('run: --left and --right are for --guests 2')
-    if args.takes_command and not command and not pair:
+    several = args.function == verbs.run and args.guests > 1
+    if args.function == verbs.run:
+        try:
+            commands_of_guests(args, command)
+        except ValueError as error:
+            parser.error('run: %s' % error)
+    if args.takes_command and not command and not several:
         parser.error('%s: no COMMAND: put it behind --' % args.verb_of_lab)
     if command and not args.takes_command:
         parser.error('%s takes no command' % args.verb_of_lab)

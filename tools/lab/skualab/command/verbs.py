@@ -25,14 +25,14 @@ def scene_options(args):
 
 
 def run(args):
-    if args.guests == 2:
-        from skualab.runs import pair
-        if args.netns != 'split' or args.gdb or (args.device and len(args.device) != 2):
-            raise LabError('--guests 2 has one NIC a guest, and neither --netns nor --gdb')
+    if args.guests > 1:
+        from skualab.runs import together
+        if args.netns != 'split' or args.gdb or (args.device and len(args.device) != args.guests):
+            raise LabError('--guests %d has one NIC a guest, and neither --netns nor --gdb' % args.guests)
         options = scene_options(args)
         options.netns = 'alone'
-        return pair.run_pair(options, *(['bash', '-c', words] for words in (args.left, args.right)), args.timeout,
-                             args.artifacts)
+        commands = {name: ['bash', '-c', words] for name, words in args.commands.items()}
+        return together.run_together(options, commands, args.server, args.timeout, args.artifacts)
     from skualab.runs import run as one
     return one.run(scene_options(args), args.command, args.timeout, args.artifacts)
 

@@ -3,21 +3,26 @@
 from skualab.host.say import LabError
 
 
-class Nic:
-    """Number n: its options for skuad, and its names and addresses in the guest."""
+SPACES = ('left', 'right')      # the namespaces of a guest, and the names of two guests
 
-    def __init__(self, number, options=''):
+
+class Nic:
+    """Number n of a skuad: its options for skuad, its names in its guest, and its addresses. In a guest that has no
+    other it may be number 0 there, and be called after its guest by skuad."""
+
+    def __init__(self, number, options='', name=None, index=None):
         given = {}
         for word in filter(None, options.split(',')):
             key, separator, value = word.partition('=')
             if not separator or key == 'socket':
                 raise LabError("--device: '%s' is not KEY=VALUE for skuad, or is the socket" % word)
             given[key] = value
-        self.options = {'name': 'skua%d' % number, 'mac': '02:00:00:00:00:%02x' % (number + 1),
+        index = number if index is None else index
+        self.options = {'name': name or 'skua%d' % index, 'mac': '02:00:00:00:00:%02x' % (number + 1),
                         'link': 'wire:a', **given}
         self.name, self.mac = self.options['name'], self.options['mac'].lower()
-        self.netdev, self.rdma = 'skua%d' % number, 'skua_%d' % number
-        self.space = ('left', 'right')[number % 2]
+        self.netdev, self.rdma = 'skua%d' % index, 'skua_%d' % index
+        self.space = SPACES[index % len(SPACES)]
         self.ipv4, self.ipv6 = '192.0.2.%d' % (number + 1), '2001:db8::%x' % (number + 1)
 
     def line(self):

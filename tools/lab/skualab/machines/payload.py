@@ -9,6 +9,7 @@ import os
 import stat
 
 from skualab.host import paths
+from skualab.machines.nics import SPACES
 
 HOME = 'usr/lib/skua-lab'       # in the guest
 
@@ -18,7 +19,7 @@ class Payload:
         self.entries = {}       # path -> (mode, content)
         for name in ('init', 'agent', 'load', 'nics'):
             self.file(paths.lab('in-guest', name), HOME + '/' + name)
-        for name in ('left', 'right'):
+        for name in SPACES:
             self.file(paths.lab('in-guest/in-netns'), 'usr/bin/' + name)
         self.file(os.path.join(paths.TRAFFIC, 'rdma_traffic'), 'usr/bin/rdma_traffic')
         self.file(os.path.join(paths.TRAFFIC, 'listen_first.so'), HOME + '/listen_first.so')

@@ -12,8 +12,10 @@ import sys
 from skualab.host import say
 from skualab.host.say import LabError
 from skualab.machines import guest, nics
+from skualab.machines.nics import SPACES
 from skualab.machines.skuad import Skuad
-from skualab.runs import pair, perftest, run, scene
+from skualab.runs import perftest, run, scene
+from skualab.runs.nodes import Node, Nodes
 
 SECONDS = 60        # no row may take longer
 FORM = '  %-19s %-8s %-13s %-6s %-17s %s'
@@ -138,16 +140,13 @@ def _across(series):
     directory = run.new_directory()
     both = [nics.Nic(0), nics.Nic(1)]
     options = scene.Options(kernel=series, netns='alone', cpus=1, memory='1G')
-    skuad = Skuad(both, directory)
-    sides = [pair.Side(name, directory, options, [nic]) for name, nic in zip(('left', 'right'), both)]
-    try:
-        if not pair.boot(sides, skuad, scene.deadline(scene.BOOT)):
-            raise LabError('a guest did not come up: %s' % ', '.join(
-                '%s: %s' % (side.name, side.outcome[2]) for side in sides if side.outcome))
+    nodes = [Node(name, directory, options, [nic]) for name, nic in zip(SPACES, both)]
+    with Nodes(nodes, Skuad(both, directory)) as pair:
+        pair.must_boot(scene.deadline(scene.BOOT))
         print('\nskua_0 (guest left, 192.0.2.1)  <- wire a ->  skua_1 (guest right, 192.0.2.2)\n')
-        left, right = (side.play for side in sides)
+        left, right = (node.play for node in pair)
         for program, server, client, size in ACROSS:
-            before = skuad.counters()
+            before = pair.skuad.counters()
             with _told(right):
                 right.guest.start('exec %s' % server, scene.deadline(SECONDS))
             _in_guest(right, 'until rdma resource show cm_id | grep -q LISTEN; do sleep 0.05; done')
@@ -155,12 +154,8 @@ def _across(series):
             figure = '200 pings' if program == 'rping' else Row(program, '', size).result(output)
             checks = program == 'rping'     # rping -V compares; perftest does not
             print(FORM % (program + (' -V' if checks else ' -R'), perftest.size(size), figure, 'ok' if checks else '-',
-                          *_traffic(before, skuad.counters(), Row(program, '', size))))
+                          *_traffic(before, pair.skuad.counters(), Row(program, '', size))))
             sys.stdout.flush()
-    finally:
-        for side in sides:
-            side.play.close()
-        skuad.stop()
 
 
 def _mixed(play):

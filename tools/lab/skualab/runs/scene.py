@@ -9,6 +9,7 @@ import time
 
 from skualab.host.say import LabError
 from skualab.machines import guest, nics as nic_list, payload
+from skualab.machines.nics import SPACES
 from skualab.machines.qemu import value
 from skualab.machines.skuad import SKUACTL, Skuad
 from skualab.products import kernels, modules, provider, stages
@@ -28,6 +29,7 @@ class Options:
         self.device, self.capture, self.gdb = None, False, False
         self.nics = True            # False: a guest without Skua, for comparisons
         self.tty = False
+        self.hosts = []             # (address, name) of guests, for /etc/hosts
         self.qemu = []              # more words for QEMU
         self.by_hand = []           # words for QEMU in place of the scene's memory and NICs
         self.__dict__.update(given)
@@ -69,6 +71,9 @@ class Scene:
         if self.nics:
             self._ours(modules)
         self.payload.text(payload.HOME + '/nics.list', ''.join(nic.line() + '\n' for nic in self.nics))
+        if options.hosts:
+            self.payload.text('etc/hosts', ''.join('%s %s\n' % pair for pair in [('127.0.0.1', 'localhost'),
+                                                                              *options.hosts]))
         for path in options.deb:
             self.payload.file(path, payload.HOME + '/deb/' + os.path.basename(path))
 
@@ -109,7 +114,7 @@ class Scene:
         if self.options.deb:
             steps.append('DEBIAN_FRONTEND=noninteractive dpkg -i /usr/lib/skua-lab/deb/*.deb')
         if self.nics:
-            steps.append('/usr/lib/skua-lab/nics %s </usr/lib/skua-lab/nics.list' % self.options.netns)
+            steps.append('/usr/lib/skua-lab/nics %s </usr/lib/skua-lab/nics.list' % ' '.join((self.options.netns, *SPACES)))
         if len(steps) > 1:
             status, output = self.guest.output('\n'.join(steps), deadline)
             if status:

@@ -5,6 +5,7 @@ import subprocess
 import unittest
 
 from skualab.checks.table import CHECKS
+from skualab.command import parser
 from skualab.target.distro import DISTRO
 from testing import lab, LAB
 
@@ -47,12 +48,25 @@ class Options(unittest.TestCase):
     def test_command_where_none_belongs(self):
         self.refused(['doctor', '--', 'true'], 'takes no command')
 
-    def test_two_guests_have_two_commands(self):
+    def test_each_of_several_guests_has_a_command(self):
+        both = ['--left', 'true', '--right', 'true']
         for words in (['--guests', '2', '--left', 'true'], ['--guests', '2', '--', 'true'],
                       ['--left', 'true', '--', 'true'], ['--guests', '3', '--', 'true'],
-                      ['--guests', '2', '--left', 'true', '--right', 'true', '--netns', 'none']):
+                      ['--guests', '2', *both, '--netns', 'none'], ['--guests', '3', *both],
+                      ['--guests', '2', *both, '--all', 'true'], ['--guests', '2', *both, '--guest', 'left=true'],
+                      ['--guests', '3', '--guest', 'node1=true'], ['--guests', '3', '--guest', 'node4=x', '--all', 'x'],
+                      ['--guests', '2', '--guest', 'node1=x', '--guest', 'node1=y', '--all', 'x'],
+                      ['--guests', '2', '--guest', 'node1', '--all', 'x'], ['--all', 'true', '--', 'true'],
+                      ['--guests', '3', '--all', 'true', '--', 'true'], ['--guests', '0', '--all', 'true'],
+                      ['--guests', '251', '--all', 'true'], ['--guests', '3', '--all', 'x', '--device', 'mac=1']):
             status, said = lab('run', *words)
             self.assertEqual((status, len(said)), (125, 1), words)
+
+    def test_the_commands_of_several_guests(self):
+        args = parser.parse(['run', '--guests', '3', '--guest', 'node2=a=b', '--all', 'c'])
+        self.assertEqual((args.commands, args.server), ({'node1': 'c', 'node2': 'a=b', 'node3': 'c'}, 'node1'))
+        args = parser.parse(['run', '--guests', '2', '--left', 'a', '--right', 'b'])
+        self.assertEqual((args.commands, args.server), ({'left': 'a', 'right': 'b'}, 'right'))
 
 
 class Completion(unittest.TestCase):

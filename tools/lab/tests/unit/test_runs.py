@@ -1,33 +1,95 @@
 """Runs of guests, without guests."""
 
+import threading
+import time
 import unittest
 from unittest import mock
 
 from skualab.host import say
-from skualab.runs import pair, perftest
+from skualab.runs import nodes, perftest, together
+from testing import until
 
 
-class TwoGuests(unittest.TestCase):
-    """What fails in the thread of a guest is the outcome of its side, not a traceback."""
+class SeveralGuests(unittest.TestCase):
+    """What fails in the thread of a guest is the outcome of its node, not a traceback."""
 
-    def side(self, **play):
-        side = pair.Side.__new__(pair.Side)
-        side.name, side.command, side.outcome = 'left', 'true', None
-        side.play = mock.Mock(**play)
-        side.play.guest.fault = None
-        return side
+    def node(self, name='left', **play):
+        node = nodes.Node.__new__(nodes.Node)
+        node.name, node.command, node.outcome = name, 'true', None
+        node.play = mock.Mock(**play)
+        node.play.guest.fault = None
+        return node
 
     def test_a_guest_that_cannot_be_started(self):
-        side = self.side(**{'start.side_effect': OSError(28, 'No space left on device')})
-        self.assertFalse(pair.boot([side], None, 0))
-        self.assertEqual(side.outcome, (125, 'lab', 'a disk: No space left on device: make room there'))
+        node = self.node(**{'start.side_effect': OSError(28, 'No space left on device')})
+        self.assertFalse(nodes.Nodes([node], None).boot(0))
+        self.assertEqual(node.outcome, (125, 'lab', 'a disk: No space left on device: make room there'))
 
     def test_output_that_cannot_be_written(self):
-        side = self.side(**{'script.return_value': 'true'})
-        side.play.guest.run.side_effect = lambda command, end, out, err: out(b'no end of line')
+        node = self.node(**{'script.return_value': 'true'})
+        node.play.guest.run.side_effect = lambda command, end, out, err: out(b'no end of line')
         writer = mock.Mock(side_effect=BrokenPipeError(32, 'Broken pipe'))
-        side.work(0, (writer, writer))
-        self.assertEqual(side.outcome, (125, 'lab', 'nobody reads what the lab prints any more'))
+        node.work(0, (writer, writer))
+        self.assertEqual(node.outcome, (125, 'lab', 'nobody reads what the lab prints any more'))
+
+
+class InOrder(unittest.TestCase):
+    """The commands of several guests: when they begin, and that the first that fails ends the others."""
+
+    def setUp(self):
+        self.began, self.serving = [], threading.Event()
+        self.stopped = {}
+        patch = mock.patch.object(together, '_serves', lambda node: self.serving.is_set())
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def node(self, name, status=0, until=None):
+        """A guest whose command ends when an event is set, or the guest is stopped."""
+        stopped = self.stopped[name] = threading.Event()
+
+        def work(_end, _writers, _before, _width):
+            self.began.append(name)
+            while until and not until.is_set() and not stopped.is_set():
+                time.sleep(0.01)
+            node.outcome = (125, 'lab', 'ended') if stopped.is_set() else (status, 'command', 'status')
+        node = nodes.Node.__new__(nodes.Node)
+        node.name, node.outcome, node.play, node.work = name, None, mock.Mock(), work
+        node.play.guest.process.stop = lambda grace: stopped.set()
+        return node
+
+    def test_the_others_wait_for_the_server(self):
+        done = threading.Event()
+        several = [self.node('node%d' % number, until=done) for number in range(4)]
+        worker = threading.Thread(target=together._work, args=(several, several[2], 0, ()))
+        worker.start()
+        time.sleep(0.2)
+        self.assertEqual(self.began, ['node2'])
+        self.serving.set()
+        until(lambda: len(self.began) == 4)
+        done.set()
+        worker.join()
+        self.assertEqual([node.outcome[0] for node in several], [0] * 4)
+
+    def test_a_server_that_has_ended_is_not_waited_for(self):
+        several = [self.node('a'), self.node('b'), self.node('c')]
+        together._work(several, several[0], 0, ())
+        self.assertEqual(sorted(self.began), ['a', 'b', 'c'])
+
+    def test_the_first_that_fails_ends_the_others(self):
+        self.serving.set()
+        never = threading.Event()
+        several = [self.node('a', until=never), self.node('b', status=3), self.node('c'), self.node('d', until=never)]
+        together._work(several, several[0], 0, ())
+        self.assertEqual({node.name: node.outcome and node.outcome[0] for node in several if node.name != 'c'},
+                         {'a': None, 'b': 3, 'd': None})
+        self.assertEqual([self.stopped[name].is_set() for name in 'abd'], [True, False, True])
+
+    def test_their_nics(self):
+        for name, number, line in (
+                ('right', 1, '02:00:00:00:00:02 skua1 skua_1 right 192.0.2.2/24 2001:db8::2/64'),
+                ('node3', 2, '02:00:00:00:00:03 skua0 skua_0 left 192.0.2.3/24 2001:db8::3/64')):
+            nic = together._nic(number, name, '')
+            self.assertEqual((nic.line(), nic.name), (line, 'skua1' if name == 'right' else name))
 
 
 class Figures(unittest.TestCase):
