@@ -8,27 +8,20 @@ standard error once it does.
 import json
 import os
 import select
-import shutil
 import subprocess
-import tempfile
 import time
 
 from skualab.host import paths
 from skualab.host.say import LabError
+from skualab.host.sockets import new_place, remove_place
 from skualab.roots import chroot, program
 
 SKUAD = os.path.join(paths.SKUAD, 'skuad')
 SKUACTL = os.path.join(paths.SKUAD, 'skuactl')
 
 
-def new_place():
-    """A directory for sockets."""
-    return tempfile.mkdtemp(prefix='skua-', dir='/tmp')
-
-
 class Skuad:
-    """One skuad for the NICs of one run. Its sockets have a short directory of their own, since
-    a socket's path may have 107 bytes only."""
+    """One skuad for the NICs of one run. Its sockets have a short directory of their own."""
 
     def __init__(self, nics, directory, place=None, within=(), binds=()):
         self.nics, self.directory = nics, directory
@@ -89,7 +82,7 @@ class Skuad:
             capture.stop()
         self.process.stop()
         self.log.close()
-        shutil.rmtree(self.place, ignore_errors=True)
+        remove_place(self.place)
 
 
 def flat(answer, found=None):

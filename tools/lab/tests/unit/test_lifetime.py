@@ -10,7 +10,7 @@ import unittest
 from unittest import mock
 
 from skualab.checks import check
-from skualab.host import lock, say
+from skualab.host import lock, say, sockets
 from skualab.roots import apt, program, stage
 from testing import LAB, until
 
@@ -141,3 +141,51 @@ class TwoLabs(unittest.TestCase):
                     mock.patch.object(apt, 'LISTS', place + '/lists'):
                 apt.update(log)
         self.assertEqual(held, ['s.lock', 'c.lock', 'apt.lock'])
+
+
+class Sockets(unittest.TestCase):
+    """Directories for sockets are not left in /tmp by a lab that was killed."""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place = place.name
+        patch = mock.patch.object(sockets, 'WHERE', self.place)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def lab(self):
+        """(a lab that has such a directory, the directory)"""
+        lab = subprocess.Popen([sys.executable, '-B', '-c', 'import sys, time; sys.path.insert(0, %r)\n'
+                                'from skualab.host import sockets\nsockets.WHERE = %r\n'
+                                'path = sockets.new_place()\nopen(path + "/control", "w").close()\n'
+                                'print(path, flush=True)\ntime.sleep(60)' % (LAB, self.place)],
+                               stdout=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (lab.kill(), lab.wait(), lab.stdout.close()))
+        return lab, lab.stdout.readline().strip()
+
+    def test_that_of_a_lab_that_was_killed_goes_and_others_stay(self):
+        (killed, left), (_, used) = self.lab(), self.lab()
+        killed.kill()
+        killed.wait()
+        os.mkdir(self.place + '/skua-others')
+        mine = sockets.new_place()
+        self.assertFalse(os.path.exists(left))
+        self.assertTrue(os.path.exists(used + '/control'))
+        self.assertTrue(os.path.exists(self.place + '/skua-others'))
+        sockets.prune()
+        self.assertTrue(os.path.exists(mine))
+        sockets.remove_place(mine)
+        self.assertFalse(os.path.exists(mine))
+
+    def test_one_that_another_lab_removes_before_it_is_locked(self):
+        make, made = tempfile.mkdtemp, []
+
+        def removed(**how):
+            made.append(make(**how))
+            if len(made) == 1:
+                os.rmdir(made[0])
+            return made[-1]
+        with mock.patch.object(sockets.tempfile, 'mkdtemp', removed):
+            self.assertEqual(sockets.new_place(), made[1])
+        sockets.remove_place(made[1])
