@@ -9,19 +9,21 @@ import functools
 import glob
 import os
 import re
+import shutil
 import subprocess
 import time
 
-from skualab.host import paths, say, settings
+from skualab.host import paths, say, secrets, settings
 from skualab.host.lock import held
 from skualab.host.say import LabError
-from skualab.roots.mirror import sources
+from skualab.roots import mirror
 from skualab.target.arch import ARCH
 from skualab.target.distro import DISTRO
 
 LISTS = os.path.join(paths.APT, 'lists')
 ARCHIVES = os.path.join(paths.APT, 'archives')
 SOURCES = os.path.join(paths.APT, 'sources.list')
+LOGINS = os.path.join(paths.APT, 'auth.conf.d')      # of the mirror, and links to those of the host
 UPDATED = os.path.join(paths.APT, 'updated')        # was touched when all lists had been fetched
 DAY = 86400
 
@@ -33,6 +35,7 @@ def _options():
         'Dir::Cache': paths.APT, 'Dir::Cache::archives': ARCHIVES,
         'Dir::Cache::pkgcache': '', 'Dir::Cache::srcpkgcache': '',
         'Dir::Etc::SourceList': SOURCES, 'Dir::Etc::SourceParts': empty,
+        'Dir::Etc::netrcparts': LOGINS,
         'Dir::Etc::Preferences': empty + '/none', 'Dir::Etc::PreferencesParts': empty,
         'APT::Architecture': ARCH.debian, 'APT::Architectures::': ARCH.debian,
         'APT::Sandbox::User': 'root' if os.geteuid() == 0 else '',
@@ -75,17 +78,27 @@ class Arrival:
         return '%.0f MB came, %.1f MB/s' % (came, came / max(time.monotonic() - self.start, 0.001))
 
 
+def _write_logins():
+    shutil.rmtree(LOGINS, ignore_errors=True)
+    os.makedirs(LOGINS, 0o700)
+    for path in glob.glob('/etc/apt/auth.conf.d/*.conf'):
+        if os.access(path, os.R_OK):
+            os.symlink(path, os.path.join(LOGINS, 'host-' + os.path.basename(path)))
+    secrets.write(os.path.join(LOGINS, 'mirror.conf'), mirror.login())
+
+
 @_alone
 def update(log):
     """Fetch the lists, unless offline or they are of the same sources and of today."""
-    for name in ('lists/partial', 'archives/partial', 'empty'):
+    for name in ('lists/partial', 'archives/partial', 'empty', 'auth.conf.d'):
         os.makedirs(os.path.join(paths.APT, name), exist_ok=True)
     if settings.offline:
         if not glob.glob(LISTS + '/*_Packages*'):
             raise LabError('--offline, and no package lists are kept here: '
                            'run once online, or `lab cache import FILE`')
         return
-    text = sources()
+    text = mirror.sources()
+    _write_logins()
     if os.path.exists(SOURCES) and open(SOURCES).read() == text and os.path.exists(UPDATED) \
             and os.path.getmtime(SOURCES) <= os.path.getmtime(UPDATED) and time.time() - os.path.getmtime(UPDATED) < DAY:
         return

@@ -24,7 +24,7 @@ def export(path):
     # Packages are compressed already.
     try:
         with tarfile.open(path, 'w') as file:
-            file.add(paths.APT, 'apt', filter=lambda member: None if member.name == 'apt/sources.list' else member)
+            file.add(paths.APT, 'apt', filter=_for_others)
             _add_sources(file)
     except OSError as error:
         raise _failed(path, error) from None
@@ -32,8 +32,13 @@ def export(path):
     return 0
 
 
+def _for_others(member):
+    """Passwords are not. apt names its lists without them."""
+    return None if member.name in ('apt/sources.list', 'apt/auth.conf.d') else member
+
+
 def _add_sources(file):
-    """The file is for others: the mirror's password is not. apt names its lists without it."""
+    """Of an earlier lab they may have a password."""
     if not os.path.exists(apt.SOURCES):
         return
     with open(apt.SOURCES) as sources:

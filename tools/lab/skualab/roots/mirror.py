@@ -7,9 +7,10 @@ this repository. Suites are chosen by role.
 import glob
 import os
 import re
-import subprocess
 
+from skualab.host import secrets
 from skualab.host.say import LabError
+from skualab.host.secrets import hide
 from skualab.target.distro import DISTRO
 
 
@@ -70,16 +71,16 @@ def keyring():
 
 
 def sources():
-    """The lines of sources.list for the root."""
-    where, key = uri(), keyring()
+    """The lines of sources.list, for us and for the root, which everybody may read."""
+    where, key = hide(uri(), ''), keyring()
     lines = [(kind, suite) for suite in (DISTRO.stable, DISTRO.updates, DISTRO.backports) for kind in ('deb', 'deb-src')]
     return ''.join('%s [signed-by=%s] %s %s %s\n' % (kind, key, where, suite, DISTRO.components)
                    for kind, suite in [*lines, ('deb-src', DISTRO.testing)])
 
 
-def host_acquire():
-    """The host's settings of how to fetch (proxies, checks), as lines of apt.conf."""
-    dump = subprocess.run(['apt-config', 'dump'], capture_output=True, text=True).stdout
-    return [text for text in dump.splitlines()
-            if re.match(r'Acquire::(http|https|ftp|Retries|Check-|Max-ValidTime|ForceIPv)', text)
-            and not text.endswith('"";')]
+def login():
+    """The line of auth.conf for the mirror, if its address has a password."""
+    try:
+        return secrets.login(uri())
+    except ValueError as error:
+        raise LabError('the address of the mirror has %s, which apt takes from no auth.conf' % error) from None

@@ -39,7 +39,7 @@ NOT_IN_GUEST = [
     'usr/lib/llvm-[0-9]*/.*', 'usr/src/.*', 'usr/lib/linux-kbuild-.*', 'usr/lib/modules/.*',
     'usr/share/(qemu|%s|icons|cmake-.*|wireshark|i18n)/.*' % ARCH.firmware_package, 'usr/bin/qemu-.*', 'usr/bin/clang.*',
     'usr/lib/%s/(libLLVM|libclang|libwireshark|liblto).*' % ARCH.triplet, 'usr/lib/gcc/.*/lto.*',
-    'var/(cache|lib/apt)/.*', 'boot/.*', '(proc|sys|dev|tmp)/.+',
+    'var/(cache|lib/apt)/.*', 'etc/apt/.*', 'boot/.*', '(proc|sys|dev|tmp)/.+',
 ]
 
 

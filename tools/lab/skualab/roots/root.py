@@ -73,13 +73,14 @@ def _make(log):
     os.makedirs(paths.KERNELS, exist_ok=True)
     options = ['force-unsafe-io', *('path-exclude=' + path for path in packages.PATH_EXCLUDE),
                *('path-include=' + path for path in packages.PATH_INCLUDE)]
-    sources = [text for text in open(apt.SOURCES).read().splitlines() if text.startswith('deb ')]
+    with open(apt.SOURCES) as file:
+        # An earlier lab wrote a password there.
+        sources = [text for text in secrets.hide(file.read(), '').splitlines() if text.startswith('deb ')]
     # What it mounts ends with it, and what it started, however it ends.
     own = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'] if os.geteuid() == 0 else []
     subprocess.run(
         [*own, 'mmdebstrap', '--variant=minbase', '--architectures=' + ARCH.debian, '--skip=update,cleanup/apt,essential/unlink',
          '--skip=download/empty', *_hooks(),
-         *('--aptopt=' + text for text in mirror.host_acquire()),
          *('--dpkgopt=' + text for text in options),
          '--include=' + ','.join(include), '', paths.ROOT, '-'],
         input='\n'.join(sources) + '\n', text=True, stdout=log, stderr=log, check=True, timeout=STAGE.budget)

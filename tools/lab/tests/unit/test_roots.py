@@ -1,36 +1,45 @@
 """What is fetched, and kept."""
 
+import base64
 import contextlib
+import functools
 import hashlib
+import http.server
 import os
 import shutil
 import subprocess
 import tarfile
 import tempfile
+import threading
 import unittest
 from unittest import mock
 
 from skualab.command import doctor
-from skualab.host import say
-from skualab.roots import apt, root
+from skualab.host import paths, say
+from skualab.roots import apt, mirror, root
 from skualab.target.arch import ARCH
+from skualab.target.distro import DISTRO
 from testing import LAB
 
 SUFFIX = '_%s.deb' % ARCH.debian
+SOURCES = mirror.sources
 
 
-class Apt(unittest.TestCase):
-    """Lists and packages under build/apt."""
+class WithArchive(unittest.TestCase):
+    """A test with an archive of packages, and a directory in place of build/apt."""
 
     def setUp(self):
         self.place = tempfile.TemporaryDirectory()
         self.addCleanup(self.place.cleanup)
         where = os.path.join(self.place.name, 'apt')
         self.archive = os.path.join(self.place.name, 'archive')
-        text = 'deb [trusted=yes] copy:%s ./\n' % self.archive
-        for patch in (mock.patch.object(apt.paths, 'APT', where), mock.patch.object(apt, 'sources', lambda: text),
+        self.sources = 'deb [trusted=yes] copy:%s ./\n' % self.archive
+        for patch in (mock.patch.object(apt.paths, 'APT', where),
+                      mock.patch.object(mirror, 'sources', lambda: self.sources),
+                      mock.patch.dict(os.environ, {'SKUA_MIRROR': 'http://mirror.invalid/debian'}),
                       mock.patch.multiple(apt, LISTS=where + '/lists', ARCHIVES=where + '/archives',
-                                          SOURCES=where + '/sources.list', UPDATED=where + '/updated'),
+                                          SOURCES=where + '/sources.list', UPDATED=where + '/updated',
+                                          LOGINS=where + '/auth.conf.d'),
                       mock.patch.object(apt.say, 'line')):
             patch.start()
             self.addCleanup(patch.stop)
@@ -50,6 +59,10 @@ class Apt(unittest.TestCase):
 
     def archives(self):
         return sorted(name[:-len(SUFFIX)] for name in os.listdir(apt.ARCHIVES) if name.endswith(SUFFIX))
+
+
+class Apt(WithArchive):
+    """Lists and packages under build/apt."""
 
     def test_an_update_that_failed_or_was_ended_is_not_fresh(self):
         for error in (subprocess.CalledProcessError(100, 'apt-get'), KeyboardInterrupt(), None):
@@ -110,6 +123,67 @@ class Apt(unittest.TestCase):
         self.assertRegex(came(), r'3 MB came, [\d.]+ MB/s')
 
 
+class Asks(http.server.SimpleHTTPRequestHandler):
+    """Serves to whoever has the password."""
+
+    def do_GET(self):
+        if self.headers['Authorization'] == 'Basic ' + base64.b64encode(b'me:s@cret').decode():
+            return super().do_GET()
+        self.send_response(401)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class Passwords(WithArchive):
+    """The password of a mirror is where its owner alone can read it, and in nothing that is made."""
+
+    def setUp(self):
+        super().setUp()
+        self.publish(('apt', '1', 'Essential: yes\n'))
+        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Asks, directory=self.archive))
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(lambda: (server.shutdown(), thread.join(), server.server_close()))
+        self.host = '127.0.0.1:%d' % server.server_address[1]
+        self.sources = 'deb [trusted=yes] http://%s ./\n' % self.host
+
+    @unittest.skipUnless(shutil.which('apt-get'), 'for Debian')
+    def test_apt_logs_in_with_it(self):
+        with self.assertRaises(subprocess.CalledProcessError):
+            apt.update(self.log)
+        with mock.patch.dict(os.environ, {'SKUA_MIRROR': 'http://me:s%40cret@' + self.host, 'http_proxy': ''}):
+            apt.update(self.log)
+        kept = apt.LOGINS + '/mirror.conf'
+        self.assertEqual(os.stat(kept).st_mode & 0o777, 0o600)
+        with open(kept) as file:
+            self.assertEqual(file.read(), 'machine http://%s login me password s@cret\n' % self.host)
+
+    def test_it_is_not_in_the_sources(self):
+        for address in ('http://me:secret@host/debian', 'http://me:sec@ret@host/debian', 'http://secret@host/debian'):
+            with mock.patch.dict(os.environ, {'SKUA_MIRROR': address}), \
+                    mock.patch.object(mirror, 'keyring', return_value='/key'):
+                self.assertIn('deb [signed-by=/key] http://host/debian %s main\n' % DISTRO.stable, SOURCES())
+
+    def test_it_is_not_in_a_root(self):
+        """Nor that of a proxy, since mmdebstrap has no need of one."""
+        os.makedirs(paths.APT)
+        with open(apt.SOURCES, 'w') as file:        # as an earlier lab left it
+            file.write('deb http://me:secret@host/debian x main\n')
+        with mock.patch.object(root.subprocess, 'run', side_effect=InterruptedError) as run, \
+                mock.patch.object(root, '_kernels', return_value={}), mock.patch.object(root.chroot, 'remove'), \
+                mock.patch.object(paths, 'KERNELS', self.place.name), self.assertRaises(InterruptedError):
+            root._make(self.log)
+        self.assertEqual(run.call_args[1]['input'], 'deb http://host/debian x main\n')
+        self.assertFalse([word for word in run.call_args[0][0] if word.startswith('--aptopt')])
+
+    def test_one_that_auth_conf_cannot_hold(self):
+        with mock.patch.dict(os.environ, {'SKUA_MIRROR': 'http://me:a%20b@host/debian'}), \
+                self.assertRaises(say.LabError):
+            mirror.login()
+
+
 class Cache(unittest.TestCase):
     """What was fetched, from one build directory to another; what is no such file is one line."""
 
@@ -132,6 +206,10 @@ class Cache(unittest.TestCase):
             file.write('a')
         with open(self.path('here/apt/sources.list'), 'w') as file:
             file.write('deb http://me:secret@host/debian x main\n')
+        os.mkdir(self.path('here/apt/auth.conf.d'))
+        os.symlink('/etc/hostname', self.path('here/apt/auth.conf.d/host-x.conf'))
+        with open(self.path('here/apt/auth.conf.d/mirror.conf'), 'w') as file:
+            file.write('machine http://host/debian login me password secret\n')
         self.assertEqual(self.lab('here', 'cache', 'export', self.path('kept'))[0], 0)
         self.assertEqual(self.lab('there', 'cache', 'import', self.path('kept')), (0, 'lab: 1 packages are kept'))
         with open(self.path('there/apt/archives/a.deb')) as file:
@@ -139,6 +217,7 @@ class Cache(unittest.TestCase):
         # The mirror's password is not for others.
         with open(self.path('there/apt/sources.list')) as file:
             self.assertEqual(file.read(), 'deb http://host/debian x main\n')
+        self.assertFalse(os.path.exists(self.path('there/apt/auth.conf.d')))
 
     def test_what_cannot_be(self):
         os.makedirs(self.path('here/apt'))
