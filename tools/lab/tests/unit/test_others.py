@@ -1,11 +1,14 @@
 """What belongs to other parts: fuzzers, tests of rdma-core, README, make bench."""
 
+import glob
 import os
 import re
 import subprocess
 import tempfile
 import unittest
 
+from skualab.host import needs
+from skualab.target.distro import DISTRO
 from testing import lab, LAB, script
 
 
@@ -97,9 +100,22 @@ class Readme(unittest.TestCase):
         for name in missing:
             self.assertIn(name.lower(), told)
 
+    def test_ci_installs_nothing_that_the_lab_brings(self):
+        brought = {*needs.NEEDED.values(), DISTRO.keyring_package, 'uidmap', 'xz-utils'}
+        with open(os.path.join(LAB, '../../.ci/run')) as file:
+            text = file.read()
+        self.assertRegex(text, r'install .*\bpython3\b')
+        for text in (text, self.section('Your tests in CI').split('```')[1]):
+            self.assertEqual(brought & set(re.findall(r'(?<=[ \t])[a-z][\w-]*', re.sub('#.*', '', text))), set())
+
+    def test_ci_keeps_packages_until_their_list_changes(self):
+        files, = re.findall(r'hashFiles\((.*)\)', self.section('Your tests in CI'))
+        for pattern in re.findall(r"'skua/([^']+)'", files):
+            self.assertTrue(glob.glob(os.path.join(LAB, '../..', pattern)), pattern)
+
     def test_ci_has_options_that_there_are(self):
         commands = re.findall(r'lab/lab (\w+)(.*)', self.section('Your tests in CI').replace('\\\n', ' '))
-        self.assertLessEqual({'run', 'doctor', 'cache'}, {verb for verb, _ in commands})
+        self.assertLessEqual({'run', 'cache'}, {verb for verb, _ in commands})
         for verb, words in commands:
             status, said = lab(verb, '--help')
             self.assertEqual(status, 0, said)
