@@ -32,9 +32,10 @@ def directory(role):
 
 
 def _fresh_tree(role):
-    # A copy, made anew when the source is: what was compiled in it is worth keeping.
+    # A copy, made anew when the source is, or when it was moved, which cmake does not take: what was compiled in it
+    # is worth keeping.
     source, tree = sources.rdma_core(role), tree_of(role)
-    made_of = str(os.stat(source).st_mtime_ns)
+    made_of = '%d in %s' % (os.stat(source).st_mtime_ns, tree)
     try:
         with open(tree + '/.made-of') as file:
             if file.read() == made_of:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -68,6 +69,22 @@ class Stages(unittest.TestCase):
 
 
 class Build(unittest.TestCase):
+    def test_a_tree_that_was_copied_is_made_anew(self):
+        with tempfile.TemporaryDirectory() as place:
+            def fresh(name):
+                tree = os.path.join(place, name)
+                with mock.patch.object(provider.sources, 'rdma_core', return_value=place + '/source'), \
+                        mock.patch.object(provider, 'tree_of', return_value=tree):
+                    provider._fresh_tree(None)
+                return os.path.exists(tree + '/compiled')
+            os.mkdir(place + '/source')
+            self.assertFalse(fresh('here'))
+            with open(place + '/here/compiled', 'w'):
+                pass
+            self.assertTrue(fresh('here'))
+            shutil.copytree(place + '/here', place + '/there')
+            self.assertFalse(fresh('there'))
+
     def test_a_provider_brings_the_source_that_it_is_built_in(self):
         for role, tail in sources.TAIL.items():
             self.assertEqual(set(stages.GROUPS['provider' + tail]),
