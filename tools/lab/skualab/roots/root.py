@@ -30,7 +30,8 @@ def releases():
 
 def _inputs():
     return [DISTRO.stable, DISTRO.backports, *packages.words(packages.BACKPORTS, packages.BUILD,
-            packages.IMAGES, packages.DOCUMENTS, packages.GUEST), *packages.PATH_EXCLUDE, *packages.PATH_INCLUDE, *DISTRO.series]
+            packages.IMAGES, packages.DOCUMENTS, packages.GUEST), *packages.PATH_EXCLUDE, *packages.PATH_INCLUDE,
+            *DISTRO.series]
 
 
 def _hooks():
@@ -79,8 +80,8 @@ def _make(log):
     # What it mounts ends with it, and what it started, however it ends.
     own = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'] if os.geteuid() == 0 else []
     subprocess.run(
-        [*own, 'mmdebstrap', '--variant=minbase', '--architectures=' + ARCH.debian, '--skip=update,cleanup/apt,essential/unlink',
-         '--skip=download/empty', *_hooks(),
+        [*own, 'mmdebstrap', '--variant=minbase', '--architectures=' + ARCH.debian,
+         '--skip=update,cleanup/apt,essential/unlink', '--skip=download/empty', *_hooks(),
          *('--dpkgopt=' + text for text in options),
          '--include=' + ','.join(include), '', paths.ROOT, '-'],
         input='\n'.join(sources) + '\n', text=True, stdout=log, stderr=log, check=True, timeout=STAGE.budget)

@@ -63,7 +63,7 @@ class Scene:
         self.kernel, modules = _kernel(options)
         self.nics = nics or []
         if options.nics and not nics:
-            given = options.device if options.device else ['', '']
+            given = options.device or [''] * len(SPACES)
             self.nics = [nic_list.Nic(number, text) for number, text in enumerate(given)]
             if len({nic.name for nic in self.nics}) < len(self.nics):
                 raise LabError('--device: two NICs have one name')
@@ -114,7 +114,7 @@ class Scene:
         if self.options.deb:
             steps.append('DEBIAN_FRONTEND=noninteractive dpkg -i /usr/lib/skua-lab/deb/*.deb')
         if self.nics:
-            steps.append('/usr/lib/skua-lab/nics %s </usr/lib/skua-lab/nics.list' % ' '.join((self.options.netns, *SPACES)))
+            steps.append('{0}/nics {1} <{0}/nics.list'.format('/' + payload.HOME, ' '.join((self.options.netns, *SPACES))))
         if len(steps) > 1:
             status, output = self.guest.output('\n'.join(steps), deadline)
             if status:
