@@ -104,8 +104,12 @@ void sim_check_cost(struct sim *s)
 	if (!slow && s->probes > many)
 		sim_fail(s, "probes", "%llu probes for %llu lost packets", (unsigned long long)s->probes,
 			 (unsigned long long)lost);
-	/* An answer that is late may seem to be that of a probe: what was sent in between counts as lost. */
-	if (!slow && !lost && !late && again > 8 * requesters + (jitter ? REPEAT_WINDOW : 100))
+	/*
+	 * An answer that is late, by jitter or behind the packets of others on a line with a rate, may seem to be that
+	 * of a probe: what was sent in between counts as lost.
+	 */
+	if (!slow && !lost && !late &&
+	    again > 8 * requesters + (jitter || s->line[0].rate || s->line[1].rate ? REPEAT_WINDOW : 100))
 		sim_fail(s, "in-vain", "%llu packets were retransmitted, and none was lost",
 			 (unsigned long long)again);
 	if (!lost && !late)
