@@ -5,8 +5,8 @@ import time
 
 from skualab.checks.check import Check
 from skualab.checks.kinds import (
-    cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, lab_tests, long_test, loss_tests,
-    modules_command, provider_tests, ROOT, SELFTESTS, SKUAD, skuad_tests, SYSTEM, worlds)
+    cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, LAB_OF_GUESTS, lab_tests, long_test,
+    loss_tests, modules_command, provider_tests, ROOT, SELFTESTS, SKUAD, skuad_tests, SYSTEM, worlds)
 from skualab.host import paths
 from skualab.products import kernels, programs, provider, sources, stages
 from skualab.target.distro import DISTRO
@@ -53,6 +53,9 @@ CHECKS = [
       for series in DISTRO.series],
     # What make run shows: the door has to be open.
     Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest(OLDER)),
+    # The same on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
+    Check('bare', 1560, [*LAB_OF_GUESTS, paths.lab('tests/test-bare'), paths.repo('Makefile')],
+          ['python3', paths.lab('tests/test-bare')], ROOT),
     # What a user does without the lab: skuad on this host, whatever its C library is, and the README's lines.
     lab_tests('by-hand', 360, 'test-by-hand', inputs=map(paths.repo, ('README.md', 'Documentation/user/qemu.rst'))),
     lab_tests('lab-guest', 900, 'test-guest', inputs=[paths.lab('tests/guest')]),

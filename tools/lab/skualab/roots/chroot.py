@@ -15,6 +15,8 @@ from skualab.host import namespaces, paths
 SETUP = r'''
 set -e
 root=$1; shift
+# A process whose / is no mount point cannot have namespaces of its own, and the lab may be started there.
+mount --bind "$root" "$root"
 mount --rbind /dev "$root/dev"
 mount --bind /sys "$root/sys" 2>/dev/null || mount --rbind /sys "$root/sys" 2>/dev/null || :
 mount -t proc proc "$root/proc" 2>/dev/null || mount --rbind /proc "$root/proc"
