@@ -693,6 +693,25 @@ static void early_responses_are_no_retry(void **state)
 	assert_int_equal(a->dev->stats.ack_timeouts, 1);
 }
 
+/* Each of three messages needs the only retry that the QP has. */
+static void progress_ends_the_count_of_retries(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	prepare(w);
+	qp_of(a)->attr.retry_cnt = 1;
+	for (unsigned int i = 1; i <= 3; i++) {
+		IMPAIR(a, "drop=100%,dir=out");
+		post_write(a, b, 8);
+		settle(w);
+		while (a->dev->stats.ack_timeouts < i)
+			next_event(w);
+		stop_impairing(a);
+		completes(w, a);
+	}
+}
+
 /* The line takes one packet in half a second: the retries after the first could send nothing. */
 static void a_retry_counts_if_anything_was_sent(void **state)
 {
@@ -930,6 +949,7 @@ int main(void)
 		STEPPED(a_peer_without_selective_repeat_is_asked_for_one_gap, "REP-9"),
 		STEPPED(reports_are_forgotten_at_the_second_pto, "REP-8"),
 		STEPPED(early_responses_are_no_retry, "ROC-13"),
+		STEPPED(progress_ends_the_count_of_retries, "ROC-13"),
 		STEPPED(a_retry_counts_if_anything_was_sent, "ROC-13"),
 		STEPPED(a_peer_that_holds_all_is_asked, "ROC-13"),
 		STEPPED(who_waits_for_its_turn_needs_no_retry, "REC-16"),

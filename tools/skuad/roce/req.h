@@ -33,7 +33,10 @@ static inline bool req_is_asked(const struct roce_req *req)
 	return psn_diff(req->asked_psn, req->una_psn) > 0;
 }
 
-/* A packet that asks for an answer to all before @psn has been sent; call it before loss_sent(). */
+/*
+ * A packet that asks for an answer to all before @psn has been sent; call it before loss_sent(). Until then no answer is
+ * late (REC-16).
+ */
 static inline void loss_asked(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &rc_of(qp)->req;
@@ -51,9 +54,6 @@ static inline void loss_sent(struct skua_qp *qp)
 	struct loss *l = &rc_of(qp)->req.loss;
 
 	l->pto_from = now_of(qp);
-	/* Time in which nothing was outstanding does not count. */
-	if (sent_is_empty(&rc_of(qp)->req.sent))
-		l->ack_from = l->pto_from;
 	l->sent_since = true;
 }
 
