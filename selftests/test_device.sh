@@ -50,19 +50,22 @@ again_after_bind() {
 	rmmod skua
 	again
 }
-# DBP-6: doorbell pages, the kernel's and those of programs, as x86 tells how they are mapped.
-doorbells_are_uncached() {
-	local start end from to type pages=0
+# DBP-6: doorbell pages, the kernel's and those of programs, as x86 tells how they are mapped. Prints a line a page.
+doorbell_pages() {
+	local start end from to type
 	read -r start end _ < <(sed -n 3p "/sys/bus/pci/devices/$(pci skua_0)/resource")
-	left rdma_traffic -t 3 -q 1 skua_0 skua_1 >/dev/null &
-	sleep 1
 	while IFS=' -]' read -r _ _ from to type; do
-		((from >= start && to <= end + 1)) || continue
-		[[ $type = uncached* ]] || return
-		pages=$((pages + 1))
+		((from >= start && to <= end + 1)) && echo "$type"
 	done < <(grep '^PAT: \[mem' /sys/kernel/debug/x86/pat_memtype_list)
-	echo "$pages pages"
-	wait $! && [ $pages -ge 2 ]
+}
+two_pages_are_mapped() { [ "$(doorbell_pages | wc -l)" -ge 2 ]; }
+doorbells_are_uncached() {
+	local mapped
+	left rdma_traffic -t $((3 * slowness)) -q 1 skua_0 skua_1 >/dev/null &
+	within 20 two_pages_are_mapped
+	mapped=$(doorbell_pages)
+	echo "$mapped"
+	wait $! && [ "$(wc -l <<<"$mapped")" -ge 2 ] && ! grep -v '^uncached' <<<"$mapped"
 }
 no_errors_in_log() { ! dmesg | grep -v 'module verification' | grep -E 'skua.*(error|failed|timed out)'; }
 
