@@ -17,6 +17,7 @@ import struct
 import sys
 
 PORT = 5002
+PATIENCE = int(os.environ.get('SKUA_SLOWNESS', 1))      # seconds: a kernel that finds faults is slow
 
 
 def echo(address):
@@ -32,7 +33,7 @@ def ask(client, data):
     """Did it come back as it was? A wire may lose it, twice in a row is a fault."""
     for _ in range(3):
         client.send(data)
-        while select.select([client], [], [], 1)[0]:
+        while select.select([client], [], [], PATIENCE)[0]:
             got = client.recv(65536)
             if got[:8] != data[:8]:
                 continue                    # an answer that came late
