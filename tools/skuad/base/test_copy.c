@@ -3,24 +3,29 @@
  * The order in which a copy becomes visible (MEM-11), as a program sees it that polls: once the
  * last byte is new, all before it are; and an aligned word is never seen in part.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "base/copy.h"
 
-#define ROUNDS 20000
+#define ROUNDS		20000
+#define LEAST_ROUNDS	200
+#define SECONDS		2		/* where others keep the cores, a round takes as long as their turns */
+#define NO_MORE		UINT_MAX
 
 struct shared {
 	void (*copy)(uint8_t *dst, const uint8_t *src, size_t len);
 	uint8_t *dst;
 	size_t len;
-	unsigned int ready;		/* round that may be copied */
+	unsigned int ready;		/* round that may be copied, or NO_MORE */
 };
 
 /* Of a loop that waits for the other thread: it may need this core. */
@@ -38,13 +43,14 @@ static void *copier(void *arg)
 	struct shared *s = arg;
 	uint8_t src[8192];
 
-	for (unsigned int round = 1; round <= ROUNDS; round++) {
-		while (__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE) != round)
+	for (unsigned int round = 1, ready; ; round++) {
+		while ((ready = __atomic_load_n(&s->ready, __ATOMIC_ACQUIRE)) != round && ready != NO_MORE)
 			spin();
+		if (ready == NO_MORE)
+			return NULL;
 		memset(src, (int)(round & 0xff), s->len);
 		s->copy(s->dst, src, s->len);
 	}
-	return NULL;
 }
 
 static void entry(uint8_t *dst, const uint8_t *src, size_t len)
@@ -57,11 +63,12 @@ static void last_byte_comes_last(void (*copy)(uint8_t *, const uint8_t *, size_t
 {
 	uint8_t *memory = aligned_alloc(64, 8192 + 64);
 	struct shared s = { copy, memory + misalign, len, 0 };
+	time_t end = time(NULL) + SECONDS;
 	pthread_t thread;
 
 	memset(memory, 0, 8192 + 64);
 	assert_int_equal(pthread_create(&thread, NULL, copier, &s), 0);
-	for (unsigned int round = 1; round <= ROUNDS; round++) {
+	for (unsigned int round = 1; round <= LEAST_ROUNDS || (round <= ROUNDS && time(NULL) <= end); round++) {
 		uint8_t value = (uint8_t)round;
 
 		__atomic_store_n(&s.ready, round, __ATOMIC_RELEASE);
@@ -71,6 +78,7 @@ static void last_byte_comes_last(void (*copy)(uint8_t *, const uint8_t *, size_t
 			if (__atomic_load_n(&s.dst[i], __ATOMIC_RELAXED) != value)
 				fail_msg("%zu bytes at %zu: byte %zu is old", len, misalign, i);
 	}
+	__atomic_store_n(&s.ready, NO_MORE, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	free(memory);
 }
