@@ -16,7 +16,7 @@ pci() { basename "$(readlink -f "/sys/class/infiniband/$1/device")"; }
 again() {
 	ip netns del left
 	ip netns del right
-	nics split && works
+	nics split left right && works
 }
 reload() { rmmod skua_ib && gone && rmmod skua && [ ! -e /sys/class/net/skua0 ] && again; }
 # Frames go both ways on both channels when the driver goes.

@@ -15,7 +15,7 @@ again() {
 	rmmod skua 2>/dev/null
 	ip netns del left
 	ip netns del right
-	nics split
+	nics split left right
 }
 loaded() { [ -d /sys/module/skua_selftest ]; }
 transfers() { sed -n 's/.*transfers \([0-9]*\) .*/\1/p' $dir/hold; }
