@@ -16,6 +16,7 @@ static enum rq_result dead(struct rq *rq)
 
 enum rq_result rq_peek(struct rq *rq, struct recv_wqe *wqe, uint8_t *vendor_err)
 {
+	static const struct skua_rqe zero;
 	struct skua_dbr *dbr;
 	uint8_t raw[1 << SKUA_RQE_MAX_LOG_STRIDE];
 	uint32_t stride = 1u << rq->log_stride, n;
@@ -49,9 +50,8 @@ enum rq_result rq_peek(struct rq *rq, struct recv_wqe *wqe, uint8_t *vendor_err)
 	    sizeof(head) + head.num_sge * sizeof(struct skua_sge) > stride)
 		return RQ_BAD;
 	*vendor_err = SKUA_VENDOR_ERR_WQE_FORMAT;
-	for (unsigned int i = 0; i < sizeof(head.rsvd); i++)
-		if (head.rsvd[i])
-			return RQ_BAD;
+	if (memcmp(head.rsvd, zero.rsvd, sizeof(head.rsvd)))
+		return RQ_BAD;
 	for (unsigned int i = 0; i < head.num_sge; i++) {
 		struct skua_sge sge;
 

@@ -35,8 +35,8 @@ struct transport_ops {
 	bool (*run)(struct skua_qp *qp, int32_t *budget);
 	/* Would it do something if run again? */
 	bool (*is_pending)(const struct skua_qp *qp);
-	/* For unacked_run(): the next train of the WQE. False: no room on the wire, or not yet. A WQE that is no good has
-	 * a status then. */
+	/* For unacked_run(): the next train of the WQE. False: no room on the wire, or not yet. A WQE that is no good
+	 * has a status then. */
 	bool (*send)(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget);
 	/* What is for it, and from where it expects it. */
 	void (*rx)(struct skua_qp *qp, const struct train *t);

@@ -381,7 +381,8 @@ void sim_check_left(struct sim *s)
 			sim_fail(s, "left-held", "node %c: %llu bytes of packets without QPs", 'a' + i,
 				 (unsigned long long)dev->roce->held_bytes);
 		if (dev->roce->used_runs)
-			sim_fail(s, "left-runs", "node %c: %u runs of sent packets without QPs", 'a' + i, dev->roce->used_runs);
+			sim_fail(s, "left-runs", "node %c: %u runs of sent packets without QPs", 'a' + i,
+				 dev->roce->used_runs);
 		if (dev->pages_used != s->node[i].pages_before &&
 		    !s->deregistered)
 			sim_fail(s, "left-pages", "node %c: %llu pages in use, %llu at the start", 'a' + i,

@@ -158,6 +158,7 @@ static void a_request_that_comes_again(void **state)
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 	struct skua_qp *qp = numtab_get(&b->dev->qps, b->qpn);
+	const struct roce_resp *resp = &rc_of(qp)->resp;
 	struct train again = {
 		.op = TRAIN_FETCH_ADD, .first = true, .last = true, .ack_req = true, .npkts = 1,
 		.psn = 0xfffffe, .pmtu = 1024, .raddr = b->buf, .rkey = b->key, .swap_add = 1,
@@ -173,12 +174,12 @@ static void a_request_that_comes_again(void **state)
 		roce_resp_rx(qp, &again);
 		settle(w);
 		assert_int_equal(word(b, b->buf), 9);
-		assert_int_equal(rc_of(qp)->resp.reads[(rc_of(qp)->resp.reads_head - 1) % (2 * rc_of(qp)->resp.rd_size)].swap_add, 5);
+		assert_int_equal(resp->reads[(resp->reads_head - 1) % (2 * resp->rd_size)].swap_add, 5);
 	}
 	/* While its answer waits for its turn, it is not answered again. */
 	for (int i = 0; i < 3; i++)
 		roce_resp_rx(qp, &again);
-	assert_int_equal(rc_of(qp)->resp.reads_again, 1);
+	assert_int_equal(resp->reads_again, 1);
 	settle(w);
 	assert_int_equal(word(b, b->buf), 9);
 	/* One that is too old is forgotten, and not carried out either. */

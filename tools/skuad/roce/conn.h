@@ -29,7 +29,7 @@ enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark
 #define DCQCN_BURST	4096u	/* bytes of a train of one that has a rate */
 void dcqcn_reset(struct skua_qp *qp);
 void dcqcn_marked(struct skua_qp *qp, uint32_t npkts);	/* packets that came marked */
-bool dcqcn_notify(struct skua_qp *qp);	/* send what is due; true if anything was */
+bool dcqcn_notify(struct skua_qp *qp);	/* send what is due. False: no room on the wire */
 void dcqcn_cnp(struct skua_qp *qp);	/* one has come */
 /* Of one that has a rate: it has sent @t; does it have to wait until it may send more? */
 void dcqcn_sent(struct skua_qp *qp, const struct train *t);

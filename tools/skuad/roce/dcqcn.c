@@ -80,7 +80,7 @@ bool dcqcn_notify(struct skua_qp *qp)
 	};
 	struct port_mark mark = { 0 };
 
-	if (!dcqcn_is_due(qp) || roce_send(qp, &t, &mark) == PORT_BUSY)
+	if (roce_send(qp, &t, &mark) == PORT_BUSY)
 		return false;
 	conn_of(qp)->cnp_due = false;
 	STAT_INC(qp->dev, cnp_sent);

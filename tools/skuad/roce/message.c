@@ -4,12 +4,6 @@
  */
 #include "roce/message.h"
 
-bool message_fits(const struct skua_qp *qp, const struct message *msg, const struct train *t)
-{
-	return t->pmtu == qp->pmtu && train_is_full(t) &&
-	       (t->first || message_is_send(t->op) == message_is_send(msg->op));
-}
-
 enum rq_result message_get_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err)
 {
 	enum rq_result r;
@@ -24,51 +18,55 @@ enum rq_result message_get_recv(struct skua_qp *qp, struct message *msg, uint8_t
 	return r;
 }
 
-struct message_result message_begin_write(struct skua_qp *qp, struct message *msg, const struct train *t)
+static enum message_fault fault(struct message *msg, enum message_fault what, int vendor_err)
+{
+	msg->vendor_err = (uint8_t)vendor_err;
+	return what;
+}
+
+enum message_fault message_begin_write(struct skua_qp *qp, struct message *msg, const struct train *t)
 {
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
 	int err = SKUA_VENDOR_ERR_NONE;
 
 	if (t->msg_len > LIMIT_MSG)
-		return (struct message_result){ MESSAGE_INVALID, 0 };
+		return MESSAGE_INVALID;
 	if (!(qp->access & SKUA_ACCESS_REMOTE_WRITE))
 		err = SKUA_VENDOR_ERR_RIGHTS;
 	else if (t->msg_len)
 		err = mr_check(qp->dev, &access, t->rkey, t->raddr, t->msg_len);
 	if (err)
-		return (struct message_result){ MESSAGE_BAD_MEMORY, (uint8_t)err };
+		return fault(msg, MESSAGE_BAD_MEMORY, err);
 	msg->raddr = t->raddr;
 	msg->rkey = t->rkey;
 	msg->length = t->msg_len;
-	return (struct message_result){ MESSAGE_OK, 0 };
+	return MESSAGE_OK;
 }
 
-static struct message_result place_send(struct skua_qp *qp, const struct message *msg, uint32_t bytes,
-					struct seglist *dst)
+static enum message_fault place_send(struct skua_qp *qp, struct message *msg, uint32_t bytes, struct seglist *dst)
 {
 	int err;
 
 	if (msg->offset + (uint64_t)bytes > msg->recv.length)
-		return (struct message_result){ MESSAGE_TOO_LONG, 0 };
+		return MESSAGE_TOO_LONG;
 	err = rq_payload(&qp->rq, &msg->recv, msg->offset, bytes, dst);
-	return (struct message_result){ err ? MESSAGE_BAD_RECV : MESSAGE_OK, (uint8_t)err };
+	return err ? fault(msg, MESSAGE_BAD_RECV, err) : MESSAGE_OK;
 }
 
-static struct message_result place_write(struct skua_qp *qp, const struct message *msg, bool last, uint32_t bytes,
-					 struct seglist *dst)
+static enum message_fault place_write(struct skua_qp *qp, struct message *msg, bool last, uint32_t bytes,
+				      struct seglist *dst)
 {
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
 	int err = SKUA_VENDOR_ERR_NONE;
 
 	if (bytes > msg->length - msg->offset || (last && msg->offset + bytes != msg->length))
-		return (struct message_result){ MESSAGE_INVALID, 0 };
+		return MESSAGE_INVALID;
 	if (bytes)
 		err = mr_segs(qp->dev, &access, msg->rkey, msg->raddr + msg->offset, bytes, dst);
-	return (struct message_result){ err ? MESSAGE_BAD_MEMORY : MESSAGE_OK, (uint8_t)err };
+	return err ? fault(msg, MESSAGE_BAD_MEMORY, err) : MESSAGE_OK;
 }
 
-struct message_result message_place(struct skua_qp *qp, struct message *msg, const struct train *t,
-				    struct seglist *dst)
+enum message_fault message_place(struct skua_qp *qp, struct message *msg, const struct train *t, struct seglist *dst)
 {
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
 
@@ -81,20 +79,19 @@ struct message_result message_place(struct skua_qp *qp, struct message *msg, con
 	return message_is_send(t->op) ? place_send(qp, msg, bytes, dst) : place_write(qp, msg, t->last, bytes, dst);
 }
 
-void message_end(struct skua_qp *qp, struct message *msg, const struct train *t, struct skua_cqe *cqe)
+void message_use_recv(struct message *msg, struct skua_cqe *cqe)
 {
-	bool send = message_is_send(t->op);
+	cqe->cookie = htole32(msg->recv.cookie);
+	msg->have_recv = false;
+}
 
+void message_complete(struct message *msg, const struct train *t, struct skua_cqe *cqe)
+{
 	*cqe = (struct skua_cqe){
-		.opcode = send ? SKUA_CQE_RECV : SKUA_CQE_RECV_WRITE_IMM,
+		.opcode = message_is_send(t->op) ? SKUA_CQE_RECV : SKUA_CQE_RECV_WRITE_IMM,
 		.byte_len = htole32(msg->offset),
 		.flags = t->solicited ? SKUA_CQE_SOLICITED : 0,
 	};
-	msg->under_way = false;
-	if (send)
-		STAT_INC(qp->dev, rdma_rx_send);
-	else
-		STAT_INC(qp->dev, rdma_rx_write);
 	if (t->op == TRAIN_SEND_IMM || t->op == TRAIN_WRITE_IMM) {
 		cqe->imm_data = t->imm;
 		cqe->flags |= SKUA_CQE_WITH_IMM;
@@ -102,10 +99,5 @@ void message_end(struct skua_qp *qp, struct message *msg, const struct train *t,
 		cqe->inv_key = htole32(t->imm);
 		cqe->flags |= SKUA_CQE_WITH_INV;
 	}
-}
-
-void message_use_recv(struct message *msg, struct skua_cqe *cqe)
-{
-	cqe->cookie = htole32(msg->recv.cookie);
-	msg->have_recv = false;
+	message_use_recv(msg, cqe);
 }

@@ -15,6 +15,7 @@ struct message {
 	uint64_t raddr;			/* WRITE: where it goes */
 	uint32_t rkey, length;
 	bool have_recv;			/* taken from the RQ: */
+	uint8_t vendor_err;		/* of a fault: enum skua_vendor_err */
 	struct recv_wqe recv;		/* of a SEND, or of a WRITE with immediate */
 };
 
@@ -26,28 +27,37 @@ enum message_fault {
 	MESSAGE_BAD_MEMORY,		/* the memory that the peer named may not be */
 };
 
-struct message_result {
-	enum message_fault fault;
-	uint8_t vendor_err;
-};
-
 static inline bool message_is_send(enum train_op op)
 {
 	return op <= TRAIN_SEND_INV;
 }
 
 /* May packets of @t belong to a message of @qp, and to the one under way if they do not begin one? */
-bool message_fits(const struct skua_qp *qp, const struct message *msg, const struct train *t);
+static inline bool message_fits(const struct skua_qp *qp, const struct message *msg, const struct train *t)
+{
+	return t->pmtu == qp->pmtu && train_is_full(t) &&
+	       (t->first || message_is_send(t->op) == message_is_send(msg->op));
+}
+
 /* A receive for it: the one that it has, or the next. As qp_peek_recv(), but it is taken. */
 enum rq_result message_get_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err);
 /* @t begins a WRITE. */
-struct message_result message_begin_write(struct skua_qp *qp, struct message *msg, const struct train *t);
+enum message_fault message_begin_write(struct skua_qp *qp, struct message *msg, const struct train *t);
 /* Where the payload of @t goes, in @dst; it is under way then. */
-struct message_result message_place(struct skua_qp *qp, struct message *msg, const struct train *t,
-				    struct seglist *dst);
-/* It has come whole, with @t: its completion, if it has a receive. */
-void message_end(struct skua_qp *qp, struct message *msg, const struct train *t, struct skua_cqe *cqe);
-/* The completion of its receive, which it does not have any more. */
+enum message_fault message_place(struct skua_qp *qp, struct message *msg, const struct train *t, struct seglist *dst);
+/* The completion of its receive, which it does not have any more; it has come whole, with @t. */
+void message_complete(struct message *msg, const struct train *t, struct skua_cqe *cqe);
+/* The same if it has failed. */
 void message_use_recv(struct message *msg, struct skua_cqe *cqe);
+
+/* It has come whole, with @t. */
+static inline void message_end(struct skua_qp *qp, struct message *msg, const struct train *t)
+{
+	msg->under_way = false;
+	if (message_is_send(t->op))
+		STAT_INC(qp->dev, rdma_rx_send);
+	else
+		STAT_INC(qp->dev, rdma_rx_write);
+}
 
 #endif /* SKUAD_ROCE_MESSAGE_H */

@@ -35,7 +35,7 @@ static bool run(struct skua_qp *qp, int32_t *budget)
 		any |= roce_resp_run(qp, budget);
 	else if (qp_can_send(qp))
 		any |= roce_req_run(qp, budget);
-	return dcqcn_notify(qp) || any;
+	return (dcqcn_is_due(qp) && dcqcn_notify(qp)) || any;
 }
 
 static bool is_pending(const struct skua_qp *qp)

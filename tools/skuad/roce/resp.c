@@ -175,9 +175,9 @@ static bool release_held(struct skua_qp *qp, int32_t *budget)
 	return any;
 }
 
+/* In order behind those that are held. */
 static void complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
 {
-	message_use_recv(&conn_of(qp)->message, cqe);
 	if (roce_resp_holds(qp))
 		hold(qp, cqe, 0);
 	else
@@ -189,9 +189,12 @@ static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 	struct skua_cqe cqe = {
 		.opcode = SKUA_CQE_RECV, .status = status, .vendor_err = vendor_err,
 	};
+	struct message *msg = &conn_of(qp)->message;
 
-	if (conn_of(qp)->message.have_recv && !rc_of(qp)->resp.from_held)
-		complete_recv(qp, &cqe);
+	if (!msg->have_recv || rc_of(qp)->resp.from_held)
+		return;
+	message_use_recv(msg, &cqe);
+	complete_recv(qp, &cqe);
 }
 
 /*
@@ -288,7 +291,6 @@ static bool hold_invalidation(struct skua_qp *qp, struct skua_cqe *cqe)
 
 	if (port_drained(qp->dev->port, ticket))
 		return false;
-	message_use_recv(&conn_of(qp)->message, cqe);
 	hold(qp, cqe, ticket);
 	return true;
 }
@@ -300,42 +302,47 @@ static void finish(struct skua_qp *qp, const struct train *t)
 	struct message *msg = &conn_of(qp)->message;
 	struct skua_cqe cqe;
 
-	message_end(qp, msg, t, &cqe);
+	message_end(qp, msg, t);
 	resp->msn = psn_add(resp->msn, 1);
-	if (t->op == TRAIN_SEND_INV && hold_invalidation(qp, &cqe))
+	if (!msg->have_recv)
 		return;
-	if (msg->have_recv)
+	message_complete(msg, t, &cqe);
+	if (t->op != TRAIN_SEND_INV || !hold_invalidation(qp, &cqe))
 		complete_recv(qp, &cqe);
 }
 
-/* A message with a fault is refused: false. */
-static bool accept(struct skua_qp *qp, const struct train *t, struct message_result r)
+/* A message with a fault. */
+static void refuse_message(struct skua_qp *qp, const struct train *t, enum message_fault fault)
 {
-	switch (r.fault) {
-	case MESSAGE_OK:
-		return true;
-	case MESSAGE_INVALID:
-		invalid(qp);
-		return false;
+	uint8_t err = conn_of(qp)->message.vendor_err;
+
+	switch (fault) {
 	case MESSAGE_TOO_LONG:
 		fail_recv(qp, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
 		refuse(qp, AETH_NAK_INV_REQ, 0);
-		return false;
+		break;
 	case MESSAGE_BAD_RECV:
-		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, r.vendor_err);
+		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, err);
 		refuse(qp, AETH_NAK_OP, 0);
-		return false;
+		break;
+	case MESSAGE_BAD_MEMORY:
+		bad_write(qp, t, err);
+		break;
 	default:
-		bad_write(qp, t, r.vendor_err);
-		return false;
+		invalid(qp);
 	}
 }
 
 static bool begin(struct skua_qp *qp, const struct train *t)
 {
+	enum message_fault fault;
+
 	if (message_is_send(t->op))
 		return get_recv(qp);
-	return accept(qp, t, message_begin_write(qp, &conn_of(qp)->message, t));
+	fault = message_begin_write(qp, &conn_of(qp)->message, t);
+	if (fault)
+		refuse_message(qp, t, fault);
+	return !fault;
 }
 
 /*
@@ -365,6 +372,7 @@ static void rx_payload(struct skua_qp *qp, const struct train *t)
 	struct message *msg = &conn_of(qp)->message;
 	struct seglist *dst = &qp->dev->engine->dst;
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
+	enum message_fault fault;
 
 	if (!message_fits(qp, msg, t) || t->first == msg->under_way ||
 	    (t->op == TRAIN_SEND_INV && t->last && !dev_has(qp->dev, SKUA_F_INVALIDATE))) {
@@ -376,8 +384,11 @@ static void rx_payload(struct skua_qp *qp, const struct train *t)
 	/* The immediate needs a receive: without one nothing of this train has come. */
 	if (t->op == TRAIN_WRITE_IMM && t->last && !get_recv(qp))
 		return;
-	if (!accept(qp, t, message_place(qp, msg, t, dst)))
+	fault = message_place(qp, msg, t, dst);
+	if (fault) {
+		refuse_message(qp, t, fault);
 		return;
+	}
 	if (bytes)
 		copy_segs(dst, t->payload);
 	if (t->op == TRAIN_SEND_INV && t->last && !invalidate(qp, t))

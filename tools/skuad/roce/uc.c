@@ -106,12 +106,6 @@ static void no_receive(struct skua_qp *qp)
 	drop(qp);
 }
 
-static void complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
-{
-	message_use_recv(&conn_of(qp)->message, cqe);
-	qp_complete_recv(qp, cqe);
-}
-
 /* The host's own fault, of which the peer learns nothing. */
 static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 {
@@ -120,7 +114,8 @@ static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 	};
 
 	drop(qp);
-	complete_recv(qp, &cqe);
+	message_use_recv(&conn_of(qp)->message, &cqe);
+	qp_complete_recv(qp, &cqe);
 	qp_to_err(qp);
 }
 
@@ -138,15 +133,15 @@ static bool get_recv(struct skua_qp *qp)
 }
 
 /* A message with a fault has ended: false. */
-static bool accept(struct skua_qp *qp, struct message_result r)
+static bool accept(struct skua_qp *qp, enum message_fault fault)
 {
-	if (r.fault == MESSAGE_TOO_LONG)
+	if (fault == MESSAGE_TOO_LONG)
 		no_receive(qp);
-	else if (r.fault == MESSAGE_BAD_RECV)
-		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, r.vendor_err);
-	else if (r.fault)
+	else if (fault == MESSAGE_BAD_RECV)
+		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, conn_of(qp)->message.vendor_err);
+	else if (fault)
 		incomplete(qp);
-	return !r.fault;
+	return !fault;
 }
 
 static bool begin(struct skua_qp *qp, const struct train *t)
@@ -156,13 +151,25 @@ static bool begin(struct skua_qp *qp, const struct train *t)
 	return accept(qp, message_begin_write(qp, &conn_of(qp)->message, t));
 }
 
+static void finish(struct skua_qp *qp, const struct train *t)
+{
+	struct message *msg = &conn_of(qp)->message;
+	struct skua_cqe cqe;
+
+	message_end(qp, msg, t);
+	/* A WRITE leaves the receive of a message that never ended. */
+	if (t->op == TRAIN_WRITE)
+		return;
+	message_complete(msg, t, &cqe);
+	qp_complete_recv(qp, &cqe);
+}
+
 /* Packets that begin a message, or go on with the one under way. */
 static void take(struct skua_qp *qp, const struct train *t)
 {
 	struct message *msg = &conn_of(qp)->message;
 	struct seglist *dst = &qp->dev->engine->dst;
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
-	struct skua_cqe cqe;
 
 	if (!message_fits(qp, msg, t)) {
 		incomplete(qp);
@@ -176,11 +183,8 @@ static void take(struct skua_qp *qp, const struct train *t)
 	if (bytes)
 		copy_segs(dst, t->payload);
 	msg->offset += bytes;
-	if (t->last) {
-		message_end(qp, msg, t, &cqe);
-		if (t->op != TRAIN_WRITE)
-			complete_recv(qp, &cqe);
-	}
+	if (t->last)
+		finish(qp, t);
 	qp_established(qp);
 }
 
@@ -206,7 +210,7 @@ static bool uc_run(struct skua_qp *qp, int32_t *budget)
 {
 	bool any = unacked_run(qp, budget);
 
-	return dcqcn_notify(qp) || any;
+	return (dcqcn_is_due(qp) && dcqcn_notify(qp)) || any;
 }
 
 static bool uc_is_pending(const struct skua_qp *qp)
