@@ -25,6 +25,7 @@
 #include <json-c/json.h>
 
 #include "base/log.h"
+#include "base/socket.h"
 #include "ctl/requests.h"
 #include "link/capture.h"
 
@@ -310,22 +311,6 @@ int ctl_fd(const struct ctl *ctl)
 	return ctl->epoll;
 }
 
-/* A socket file without a listener is what a crash left. */
-static bool is_stale(const struct sockaddr_un *addr)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct stat st;
-	bool stale;
-
-	if (fd < 0)
-		return false;
-	stale = !lstat(addr->sun_path, &st) && S_ISSOCK(st.st_mode) &&
-		connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) &&
-		errno == ECONNREFUSED;
-	close(fd);
-	return stale;
-}
-
 static int listen_at(struct sockaddr_un *addr, const char *path)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)addr;
@@ -343,15 +328,10 @@ static int listen_at(struct sockaddr_un *addr, const char *path)
 	/* The mode of the socket is that of its file from the moment there is one. */
 	if (fchmod(fd, 0600))
 		goto fail;
-	if (bind(fd, sa, sizeof(*addr))) {
-		if (errno != EADDRINUSE)
-			goto fail;
-		if (!is_stale(addr)) {
-			errno = EADDRINUSE;
-			goto fail;
-		}
-		if (unlink(path) || bind(fd, sa, sizeof(*addr)))
-			goto fail;
+	err = socket_bind(fd, sa, sizeof(*addr));
+	if (err) {
+		errno = -err;
+		goto fail;
 	}
 	if (!listen(fd, MAX_CLIENTS))
 		return fd;

@@ -7,7 +7,6 @@
  * bytes have to say the same again. Some arrive as bytes, as from a socket: whole, cut, or with bits
  * changed, with the ICRC of before or with one that fits. So do frames of selective repeat.
  */
-#include <libdeflate.h>
 
 #include "fuzz/fuzz.h"
 #include "fuzz/traffic.h"
@@ -128,7 +127,7 @@ static void send_repeat(struct traffic *t, const struct step *p)
 	}, out;
 	uint8_t buf[REPEAT_FRAME], *bytes;
 	struct seglist frame = { .n = 1 };
-	uint32_t len, crc;
+	uint32_t len;
 
 	skua_dev_for_each_qp(s->n->dev, &(struct skua_walk){ 0 }, find_qp, &qp);
 	f.psn = psn_add(qp.una_psn, p->n[0] & PSN_MASK);
@@ -143,10 +142,8 @@ static void send_repeat(struct traffic *t, const struct step *p)
 	CHECK(out.type == f.type && (f.type == REPEAT_HELLO || out.psn == f.psn));
 	for (int flip = 20; flip < 29; flip += 3)
 		buf[(p->bytes[flip + 1] | p->bytes[flip + 2] << 8) % len] ^= p->bytes[flip];
-	if (p->a & 16) {
-		crc = htole32(libdeflate_crc32(0, buf, len - 4));
-		memcpy(buf + len - 4, &crc, 4);
-	}
+	if (p->a & 16)
+		repeat_seal(buf, len);
 	if (p->bytes[29] < len - 14)
 		len -= p->bytes[29];
 	bytes = malloc(len);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "harness/forge.h"
 
-#include <libdeflate.h>
-
+#include "base/bytes.h"
 #include "packet/icrc.h"
 #include "packet/packet.h"
 #include "packet/wire.h"
@@ -119,12 +118,6 @@ static void build(struct forge *f)
 	f->ip = f->frame + (f->path.vlan == SKUA_VLAN_NONE ? 14 : 18);
 	f->udp = f->ip + (is_ipv4(f) ? IPV4_LEN : IPV6_LEN);
 	f->bth = f->udp + UDP_LEN;
-}
-
-static void put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
 }
 
 static void seal_ipv4(struct forge *f)
@@ -674,13 +667,6 @@ static void repeat_frame(struct forge *f, enum repeat_type type)
 
 #define REPEAT_HEAD	14		/* where it begins in the frame */
 
-static void repeat_seal(struct forge *f)
-{
-	uint32_t crc = htole32(libdeflate_crc32(0, f->frame, f->len - 4));
-
-	memcpy(f->frame + f->len - 4, &crc, 4);
-}
-
 static void repeat_corrupt(struct forge *f)
 {
 	repeat_frame(f, 1 + below(f, 2));
@@ -691,14 +677,14 @@ static void repeat_other_version(struct forge *f)
 {
 	repeat_frame(f, 1 + below(f, 2));
 	f->frame[REPEAT_HEAD + 4] ^= other(f);
-	repeat_seal(f);
+	repeat_seal(f->frame, f->len);
 }
 
 static void repeat_other_type(struct forge *f)
 {
 	repeat_frame(f, 1 + below(f, 2));
 	f->frame[REPEAT_HEAD + 5] = (uint8_t)(3 + below(f, 253));
-	repeat_seal(f);
+	repeat_seal(f->frame, f->len);
 }
 
 static void repeat_cut(struct forge *f)
@@ -711,14 +697,14 @@ static void repeat_from_group(struct forge *f)
 {
 	repeat_frame(f, 1 + below(f, 2));
 	f->frame[6] |= 1;
-	repeat_seal(f);
+	repeat_seal(f->frame, f->len);
 }
 
 static void repeat_other_source(struct forge *f)
 {
 	repeat_frame(f, REPEAT_MISSING);
 	f->frame[REPEAT_HEAD + 8 + below(f, 32)] ^= other(f);
-	repeat_seal(f);
+	repeat_seal(f->frame, f->len);
 }
 
 static void repeat_no_such_qp(struct forge *f)
@@ -728,7 +714,7 @@ static void repeat_no_such_qp(struct forge *f)
 		f->frame[REPEAT_HEAD + 40 + 1 + below(f, 3)] ^= other(f);
 	while (numtab_get(&f->s->victim->dev->qps, (uint32_t)f->frame[REPEAT_HEAD + 41] << 16 |
 			  (uint32_t)f->frame[REPEAT_HEAD + 42] << 8 | f->frame[REPEAT_HEAD + 43]));
-	repeat_seal(f);
+	repeat_seal(f->frame, f->len);
 }
 
 static void repeat_of_nothing(struct forge *f)
@@ -738,7 +724,7 @@ static void repeat_of_nothing(struct forge *f)
 	repeat_frame(f, REPEAT_MISSING);
 	f->frame[REPEAT_HEAD + 45] = (uint8_t)(psn >> 16);
 	put16(f->frame + REPEAT_HEAD + 46, psn);
-	repeat_seal(f);
+	repeat_seal(f->frame, f->len);
 }
 
 static void hello_of_a_stranger(struct forge *f)
@@ -747,7 +733,7 @@ static void hello_of_a_stranger(struct forge *f)
 	for (int i = 7; i < 12; i++)
 		f->frame[i] = (uint8_t)forge_random(f->s);
 	f->frame[6] = 2 | 0x40;
-	repeat_seal(f);
+	repeat_seal(f->frame, f->len);
 }
 
 /* What ends a connection: who sends it knows addresses, QPN and PSN. */

@@ -24,6 +24,7 @@
 
 #include "base/engine_priv.h"
 #include "base/log.h"
+#include "base/socket.h"
 #include "link/uplink.h"
 
 #define TX_FRAMES	128		/* a call */
@@ -364,7 +365,7 @@ static int open_sockets(struct dgram *d, const struct link_spec *spec)
 
 	if (fd < 0)
 		return -errno;
-	err = uplink_bind(fd, &spec->local);
+	err = socket_bind(fd, &spec->local.sa, spec->local.len);
 	if (!err && family != AF_UNIX && !d->vxlan &&
 	    connect(fd, &spec->remote.sa, spec->remote.len))
 		err = -errno;

@@ -5,6 +5,8 @@
  */
 #include "link/pcapng.h"
 
+#include "base/bytes.h"
+
 #include <string.h>
 
 #define BLOCK_SHB		0x0a0d0d0au
@@ -26,32 +28,26 @@
 #define EPB_FLAG_INBOUND	1
 #define EPB_FLAG_OUTBOUND	2
 
-static uint8_t *put(uint8_t *p, const void *from, size_t len)
+static uint8_t *native16(uint8_t *p, uint16_t v)
 {
-	memcpy(p, from, len);
-	return p + len;
+	return put_bytes(p, &v, 2);
 }
 
-static uint8_t *put16(uint8_t *p, uint16_t v)
+static uint8_t *native32(uint8_t *p, uint32_t v)
 {
-	return put(p, &v, 2);
-}
-
-static uint8_t *put32(uint8_t *p, uint32_t v)
-{
-	return put(p, &v, 4);
+	return put_bytes(p, &v, 4);
 }
 
 /* A time stamp is high word first, whatever the byte order. */
 static uint8_t *put_time(uint8_t *p, uint64_t ns)
 {
-	return put32(put32(p, ns >> 32), ns);
+	return native32(native32(p, ns >> 32), ns);
 }
 
 static uint8_t *put_option(uint8_t *p, uint16_t code, const void *value, uint16_t len)
 {
-	p = put16(put16(p, code), len);
-	p = put(p, value, len);
+	p = native16(native16(p, code), len);
+	p = put_bytes(p, value, len);
 	while (len++ & 3)
 		*p++ = 0;
 	return p;
@@ -59,7 +55,7 @@ static uint8_t *put_option(uint8_t *p, uint16_t code, const void *value, uint16_
 
 static uint8_t *block_begin(uint8_t *p, uint32_t type)
 {
-	return put32(put32(p, type), 0);
+	return native32(native32(p, type), 0);
 }
 
 /* Closes the block that began at @block and ends, but for its length, at @p. */
@@ -67,8 +63,8 @@ static size_t block_end(uint8_t *block, uint8_t *p)
 {
 	uint32_t len = p + 4 - block;
 
-	put32(block + 4, len);
-	put32(p, len);
+	native32(block + 4, len);
+	native32(p, len);
 	return len;
 }
 
@@ -81,16 +77,16 @@ size_t pcapng_head(uint8_t *buf, const char *name)
 	uint8_t *p, *idb;
 
 	p = block_begin(buf, BLOCK_SHB);
-	p = put32(p, BYTE_ORDER_MAGIC);
-	p = put16(put16(p, 1), 0);
-	p = put(p, unknown_length, 8);
+	p = native32(p, BYTE_ORDER_MAGIC);
+	p = native16(native16(p, 1), 0);
+	p = put_bytes(p, unknown_length, 8);
 	p = put_option(p, SHB_USERAPPL, "skuad", 5);
 	p = put_option(p, OPT_END, "", 0);
 	idb = buf + block_end(buf, p);
 
 	p = block_begin(idb, BLOCK_IDB);
-	p = put16(put16(p, LINKTYPE_ETHERNET), 0);
-	p = put32(p, 0);	/* packets may be of any length */
+	p = native16(native16(p, LINKTYPE_ETHERNET), 0);
+	p = native32(p, 0);	/* packets may be of any length */
 	p = put_option(p, IF_NAME, name, strnlen(name, 64));
 	p = put_option(p, IF_TSRESOL, &nanoseconds, 1);
 	p = put_option(p, IF_FCSLEN, &no_fcs, 1);
@@ -105,9 +101,9 @@ size_t pcapng_packet(uint8_t *buf, bool out, uint64_t ns, uint32_t caplen, uint3
 	uint8_t *p;
 
 	p = block_begin(buf, PCAPNG_EPB);
-	p = put32(p, 0);	/* the interface */
+	p = native32(p, 0);	/* the interface */
 	p = put_time(p, ns);
-	p = put32(put32(p, caplen), len);
+	p = native32(native32(p, caplen), len);
 	p += caplen;
 	while (caplen++ & 3)
 		*p++ = 0;
@@ -123,7 +119,7 @@ size_t pcapng_stats(uint8_t *buf, uint64_t ns, uint64_t seen, uint64_t lost)
 	uint8_t *p;
 
 	p = block_begin(buf, BLOCK_ISB);
-	p = put32(p, 0);
+	p = native32(p, 0);
 	p = put_time(p, ns);
 	p = put_option(p, ISB_IFRECV, &seen, 8);
 	p = put_option(p, ISB_IFDROP, &lost, 8);

@@ -12,11 +12,11 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/engine_priv.h"
 #include "base/log.h"
+#include "base/socket.h"
 #include "link/uplink.h"
 
 #define RETRY_NS	100000000	/* between two attempts to connect */
@@ -275,7 +275,7 @@ static int start_listening(struct stream *s)
 		return -errno;
 	if (s->addr.sa.sa_family != AF_UNIX)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	err = uplink_bind(fd, &s->addr);
+	err = socket_bind(fd, &s->addr.sa, s->addr.len);
 	if (!err && listen(fd, 8))
 		err = -errno;
 	if (err) {

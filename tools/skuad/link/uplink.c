@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/copy.h"
 #include "base/engine_priv.h"
 #include "packet/packet.h"
@@ -56,13 +56,6 @@ void uplink_close(struct uplink *up)
 	up->ops->close(up);
 }
 
-static void put_len(uint8_t *p, uint32_t len)
-{
-	uint32_t be = htobe32(len);
-
-	memcpy(p, &be, UPLINK_LEN);
-}
-
 /* Is there room for @bytes, lengths included? */
 static bool room(struct uplink *up, uint64_t bytes)
 {
@@ -90,7 +83,7 @@ bool uplink_has_room(struct uplink *up, uint64_t bytes)
 /* A frame of @len bytes stands behind its length at the tail. */
 static void append(struct uplink *up, uint32_t len)
 {
-	put_len(up->tx + up->tx_tail, len);
+	put32(up->tx + up->tx_tail, len);
 	up->tx_tail += UPLINK_LEN + len;
 	up->stats.tx_frames++;
 	up->stats.tx_bytes += len;
@@ -143,12 +136,10 @@ enum port_result uplink_send_frame(struct uplink *up, const struct seglist *fram
 const uint8_t *uplink_peek(const struct uplink *up, uint32_t offset, uint32_t *len)
 {
 	const uint8_t *p = up->tx + up->tx_head + offset;
-	uint32_t be;
 
 	if (up->tx_head + offset == up->tx_tail)
 		return NULL;
-	memcpy(&be, p, UPLINK_LEN);
-	*len = be32toh(be);
+	*len = get32(p);
 	return p + UPLINK_LEN;
 }
 
@@ -167,30 +158,4 @@ void uplink_drop_tx(struct uplink *up)
 		up->stats.tx_lost++;
 		uplink_sent(up, UPLINK_LEN + len);
 	}
-}
-
-int uplink_bind(int fd, const struct link_addr *addr)
-{
-	struct stat st;
-	int probe, type;
-	bool stale;
-	socklen_t len = sizeof(type);
-
-	if (!bind(fd, &addr->sa, addr->len))
-		return 0;
-	if (errno != EADDRINUSE || addr->sa.sa_family != AF_UNIX)
-		return -errno;
-	if (stat(addr->un.sun_path, &st) || !S_ISSOCK(st.st_mode) ||
-	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len))
-		return -EADDRINUSE;
-	probe = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (probe < 0)
-		return -errno;
-	stale = connect(probe, &addr->sa, addr->len) && errno == ECONNREFUSED;
-	close(probe);
-	if (!stale)
-		return -EADDRINUSE;
-	if (unlink(addr->un.sun_path) || bind(fd, &addr->sa, addr->len))
-		return -errno;
-	return 0;
 }

@@ -106,7 +106,4 @@ struct uplink *stream_open(struct engine *engine, const struct link_spec *spec, 
 struct uplink *dgram_open(struct engine *engine, const struct link_spec *spec, const char *name);
 struct uplink *tap_open(struct engine *engine, const struct link_spec *spec, const char *name);
 
-/* Bind @fd to @addr, in place of a unix socket that its owner left behind. 0 or -errno. */
-int uplink_bind(int fd, const struct link_addr *addr);
-
 #endif /* SKUAD_LINK_UPLINK_H */

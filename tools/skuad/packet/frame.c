@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "skua/cmd.h"
 
 #define ETHERTYPE_IPV4	0x0800
@@ -18,11 +19,6 @@
 #define UDP_HEADER	8
 #define UDP_CSUM	6		/* offset of the checksum in the header */
 #define PORTS		4		/* bytes of both */
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
 
 static uint16_t fold(uint64_t sum)
 {

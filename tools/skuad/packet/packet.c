@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "packet/icrc.h"
 #include "packet/wire.h"
 #include "skua/cmd.h"
@@ -90,33 +91,6 @@ const struct roce_opcode roce_opcodes[256] = {
 };
 
 const struct train train_blank;
-
-static uint8_t *put8(uint8_t *p, uint8_t v)
-{
-	*p = v;
-	return p + 1;
-}
-
-static uint8_t *put16(uint8_t *p, uint16_t v)
-{
-	return put8(put8(p, v >> 8), v);
-}
-
-static uint8_t *put32(uint8_t *p, uint32_t v)
-{
-	return put16(put16(p, v >> 16), v);
-}
-
-static uint8_t *put64(uint8_t *p, uint64_t v)
-{
-	return put32(put32(p, v >> 32), v);
-}
-
-static uint8_t *put_bytes(uint8_t *p, const void *from, size_t len)
-{
-	memcpy(p, from, len);
-	return p + len;
-}
 
 static uint8_t *put_zeros(uint8_t *p, size_t len)
 {

@@ -9,32 +9,13 @@
  */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "packet/icrc.h"
 #include "packet/packet.h"
 #include "packet/wire.h"
 #include "skua/cmd.h"
 
 #define IPV4_FRAGMENT	0x3fff	/* more to come, or not the first */
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static uint32_t get24(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 16 | get16(p + 1);
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-	return (uint32_t)get16(p) << 16 | get16(p + 2);
-}
-
-static uint64_t get64(const uint8_t *p)
-{
-	return (uint64_t)get32(p) << 32 | get32(p + 4);
-}
 
 static void map_ipv4(uint8_t *gid, const uint8_t *addr)
 {

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "packet/frame.h"
 #include "skua/cmd.h"
 
@@ -17,12 +18,6 @@ static const uint8_t key[SKUA_RSS_KEY_LEN] = {
 	0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30,
 	0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
 };
-
-static void put16(uint8_t *p, unsigned int v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
 
 /* Frames are made here: a frame of @len bytes, with @data bytes behind its TCP or UDP header. */
 struct frame {

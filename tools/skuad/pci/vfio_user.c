@@ -23,6 +23,7 @@
 
 #include "base/engine.h"
 #include "base/log.h"
+#include "base/socket.h"
 #include "nic/dev.h"
 #include "pci/session.h"
 
@@ -188,29 +189,6 @@ static void listener_ready(struct engine_fd *efd)
 		log_err(name(v), "a client cannot be accepted: %s", strerror(errno));
 }
 
-/* Binds to @addr, in place of a socket that its owner left behind. */
-static int bind_over_stale(int fd, const struct sockaddr_un *addr)
-{
-	const struct sockaddr *sa = (const struct sockaddr *)addr;
-	struct stat st;
-	int probe, stale;
-
-	if (!bind(fd, sa, sizeof(*addr)))
-		return 0;
-	if (errno != EADDRINUSE || stat(addr->sun_path, &st) || !S_ISSOCK(st.st_mode))
-		return -EADDRINUSE;
-	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (probe < 0)
-		return -errno;
-	stale = connect(probe, sa, sizeof(*addr)) && errno == ECONNREFUSED;
-	close(probe);
-	if (!stale)
-		return -EADDRINUSE;
-	if (unlink(addr->sun_path) || bind(fd, sa, sizeof(*addr)))
-		return -errno;
-	return 0;
-}
-
 static int listen_at(struct vfu *v, const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -223,7 +201,7 @@ static int listen_at(struct vfu *v, const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	ret = bind_over_stale(fd, &addr);
+	ret = socket_bind(fd, (const struct sockaddr *)&addr, sizeof(addr));
 	if (ret)
 		goto close_fd;
 	if (listen(fd, 8) || stat(path, &st)) {

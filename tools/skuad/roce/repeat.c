@@ -11,6 +11,7 @@
 
 #include <libdeflate.h>
 
+#include "base/bytes.h"
 #include "packet/wire.h"
 #include "roce/repeat.h"
 #include "roce/roce.h"
@@ -30,37 +31,16 @@
 #define ASK_MIN_NS	1000000ull
 #define ASK_MAX_NS	1000000000ull
 
-static uint8_t *put(uint8_t *p, const void *from, size_t len)
+static uint32_t crc(const uint8_t *frame, size_t len)
 {
-	memcpy(p, from, len);
-	return p + len;
+	return htole32(libdeflate_crc32(0, frame, len));
 }
 
-static uint8_t *put16(uint8_t *p, uint16_t v)
+void repeat_seal(uint8_t *frame, size_t len)
 {
-	v = htobe16(v);
-	return put(p, &v, sizeof(v));
-}
+	uint32_t sum = crc(frame, len - CRC_LEN);
 
-static uint8_t *put32(uint8_t *p, uint32_t v)
-{
-	v = htobe32(v);
-	return put(p, &v, sizeof(v));
-}
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-	return (uint32_t)get16(p) << 16 | get16(p + 2);
-}
-
-static uint32_t crc(const uint8_t *p, size_t len)
-{
-	return htole32(libdeflate_crc32(0, p, len));
+	memcpy(frame + len - CRC_LEN, &sum, CRC_LEN);
 }
 
 uint32_t repeat_end(const struct repeat_frame *f)
@@ -75,10 +55,9 @@ uint32_t repeat_end(const struct repeat_frame *f)
 size_t repeat_build(uint8_t *buf, const struct repeat_frame *f)
 {
 	uint8_t *p = buf;
-	uint32_t sum;
 
-	p = put(p, f->path.dmac, 6);
-	p = put(p, f->path.smac, 6);
+	p = put_bytes(p, f->path.dmac, 6);
+	p = put_bytes(p, f->path.smac, 6);
 	if (f->path.vlan != SKUA_VLAN_NONE) {
 		p = put16(p, ETH_TYPE_VLAN);
 		p = put16(p, (uint16_t)((f->path.sl & 7) << 13 | (f->path.vlan & 0xfff)));
@@ -90,14 +69,15 @@ size_t repeat_build(uint8_t *buf, const struct repeat_frame *f)
 	*p++ = (uint8_t)((f->answer ? HELLO_ANSWER : 0) | (f->duplicate ? MISSING_DUPLICATE : 0));
 	*p++ = 0;
 	if (f->type == REPEAT_MISSING) {
-		p = put(p, f->path.sgid, 16);
-		p = put(p, f->path.dgid, 16);
+		p = put_bytes(p, f->path.sgid, 16);
+		p = put_bytes(p, f->path.dgid, 16);
 		p = put32(p, f->dest_qpn & 0xffffff);
 		p = put32(p, f->psn & PSN_MASK);
-		p = put(p, f->held, sizeof(f->held));
+		p = put_bytes(p, f->held, sizeof(f->held));
 	}
-	sum = crc(buf, (size_t)(p - buf));
-	return (size_t)(put(p, &sum, CRC_LEN) - buf);
+	p += CRC_LEN;
+	repeat_seal(buf, (size_t)(p - buf));
+	return (size_t)(p - buf);
 }
 
 /* Where its head begins; NULL: it is another protocol's. */

@@ -54,6 +54,9 @@ uint32_t repeat_end(const struct repeat_frame *f);
 /* Write the frame to @buf, of REPEAT_FRAME bytes; returns its length. */
 size_t repeat_build(uint8_t *buf, const struct repeat_frame *f);
 
+/* The checksum of a frame of @len bytes, its own included. */
+void repeat_seal(uint8_t *frame, size_t len);
+
 /* Is the Ethernet frame one of these, good or bad? */
 bool repeat_is_frame(const uint8_t *frame, size_t len);
 
