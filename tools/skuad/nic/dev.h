@@ -64,7 +64,8 @@ void skua_dev_mem_unmap_all(struct skua_dev *dev);
 
 const char *skua_dev_name(const struct skua_dev *dev);
 
-/* What its engine and its port call; tests do, too. */
+/* Its engine and its port call these; tests do, too. */
+
 /* One round of commands and queues. True if anything was done. */
 bool skua_dev_run(struct skua_dev *dev);
 /* True if it must be run again without waiting for a doorbell or a timer. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What skuactl asks of a device, and the little that it changes; faults are in inject.c.
+ * What skuactl asks of a device, and the little that it changes; faults are in faults.c.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A double of core/ for the tests of pci/: an engine that polls when it is told to, and a
+ * A double of the device for the tests of pci/: an engine that polls when it is told to, and a
  * device that remembers what it was told. To be included once in a program.
  */
 #ifndef SKUAD_PCI_DOUBLE_H
