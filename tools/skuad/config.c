@@ -39,7 +39,7 @@ static bool is_name(const char *text)
 static bool set_name(struct config_device *d, const char *value, struct config_error *err)
 {
 	if (!is_name(value))
-		return fail(err, "bad name '%.40s': up to %d letters, digits, '_', '.', '-'", value,
+		return fail(err, "bad name '%.40s': want 1 to %d letters, digits, '_', '.', '-'", value,
 			    CONFIG_NAME_MAX - 1);
 	strcpy(d->name, value);
 	return true;
@@ -76,7 +76,7 @@ static bool set_mac(struct config_device *d, const char *value, struct config_er
 		good = i % 3 == 2 ? value[i] == ':' : isxdigit((unsigned char)value[i]);
 	if (!good || sscanf(value, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx", &d->mac[0], &d->mac[1],
 			    &d->mac[2], &d->mac[3], &d->mac[4], &d->mac[5]) != 6)
-		return fail(err, "bad mac '%.40s': want six bytes as 02:00:00:00:00:01", value);
+		return fail(err, "bad mac '%.40s': want six bytes, as in 02:00:00:00:00:01", value);
 	if (d->mac[0] & 1 || !memcmp(d->mac, zero, 6))
 		return fail(err, "bad mac '%s': not a unicast address", value);
 	d->has_mac = true;
@@ -139,7 +139,7 @@ static bool set_key(struct config_device *d, unsigned int *seen, const char *key
 static bool check_device(const struct config_device *d, struct config_error *err)
 {
 	if (!d->name[0])
-		return fail(err, "a device without name");
+		return fail(err, "a device has no name");
 	if (!d->socket[0])
 		return fail(err, "device %s has no socket", d->name);
 	if (!d->link[0])
@@ -174,7 +174,7 @@ bool config_add_option(struct config *config, const char *text, struct config_er
 	while ((item = strsep(&rest, ","))) {
 		value = strchr(item, '=');
 		if (!value)
-			return fail(err, "--device: want KEY=VALUE,... but not '%.40s'", item);
+			return fail(err, "--device: want KEY=VALUE,..., not '%.40s'", item);
 		*value++ = '\0';
 		if (!set_key(d, &seen, item, value, err))
 			return false;
@@ -215,7 +215,7 @@ static bool add_line(struct config *config, struct config_device **d, unsigned i
 	if (!value)
 		return fail(err, "want KEY = VALUE, not '%.40s'", line);
 	if (!*d)
-		return fail(err, "a key before the first [device NAME]");
+		return fail(err, "a key comes before the first [device NAME]");
 	*value++ = '\0';
 	return set_key(*d, seen, trim(line), trim(value), err);
 }

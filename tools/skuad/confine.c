@@ -128,7 +128,7 @@ static char *put_number(char *end, unsigned int n)
 static void on_sigsys(int sig, siginfo_t *si, void *context)
 {
 	static const char before[] = "skuad: system call ";
-	static const char after[] = " is not one that skuad makes: it ends here\n";
+	static const char after[] = " is forbidden: skuad ends\n";
 	char line[sizeof(before) + 10 + sizeof(after)], digits[10];
 	char *number = put_number(digits + sizeof(digits), (unsigned int)si->si_syscall);
 	size_t n = (size_t)(digits + sizeof(digits) - number), len = sizeof(before) - 1;

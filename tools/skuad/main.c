@@ -64,24 +64,26 @@ static struct skuad skuad = { .signal_fd = -1 };
 
 static const char usage[] =
 	"Usage: skuad [OPTION...] --device KEY=VALUE,... [--device ...]\n"
-	"Serves emulated Skua NICs, each to one QEMU, over vfio-user.\n"
+	"Emulates Skua NICs, and serves each to one QEMU over vfio-user.\n"
 	"\n"
-	"  --device KEY=VALUE,...  a NIC:\n"
-	"                            name=NAME        in logs, captures and skuactl\n"
-	"                            socket=PATH      that QEMU connects to\n"
+	"  --device KEY=VALUE,...  add a NIC; may be repeated:\n"
+	"                            name=NAME        its name in logs, captures and skuactl\n"
+	"                            socket=PATH      the unix socket that QEMU connects to\n"
 	"                            link=LINK        wire:NAME in this process, or stream:,\n"
-	"                                             dgram:, udp:, tap: (see the manual);\n"
-	"                                             devices with the same one reach each other\n"
-	"                            mac=MAC          else made from the name\n"
-	"                            spoof=on         its guest may use other MACs; else off\n"
-	"                            max_pages=N      quota of its memory; else " STR(SKUA_DEV_MAX_PAGES) "\n"
-	"  --config FILE           the same from a file: [device NAME], then KEY = VALUE lines\n"
-	"  --control PATH          skuactl's socket (" CTL_DEFAULT_PATH ", if it can be had)\n"
-	"  --threads N             engine threads, 1 to " STR(MAX_THREADS)
-	"; else half the CPUs\n"
+	"                                             dgram:, udp:, tap: (see skuad(8));\n"
+	"                                             devices with equal links reach each other\n"
+	"                            mac=MAC          its MAC; default: derived from the name\n"
+	"                            spoof=on         let its guest use other MACs; default: off\n"
+	"                            max_pages=N      its quota of memory; default: " STR(SKUA_DEV_MAX_PAGES) "\n"
+	"  --config FILE           read NICs from FILE: [device NAME], then lines KEY = VALUE\n"
+	"  --control PATH          control socket for skuactl; default: " CTL_DEFAULT_PATH ",\n"
+	"                          if skuad can create it\n"
+	"  --threads N             number of engine threads, 1 to " STR(MAX_THREADS)
+	"; default: half the CPUs\n"
 	"  --ready-fd N            write a byte to descriptor N when all sockets listen\n"
-	"  --verbose               log what helps those who work on skuad or a driver\n"
-	"  --help, --version       this; the version\n";
+	"  --verbose               log details for developers of skuad or of a driver\n"
+	"  --help                  print this help\n"
+	"  --version               print the version\n";
 
 static bool parse_number(const char *text, unsigned int max, unsigned int *value)
 {
@@ -144,7 +146,7 @@ static bool take_option(struct options *o, int opt, const char *arg)
 		       SKUA_VERSION_MINOR);
 		exit(0);
 	}
-	return bad("an option has no meaning: %.40s", arg);
+	return bad("unhandled option with value '%.40s'", arg);
 }
 
 static bool parse_options(struct options *o, int argc, char **argv)
@@ -178,7 +180,7 @@ static bool parse_options(struct options *o, int argc, char **argv)
 			return false;
 	}
 	if (optind < argc)
-		return bad("not an option: '%.60s' (see --help)", argv[optind]);
+		return bad("unexpected argument '%.60s' (see --help)", argv[optind]);
 	return config_finish(&o->config, &err) || bad("%s", err.text);
 }
 
@@ -204,7 +206,7 @@ static bool create_engines(struct skuad *s, unsigned int n)
 	while (s->nengines < n) {
 		s->engine[s->nengines] = engine_create(false);
 		if (!s->engine[s->nengines]) {
-			log_err(NULL, "engine: %m");
+			log_err(NULL, "cannot create an engine: %m");
 			return false;
 		}
 		s->nengines++;
@@ -253,7 +255,7 @@ static bool create_control(struct skuad *s, const char *path)
 	if (s->ctl)
 		return true;
 	if (path) {
-		log_err(NULL, "control socket %s: %m", at);
+		log_err(NULL, "cannot create the control socket %s: %m", at);
 		return false;
 	}
 	log_info(NULL, "no control socket at %s: %m (see --control)", at);
@@ -279,7 +281,7 @@ static bool take_signals(struct skuad *s)
 	signal(SIGPIPE, SIG_IGN);
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
 	if (s->signal_fd < 0)
-		log_err(NULL, "signalfd: %m");
+		log_err(NULL, "cannot create a signalfd: %m");
 	return s->signal_fd >= 0;
 }
 
@@ -297,7 +299,7 @@ static bool start_remover(const struct skuad *s, const struct options *o)
 	if (s->ctl)
 		remover_add(o->control ? o->control : CTL_DEFAULT_PATH);
 	if (!remover_start()) {
-		log_err(NULL, "the process that removes sockets: %m");
+		log_err(NULL, "cannot start the process that removes sockets: %m");
 		return false;
 	}
 	vfu_show_connections(remover_keep);
@@ -312,12 +314,12 @@ static bool give_up_rights(const struct config *config)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	(void)config;
 	(void)connects;
-	log_info(NULL, "a build with sanitizers: system calls are not confined");
+	log_info(NULL, "built with sanitizers: system calls are not confined");
 #else
 	for (unsigned int i = 0; i < config->n; i++)
 		connects |= link_connects(config->device[i].link);
 	if (!confine(connects)) {
-		log_err(NULL, "rights cannot be given up: %m");
+		log_err(NULL, "cannot give up rights: %m");
 		return false;
 	}
 #endif
@@ -331,7 +333,7 @@ static bool start_threads(struct skuad *s)
 					 s->engine[s->nthreads]);
 
 		if (err) {
-			log_err(NULL, "thread: %s", strerror(err));
+			log_err(NULL, "cannot start an engine thread: %s", strerror(err));
 			return false;
 		}
 		s->nthreads++;

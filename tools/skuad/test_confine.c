@@ -64,7 +64,7 @@ static void assert_killed(int (*fn)(void), long nr)
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGSYS);
 	snprintf(line, sizeof(line),
-		 "skuad: system call %ld is not one that skuad makes: it ends here\n", nr);
+		 "skuad: system call %ld is forbidden: skuad ends\n", nr);
 	assert_string_equal(log_text, line);
 }
 

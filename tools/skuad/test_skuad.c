@@ -269,7 +269,7 @@ static void every_bad_option_is_one_line(void **state)
 		{ "", "no device" },
 		{ "--devcie x", "bad option '--devcie'" },
 		{ "-x", "bad option '-x'" },
-		{ "extra", "not an option: 'extra'" },
+		{ "extra", "unexpected argument 'extra'" },
 		{ "--verbose=3", "bad option '--verbose=3'" },
 		{ "--device name=a", "no socket" },
 		{ "--device name=a,socket=s,link=wifi:x", "bad link" },

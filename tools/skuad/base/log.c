@@ -75,7 +75,7 @@ void log_line(enum log_level level, const char *name, const char *fmt, ...)
 	if (level > log_get_level() || !log_admit(level, &left_out))
 		return;
 	if (left_out) {
-		len = snprintf(line, sizeof(line), "skuad: %u lines left out", left_out);
+		len = snprintf(line, sizeof(line), "skuad: %u lines were suppressed", left_out);
 		log_write(line, len);
 	}
 	len = name ? snprintf(line, sizeof(line), "skuad: %.64s: ", name) :

@@ -399,7 +399,7 @@ static void do_link(struct request *r)
 	}
 	c.up = json_object_get_boolean(up);
 	engine_call(d->engine, set_link, &c);
-	log_info(d->name, "link %s, by hand", c.up ? "up" : "down");
+	log_info(d->name, "link %s, set by request", c.up ? "up" : "down");
 }
 
 /* inject */
@@ -461,7 +461,7 @@ static const struct fault *find_fault(struct request *r)
 		strcat(strcat(all, i ? ", " : ""), faults[i].name);
 	}
 	if (name)
-		refuse(r->out, "no such fault: '%.40s'; there are %s", json_object_get_string(name),
+		refuse(r->out, "no such fault: '%.40s'; the faults are %s", json_object_get_string(name),
 		       all);
 	else
 		refuse(r->out, "inject: 'fault' must be one of %s", all);
@@ -511,7 +511,7 @@ static void do_inject(struct request *r)
 	else if (c.result)
 		refuse(r->out, "%s: %s needs a device that a driver has enabled", d->name, f->name);
 	else
-		log_info(d->name, "fault %s, by hand", f->name);
+		log_info(d->name, "fault %s, injected by request", f->name);
 }
 
 /* impair */
@@ -566,7 +566,7 @@ static void do_impair(struct request *r)
 		return;
 	engine_call(d->engine, impair, &c);
 	if (c.failed) {
-		refuse(r->out, "impair: out of memory");
+		refuse(r->out, "out of memory");
 		return;
 	}
 	list = json_object_new_array();
@@ -581,7 +581,7 @@ static void do_impair(struct request *r)
 	json_object_object_add(r->out, "rules", list);
 	add_number(r->out, "overflow", c.config.overflow);
 	if (c.set)
-		log_info(d->name, "%u rules of impairment, by hand", c.config.n);
+		log_info(d->name, "%u impairment rules, set by request", c.config.n);
 }
 
 /* capture, capture-stop */

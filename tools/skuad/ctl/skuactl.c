@@ -65,7 +65,7 @@ static struct json_object *receive(struct ctl_client *c, const struct options *o
 	if (answer)
 		return answer;
 	if (errno == ECONNRESET)
-		die(1, "%s: skuad is gone", o->socket);
+		die(1, "%s: skuad has ended", o->socket);
 	die(1, "%s: %m", o->socket);
 }
 
@@ -91,7 +91,7 @@ static struct json_object *ask(struct ctl_client *c, const struct options *o,
 	json_object_object_add(request, "id", json_object_new_int64(id));
 	if (!ctl_client_send(c, request, pass_fd)) {
 		if (errno == EOPNOTSUPP)
-			die(1, "%s: in a guest, only the host can do this", o->socket);
+			die(1, "%s: this is a guest; the command works on the host only", o->socket);
 		die(1, "%s: %m", o->socket);
 	}
 	json_object_put(request);
@@ -104,7 +104,7 @@ static struct json_object *ask(struct ctl_client *c, const struct options *o,
 	if (json_object_object_get_ex(answer, "ok", &v) && json_object_get_boolean(v))
 		return answer;
 	if (!json_object_object_get_ex(answer, "error", &v))
-		die(1, "%s: an answer without meaning", o->socket);
+		die(1, "%s: cannot understand the answer", o->socket);
 	snprintf(error, sizeof(error), "%s", json_object_get_string(v));
 	json_object_put(answer);
 	die(1, "%s", error);
@@ -231,7 +231,7 @@ static struct timespec parse_interval(const struct options *o)
 	if (o->interval) {
 		s = strtod(o->interval, &end);
 		if (end == o->interval || *end || !(s >= 0.001 && s <= 86400))
-			die(USAGE, "-i: from 0.001 to 86400 seconds, not '%s'", o->interval);
+			die(USAGE, "-i: want 0.001 to 86400 seconds, not '%s'", o->interval);
 	}
 	return (struct timespec){ (time_t)s, (long)((s - (double)(time_t)s) * 1e9) };
 }
@@ -287,7 +287,7 @@ static void print_top(const struct options *o, struct json_object *devices,
 		{ "SENT/s", "rdma_tx_packets" }, { "BYTES/s", "rdma_tx_bytes" },
 		{ "RECEIVED/s", "rdma_rx_packets" }, { "BYTES/s", "rdma_rx_bytes" },
 		{ "FRAMES-OUT/s", "tx_frames" }, { "IN/s", "rx_frames" },
-		{ "AGAIN/s", "retransmits" }, { "ERRORS/s", "cqe_errors" },
+		{ "RETRANSMITS/s", "retransmits" }, { "ERRORS/s", "cqe_errors" },
 		{ "CMDS/s", "commands" }, { "IRQS/s", "interrupts" },
 	};
 	static const struct column qp_columns[] = {
@@ -348,7 +348,7 @@ static int do_link(struct ctl_client *c, const struct options *o)
 	bool up = !strcmp(o->arg[1], "up");
 
 	if (!up && strcmp(o->arg[1], "down"))
-		die(USAGE, "link %s: 'up' or 'down', not '%s'", o->arg[0], o->arg[1]);
+		die(USAGE, "link %s: want 'up' or 'down', not '%s'", o->arg[0], o->arg[1]);
 	request = request_for("link", o->arg[0]);
 	json_object_object_add(request, "up", json_object_new_boolean(up));
 	answer = ask(c, o, request, -1);
@@ -407,7 +407,7 @@ static int ending_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC);
 	if (fd < 0)
-		die(1, "signalfd: %m");
+		die(1, "cannot create a signalfd: %m");
 	return fd;
 }
 
@@ -422,7 +422,7 @@ static int open_output(const struct options *o)
 		return fd;
 	}
 	if (isatty(STDOUT_FILENO))
-		die(USAGE, "capture: standard output is a terminal: give -w FILE, or a pipe");
+		die(USAGE, "capture: standard output is a terminal; use -w FILE or a pipe");
 	return STDOUT_FILENO;
 }
 
@@ -499,46 +499,46 @@ static const struct command {
 
 static const struct argp_option argp_options[] = {
 	{ "socket", 's', "PATH", 0,
-	  "skuad's control socket; else $SKUA_SOCKET, else " CTL_DEFAULT_PATH, 0 },
-	{ "json", 'j', NULL, 0, "JSON instead of tables", 0 },
-	{ "write", 'w', "FILE", 0, "capture to FILE; '-', the default, is standard output", 0 },
-	{ "interval", 'i', "SECONDS", 0, "rates, top: the time between two looks, 1 otherwise", 0 },
-	{ "rounds", 'n', "ROUNDS", 0, "rates, top: end after so many", 0 },
-	{ "help", '?', NULL, 0, "this", 0 },
+	  "skuad's control socket; default: $SKUA_SOCKET, or " CTL_DEFAULT_PATH, 0 },
+	{ "json", 'j', NULL, 0, "print JSON instead of tables", 0 },
+	{ "write", 'w', "FILE", 0, "capture: write to FILE; default: '-', standard output", 0 },
+	{ "interval", 'i', "SECONDS", 0, "rates, top: measure over SECONDS; default: 1", 0 },
+	{ "rounds", 'n', "ROUNDS", 0, "rates, top: end after ROUNDS measurements", 0 },
+	{ "help", '?', NULL, 0, "print this help", 0 },
 	{ 0 },
 };
 
 static const char argp_doc[] =
-	"Looks into a running skuad, the emulated Skua NIC.\v"
+	"Inspects and controls a running skuad, the emulated Skua NIC.\v"
 	"Commands:\n"
-	"  devices                 the NICs and their state\n"
-	"  qps [DEVICE]            queue pairs with states and PSNs\n"
-	"  cqs [DEVICE]            completion queues\n"
-	"  mrs [DEVICE]            memory regions\n"
-	"  counters [DEVICE]       counters, by the names of the programming manual\n"
-	"  rates [DEVICE]          how fast they grow, a second\n"
-	"  top [DEVICE]            the rates that matter and the busiest QPs, over and over\n"
-	"  capture DEVICE          packets as pcapng, until interrupted\n"
-	"  link DEVICE up|down     plug the wire in, or out\n"
-	"  impair DEVICE RULE...   lose, delay or change packets: drop=1%, delay=1ms, ...\n"
-	"  impair DEVICE [none]    what there is of that; or an end to it\n"
+	"  devices                 show the NICs and their state\n"
+	"  qps [DEVICE]            show queue pairs with their states and PSNs\n"
+	"  cqs [DEVICE]            show completion queues\n"
+	"  mrs [DEVICE]            show memory regions\n"
+	"  counters [DEVICE]       show counters, with the names of the programming manual\n"
+	"  rates [DEVICE]          show the growth of the counters per second\n"
+	"  top [DEVICE]            show the main rates and the busiest QPs continuously\n"
+	"  capture DEVICE          write packets as pcapng, until interrupted\n"
+	"  link DEVICE up|down     connect or disconnect the wire\n"
+	"  impair DEVICE RULE...   drop, delay or change packets: drop=1%, delay=1ms, ...\n"
+	"  impair DEVICE [none]    show the impairments, or remove them\n"
 	"  inject DEVICE FAULT [NUMBER]\n"
-	"      none                the faults that last are over\n"
-	"      command-timeout     the next command, or so many, is never answered\n"
-	"      command-error       the next command, or the one of this number from now on, fails\n"
-	"      read-timeout        the next read of a register, or so many, is not answered in time\n"
-	"      fatal               the device is dead, and says so\n"
-	"      gone                it is dead, and reads as all ones\n"
-	"      cq-error            the CQ of this number is in error\n"
+	"      none                end the faults that last\n"
+	"      command-timeout     never answer the next command, or the next NUMBER\n"
+	"      command-error       fail the next command, or the NUMBERth from now on\n"
+	"      read-timeout        let the next read of a register, or the next NUMBER, time out\n"
+	"      fatal               the device dies, and reports it\n"
+	"      gone                the device dies, and reads as all ones\n"
+	"      cq-error            CQ NUMBER goes into error\n"
 	"      qp-fatal, qp-request-error, qp-access-error\n"
-	"                          the QP of this number goes to ERR with this event\n"
-	"      stray-completion    in the CQ of this number, of a QP that is not there\n"
-	"      eq-overflow         more asynchronous events than the EQ has room for\n"
-	"      stray-events        of an unknown type, and of objects that are not there\n"
+	"                          QP NUMBER goes to ERR with this event\n"
+	"      stray-completion    CQ NUMBER gets a completion of a QP that does not exist\n"
+	"      eq-overflow         raise more asynchronous events than the EQ holds\n"
+	"      stray-events        raise events of an unknown type, and of objects that do not exist\n"
 	"      other-signature, other-version, no-limits, no-mrs\n"
-	"                          a device that drivers refuse, or that RDMA does\n"
-	"      new-features        a device that offers features that nobody knows\n"
-	"      go-back-n           it knows nothing of selective repeat\n\n"
+	"                          become a device that drivers decline, in whole or for RDMA\n"
+	"      new-features        offer features that nobody knows\n"
+	"      go-back-n           stop offering selective repeat\n\n"
 	"  skuactl capture skua0 | tshark -r -";
 
 static error_t parse_option(int key, char *arg, struct argp_state *state);

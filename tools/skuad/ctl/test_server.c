@@ -292,7 +292,7 @@ static void bad_requests_are_refused_clearly(void **state)
 		{ "{\"cmd\":\"link\",\"device\":\"skua0\",\"up\":1}\n", "must be true or false" },
 		{ INJECT "}\n", "'fault' must be one of none, " },
 		{ INJECT ",\"fault\":7}\n", "'fault' must be one of none, " },
-		{ INJECT ",\"fault\":\"rust\"}\n", "no such fault: 'rust'; there are none, " },
+		{ INJECT ",\"fault\":\"rust\"}\n", "no such fault: 'rust'; the faults are none, " },
 		{ INJECT ",\"fault\":\"gone\",\"number\":1}\n", "gone takes no number" },
 		{ INJECT ",\"fault\":\"cq-error\"}\n", "cq-error needs the number of a CQ" },
 		{ INJECT ",\"fault\":\"cq-error\",\"number\":-1}\n", "0 to 2^32 - 1" },

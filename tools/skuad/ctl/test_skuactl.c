@@ -244,7 +244,7 @@ static void in_a_guest_the_socket_is_a_port(void **state)
 	assert_int_equal(injected.fault, SKUA_FAULT_FATAL);
 	snprintf(args, sizeof(args), "-s %s capture skua0 -w /dev/null 2>&1", port.name);
 	assert_int_equal(run(args), 1);
-	assert_says("only the host can do this");
+	assert_says("works on the host only");
 	port_close(&port);
 }
 
@@ -264,13 +264,13 @@ static void every_error_is_one_line_and_a_status(void **state)
 		{ "link skua0 sideways", 2, "'up' or 'down', not 'sideways'" },
 		{ "-w x devices", 2, "-w is for capture only" },
 		{ "-i 1 devices", 2, "-i and -n are for rates and top only" },
-		{ "rates -i never", 2, "from 0.001 to 86400 seconds, not 'never'" },
-		{ "rates -i 0", 2, "from 0.001 to 86400 seconds, not '0'" },
+		{ "rates -i never", 2, "want 0.001 to 86400 seconds, not 'never'" },
+		{ "rates -i 0", 2, "want 0.001 to 86400 seconds, not '0'" },
 		{ "top -n x", 2, "-n: not a number: 'x'" },
 		{ "a b c d e f g h i j k l m n o p q r s t", 2, "too many arguments: 't'" },
 		{ "inject skua0", 2, "usage: skuactl inject DEVICE FAULT [NUMBER]" },
 		{ "inject skua0 qp-fatal x", 2, "not a number: 'x'" },
-		{ "inject skua0 explode", 1, "no such fault: 'explode'; there are none, command-" },
+		{ "inject skua0 explode", 1, "no such fault: 'explode'; the faults are none, command-" },
 		{ "inject skua0 qp-fatal", 1, "qp-fatal needs the number of a QP" },
 		{ "qps skua7", 1, "no such device: 'skua7'" },
 		{ "capture skua7 -w /dev/null", 1, "no such device: 'skua7'" },

@@ -160,7 +160,7 @@ bool impair_parse(struct impair_config *config, const char *text, char *err, siz
 			return bad(err, err_len, "bad rule", text);
 	}
 	if (!acts)
-		return bad(err, err_len, "a rule that does nothing", text);
+		return bad(err, err_len, "a rule has no action", text);
 	strcpy(rule.text, text);
 	config->rule[config->n++] = rule;
 	return true;

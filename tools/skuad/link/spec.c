@@ -38,7 +38,7 @@ static bool parse_unix(struct text *t, struct link_addr *addr)
 	addr->un.sun_family = AF_UNIX;
 	addr->len = sizeof(addr->un);
 	if (!part(t, addr->un.sun_path, sizeof(addr->un.sun_path)))
-		return bad(t, "a socket's path is too long");
+		return bad(t, "the path of a socket is too long");
 	return true;
 }
 
@@ -60,10 +60,10 @@ static bool parse_inet(struct text *t, struct link_addr *addr)
 		return bad(t, "an address is missing");
 	}
 	if (!part(t, digits, sizeof(digits)) || strspn(digits, "0123456789") != strlen(digits))
-		return bad(t, "want a port behind the host");
+		return bad(t, "want a port after the host");
 	port = strtoul(digits, NULL, 10);
 	if (!port || port > 65535)
-		return bad(t, "a port is 1 to 65535");
+		return bad(t, "a port must be 1 to 65535");
 	if (v6) {
 		addr->len = sizeof(addr->in6);
 		addr->in6.sin6_family = AF_INET6;
@@ -88,7 +88,7 @@ static bool parse_pair(struct text *t, struct link_spec *spec)
 	if (!parse_addr(t, &spec->local) || !parse_addr(t, &spec->remote))
 		return false;
 	return spec->local.sa.sa_family == spec->remote.sa.sa_family ||
-	       bad(t, "both addresses must be of one kind");
+	       bad(t, "both addresses must be of the same kind");
 }
 
 static bool parse_wire(struct text *t, struct link_spec *spec)
@@ -96,7 +96,7 @@ static bool parse_wire(struct text *t, struct link_spec *spec)
 	return (part(t, spec->name, sizeof(spec->name)) &&
 		strspn(spec->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				   "0123456789_.-") == strlen(spec->name)) ||
-	       bad(t, "want wire:NAME, of letters, digits, '_', '.', '-'");
+	       bad(t, "want wire:NAME with letters, digits, '_', '.', '-'");
 }
 
 static bool parse_stream(struct text *t, struct link_spec *spec)
@@ -111,12 +111,12 @@ static bool parse_udp(struct text *t, struct link_spec *spec)
 {
 	if (!parse_pair(t, spec))
 		return false;
-	return spec->local.sa.sa_family != AF_UNIX || bad(t, "udp: wants hosts, not paths");
+	return spec->local.sa.sa_family != AF_UNIX || bad(t, "udp: takes hosts, not paths");
 }
 
 static bool parse_tap(struct text *t, struct link_spec *spec)
 {
-	return part(t, spec->name, IFNAMSIZ) || bad(t, "want tap:NAME, of up to 15 letters");
+	return part(t, spec->name, IFNAMSIZ) || bad(t, "want tap:NAME with up to 15 characters");
 }
 
 bool link_parse(struct link_spec *spec, const char *text, char *err, size_t err_len)
@@ -142,7 +142,7 @@ bool link_parse(struct link_spec *spec, const char *text, char *err, size_t err_
 			continue;
 		spec->kind = kinds[i].kind;
 		t.at = text + len;
-		return kinds[i].parse(&t, spec) && (!*t.at || bad(&t, "there is more than there may be"));
+		return kinds[i].parse(&t, spec) && (!*t.at || bad(&t, "there is unexpected text at the end"));
 	}
 	return bad(&t, "want wire:, stream:, dgram:, udp: or tap:");
 }

@@ -77,7 +77,7 @@ static void connected(struct stream *s)
 	s->connecting = false;
 	s->told = false;
 	s->up.carrier = true;
-	log_info(NULL, "link %s: the peer is here", s->up.name);
+	log_info(NULL, "link %s: the peer has connected", s->up.name);
 }
 
 static void set_blocked(struct stream *s, bool blocked)
@@ -116,7 +116,7 @@ static bool deliver(struct stream *s)
 		memcpy(&len, s->rx + s->start, UPLINK_LEN);
 		len = be32toh(len);
 		if (len > LEN_MAX - UPLINK_LEN) {
-			disconnect(s, "the peer sends what is not frames");
+			disconnect(s, "the peer has sent something that is not a frame");
 			return false;
 		}
 		if (s->end - s->start - UPLINK_LEN < len)
@@ -156,7 +156,7 @@ static bool receive(struct stream *s)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return any;
 		if (n <= 0) {
-			disconnect(s, n ? strerror(errno) : "the peer has gone");
+			disconnect(s, n ? strerror(errno) : "the peer has disconnected");
 			return true;
 		}
 		s->end += (uint32_t)n;
@@ -171,7 +171,7 @@ static bool receive(struct stream *s)
 static void refused(struct stream *s, int err)
 {
 	if (!s->told)
-		log_info(NULL, "link %s: nobody there yet: %s", s->up.name, strerror(err));
+		log_info(NULL, "link %s: no peer yet: %s", s->up.name, strerror(err));
 	s->told = true;
 	if (s->conn.fd >= 0)
 		disconnect(s, NULL);

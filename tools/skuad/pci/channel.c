@@ -148,7 +148,7 @@ int channel_receive(struct channel *ch, const char **why)
 		return -EMFILE;
 	}
 	if (!n) {
-		*why = ch->tail ? "the client left in the middle of a message" : NULL;
+		*why = ch->tail ? "the client disconnected in the middle of a message" : NULL;
 		return -EPIPE;
 	}
 	return 1;

@@ -176,7 +176,7 @@ static struct dma_file *file_open(struct dma *d, int fd, const struct stat *st, 
 	}
 	f = calloc(1, sizeof(*f));
 	if (!f) {
-		*why = "no memory left";
+		*why = "out of memory";
 		return NULL;
 	}
 	p = mmap(NULL, st->st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -218,16 +218,16 @@ static struct dma_file *file_get(struct dma *d, int fd, uint64_t end, bool write
 	unsigned int i;
 
 	if (fstat(fd, &st) || fstatfs(fd, &fs) || !S_ISREG(st.st_mode)) {
-		*why = "its file is no file";
+		*why = "its descriptor is not that of a regular file";
 		return NULL;
 	}
 	if (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC) {
-		log_err(skua_dev_name(d->dev), "guest memory in a file that is not in memory "
-			"cannot be reached (memory-backend-memfd can)");
+		log_err(skua_dev_name(d->dev), "guest memory in a file on a disk cannot be used "
+			"(use a memory-backend-memfd)");
 		return NULL;
 	}
 	if (end > (uint64_t)st.st_size) {
-		*why = "it does not lie in its file, or that was truncated";
+		*why = "it is not inside its file, or the file was truncated";
 		return NULL;
 	}
 	for (i = 0; i < DMA_MAX_FILES; i++) {

@@ -75,7 +75,7 @@ static int fault(struct session *s, const char *fmt, ...)
 
 #define NOT_SHARED \
 	"guest memory is not shared with skuad " \
-	"(make the machine's memory a memory-backend-memfd,share=on)"
+	"(use a memory-backend-memfd,share=on for the machine's memory)"
 
 static int serve_version(struct session *s, const struct channel_msg *msg, struct reply *r)
 {
@@ -83,7 +83,7 @@ static int serve_version(struct session *s, const struct channel_msg *msg, struc
 
 	memcpy(&v, msg->body, sizeof(v));
 	if (s->greeted)
-		return fault(s, "a second VERSION");
+		return fault(s, "VERSION came twice");
 	if (v.major != VFIO_USER_MAJOR)
 		return fault(s, "version %u.%u is not known", v.major, v.minor);
 	/* The client's own limits bind nothing here: no reply is larger than what it asks for,

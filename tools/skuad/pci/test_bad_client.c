@@ -65,7 +65,7 @@ static void a_region_beyond_its_file_is_a_fault(void **state)
 	(void)state;
 	assert_int_equal(dma_map_at(c, 0, MIB, 4096, MAP_RW, fd), EINVAL);
 	close(fd);
-	assert_fault(c, "it does not lie in its file");
+	assert_fault(c, "it is not inside its file");
 }
 
 static void memory_on_a_disk_is_out_of_reach(void **state)
@@ -76,7 +76,7 @@ static void memory_on_a_disk_is_out_of_reach(void **state)
 	(void)state;
 	assert_int_equal(dma_map_at(c, 0, 4096, 0, VFIO_DMA_MAP_FLAG_READ, fd), 0);
 	assert_null(double_mem_at(dev, 0));
-	assert_int_equal(logged("file that is not in memory cannot be reached"), 1);
+	assert_int_equal(logged("file on a disk cannot be used"), 1);
 	assert_int_equal(call(c, VFIO_USER_DEVICE_GET_INFO, &info, sizeof(info)), ENODEV);
 	close(fd);
 	close(c);
@@ -91,7 +91,7 @@ static void a_pipe_is_no_memory(void **state)
 	assert_int_equal(dma_map_at(c, 0, 4096, 0, MAP_RW, p[1]), EINVAL);
 	close(p[0]);
 	close(p[1]);
-	assert_fault(c, "its file is no file");
+	assert_fault(c, "its descriptor is not that of a regular file");
 }
 
 static void a_file_too_large_to_map_is_a_fault(void **state)
@@ -168,7 +168,7 @@ static void a_client_that_dies_in_the_middle_is_a_fault(void **state)
 	send_fds(c, "\1\0\12\0\44", 5, NULL, 0);
 	close(c);
 	pump();
-	assert_int_equal(logged("left in the middle of a message"), 1);
+	assert_int_equal(logged("disconnected in the middle of a message"), 1);
 	next = greeted(path0);
 	close(next);
 }
@@ -236,7 +236,7 @@ static void a_second_version_is_a_fault(void **state)
 
 	(void)state;
 	assert_int_equal(try_version(c, 0), EINVAL);
-	assert_fault(c, "a second VERSION");
+	assert_fault(c, "VERSION came twice");
 }
 
 static void an_unknown_version_is_a_fault(void **state)

@@ -686,7 +686,7 @@ static void doorbells_that_flood_in_are_served_many_at_a_time(void **state)
 	close(c);
 	engine->resting = NULL;
 	pump();
-	assert_int_equal(logged("skua0: the client left"), 1);
+	assert_int_equal(logged("skua0: the client has disconnected"), 1);
 	dev->flooded = false;
 }
 
@@ -734,7 +734,7 @@ static void the_next_client_finds_the_device_as_new(void **state)
 	region_write(c, CONFIG, PCI_COMMAND, PCI_COMMAND_MASTER, 2);
 	close(c);
 	pump();
-	assert_int_equal(logged("skua0: the client left"), 1);
+	assert_int_equal(logged("skua0: the client has disconnected"), 1);
 	assert_int_equal(logged("connection ended"), 0);
 	assert_false(dev->bus_master);
 	assert_null(double_mem_at(dev, 0));

@@ -73,7 +73,7 @@ static void disconnect(struct vfu *v, const char *fault)
 	if (fault[0])
 		log_err(name(v), "connection ended: %s", fault);
 	else
-		log_info(name(v), "the client left");
+		log_info(name(v), "the client has disconnected");
 	engine_fd_del(v->engine, &v->conn);
 	v->conn.fd = -1;
 	session_end(&v->session);
@@ -139,7 +139,7 @@ static void refused_ready(struct engine_fd *efd)
 		hdr.flags = VFIO_USER_F_REPLY | VFIO_USER_F_ERROR;
 		hdr.error = EBUSY;
 		if (send(efd->fd, &hdr, sizeof(hdr), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-			log_debug(name(v), "the second client is gone");
+			log_debug(name(v), "the second client has disconnected");
 	}
 	refused_close(v);
 }
@@ -147,7 +147,7 @@ static void refused_ready(struct engine_fd *efd)
 /* One more at a time: who comes later takes the place of who came earlier. */
 static void refuse(struct vfu *v, int fd)
 {
-	log_err(name(v), "a second client was refused: there is one already");
+	log_err(name(v), "a second client was refused: one is connected already");
 	refused_close(v);
 	v->refused.fd = fd;
 	if (engine_fd_add(v->engine, &v->refused)) {
@@ -175,7 +175,7 @@ void vfu_serve(struct vfu *v, int fd)
 	session_begin(&v->session, &v->fn, &v->dma, fd);
 	if (keep_connection)
 		keep_connection(fd);
-	log_info(name(v), "a client is here");
+	log_info(name(v), "a client has connected");
 }
 
 static void listener_ready(struct engine_fd *efd)
@@ -244,7 +244,7 @@ struct vfu *vfu_create(struct engine *engine, const char *path,
 	int ret;
 
 	if (!v) {
-		log_err(config->name, "no memory left");
+		log_err(config->name, "out of memory");
 		return NULL;
 	}
 	v->engine = engine;
@@ -255,25 +255,25 @@ struct vfu *vfu_create(struct engine *engine, const char *path,
 	v->dev = skua_dev_create(engine, config, &host_ops, v);
 	if (!v->dev) {
 		ret = -errno;
-		log_err(config->name, "the device cannot be made: %s", strerror(-ret));
+		log_err(config->name, "the device cannot be created: %s", strerror(-ret));
 		goto destroy_fn;
 	}
 	v->fn.dev = v->dev;
 	ret = dma_init(&v->dma, v->dev);
 	if (ret) {
-		log_err(config->name, "the device cannot be made: %s", strerror(-ret));
+		log_err(config->name, "the device cannot be created: %s", strerror(-ret));
 		goto destroy_dev;
 	}
 	v->guard = (struct engine_fd){ .fd = v->dma.guard.fd, .ready = guard_ready };
 	ret = engine_fd_add(engine, &v->guard);
 	if (ret) {
-		log_err(config->name, "the device cannot be made: %s", strerror(-ret));
+		log_err(config->name, "the device cannot be created: %s", strerror(-ret));
 		goto destroy_dma;
 	}
 	v->again = (struct engine_fd){ .fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), .ready = again_ready };
 	ret = v->again.fd < 0 ? -errno : engine_fd_add(engine, &v->again);
 	if (ret) {
-		log_err(config->name, "the device cannot be made: %s", strerror(-ret));
+		log_err(config->name, "the device cannot be created: %s", strerror(-ret));
 		goto close_again;
 	}
 	ret = path ? listen_at(v, path) : 0;

@@ -56,7 +56,7 @@ class Clients(unittest.TestCase):
         with open(os.path.join(self.place, 'qemu.log'), 'w') as log:
             first = program.Process(self.qemu(*self.SHARED), log, binds=[self.skuad.place])
         self.addCleanup(first.stop)
-        until(lambda: self.logged('a client is here'))
+        until(lambda: self.logged('a client has connected'))
         self.assertIn('busy', self.refused(*self.SHARED).lower())
         self.assertEqual(len(self.logged('a second client was refused')), 1)
         self.assertIsNone(first.ended())
