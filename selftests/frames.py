@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""Traffic for test_netdev.sh that no tool of the guest makes.
+"""Traffic for test_netdev.sh that no tool of the guest can make.
 
 usage: frames.py echo ADDRESS             answer UDP datagrams on port 5002, until killed
-       frames.py udp ADDRESS COUNT MAX    COUNT datagrams of up to MAX bytes, echoed, compared
-       frames.py flows ADDRESS COUNT      the same from COUNT ports, 20 of 100 bytes from each
+       frames.py udp ADDRESS COUNT MAX    send COUNT datagrams of up to MAX bytes, and compare their echo
+       frames.py flows ADDRESS COUNT      do so from COUNT ports, with 20 datagrams of 100 bytes from each
        frames.py csum NETDEV MAC SOURCE DESTINATION good|bad COUNT
-                                          UDP frames to port 9 with a right or a wrong checksum
-       frames.py garbage NETDEV MAC COUNT random frames, most of them like IP packets
+                                          send UDP frames to port 9 with a right or a wrong checksum
+       frames.py garbage NETDEV MAC COUNT send random frames, most of them like IP packets
 """
 import os
 import random

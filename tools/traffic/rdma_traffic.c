@@ -172,10 +172,10 @@ static void open_side(struct side *side, const char *name)
 		if (!strcmp(ibv_get_device_name(*d), name))
 			side->context = ibv_open_device(*d);
 	if (!side->context)
-		die("no device %s that can be opened", name);
+		die("cannot open device %s", name);
 	ibv_free_device_list(list);
 	if (ibv_query_port(side->context, 1, &port) || ibv_query_device(side->context, &attr))
-		die("%s cannot be queried", name);
+		die("cannot query %s", name);
 	if (port.state != IBV_PORT_ACTIVE)
 		die("%s is not active", name);
 	side->mtu = port.active_mtu;
@@ -469,7 +469,7 @@ static void complete(const struct ibv_wc *wc, unsigned int side)
 		    ibv_wc_status_str(wc->status), wc->vendor_err);
 	if (!slot->busy || side != (receive ? !slot->from : slot->from) ||
 	    wc->qp_num != pair->qp[side]->qp_num)
-		die("a completion that nothing asked for, on %s", opt.name[side]);
+		die("unexpected completion on %s", opt.name[side]);
 	if (receive) {
 		bool imm = slot->op != SEND;
 		enum ibv_wc_opcode opcode = slot->op == WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM :
@@ -601,7 +601,7 @@ static void parse_sizes(struct argp_state *state, const char *text)
 	if (*end == '-')
 		opt.max = number(state, end + 1, &end);
 	if (*end || opt.max < opt.min || opt.max > 1U << 30)
-		argp_error(state, "'%s' is no SIZE or MIN-MAX up to 1G", text);
+		argp_error(state, "'%s' is not a SIZE or MIN-MAX of up to 1G", text);
 }
 
 static void parse_ops(struct argp_state *state, char *text)
@@ -612,7 +612,7 @@ static void parse_ops(struct argp_state *state, char *text)
 		while (i < OPS && strcmp(ops[i].name, word))
 			i++;
 		if (i == OPS)
-			argp_error(state, "no operation '%s'", word);
+			argp_error(state, "unknown operation '%s'", word);
 		opt.ops |= 1U << i;
 	}
 }
@@ -638,7 +638,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'q':
 		opt.qps = (unsigned int)whole_number(state, arg);
 		if (!opt.qps || opt.qps > 1U << 16)
-			argp_error(state, "1 to 65536 queue pairs");
+			argp_error(state, "the number of queue pairs must be 1 to 65536");
 		break;
 	case 'H':
 		opt.hold = (unsigned int)whole_number(state, arg);
@@ -657,12 +657,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1)
-			argp_error(state, "two devices, no more");
+			argp_error(state, "more than two devices are given");
 		opt.name[state->arg_num] = arg;
 		break;
 	case ARGP_KEY_END:
 		if (state->arg_num != 2)
-			argp_error(state, "which two devices?");
+			argp_error(state, "two devices are needed");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -673,15 +673,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
 	{ "ops", 'o', "OPS", 0, "of send, send_imm, write, write_imm, read, cmp_swap, fetch_add; all", 0 },
 	{ "size", 's', "SIZE|MIN-MAX", 0, "bytes of a message; 0-1048577", 0 },
-	{ "count", 'n', "N", 0, "end after N operations; 1000 if no end is given", 0 },
+	{ "count", 'n', "N", 0, "end after N operations; default: 1000 if no end is given", 0 },
 	{ "bytes", 'b', "N", 0, "end after N bytes (K, M, G: powers of 1024)", 0 },
-	{ "time", 't', "SECONDS", 0, "end after this time", 0 },
-	{ "qps", 'q', "N", 0, "queue pairs; 4", 0 },
-	{ "hold", 'H', "SECONDS", 0, "keep the idle queue pairs so long at the end", 0 },
-	{ "patience", 'p', "SECONDS", 0, "fail if nothing completes for so long; 30", 0 },
-	{ "on-failure", 'x', "COMMAND", 0, "run it in a shell before a failure destroys the queue pairs", 0 },
-	{ "seed", 'r', "N", 0, "of the random numbers; 1", 0 },
-	{ "quiet", 'Q', NULL, 0, "only the sum", 0 },
+	{ "time", 't', "SECONDS", 0, "end after SECONDS", 0 },
+	{ "qps", 'q', "N", 0, "number of queue pairs; default: 4", 0 },
+	{ "hold", 'H', "SECONDS", 0, "keep the idle queue pairs for SECONDS at the end", 0 },
+	{ "patience", 'p', "SECONDS", 0, "fail if nothing completes for SECONDS; default: 30", 0 },
+	{ "on-failure", 'x', "COMMAND", 0, "run COMMAND in a shell before a failure destroys the queue pairs", 0 },
+	{ "seed", 'r', "N", 0, "seed of the random numbers; default: 1", 0 },
+	{ "quiet", 'Q', NULL, 0, "print only the sum", 0 },
 	{ 0 }
 };
 
@@ -689,8 +689,8 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		options, parse, "DEVICE DEVICE",
-		"Operations at random between two RDMA devices, all data verified.\v"
-		"The exit status is 2 if the devices cannot be opened or connected, 1 if what follows fails.",
+		"Does random operations between two RDMA devices, and verifies all data.\v"
+		"The exit status is 2 if the devices cannot be opened or connected, and 1 if a later step fails.",
 		NULL, NULL, NULL
 	};
 
