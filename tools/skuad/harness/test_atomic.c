@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* CMP_SWAP and FETCH_ADD: values, faults, and that each is carried out once. */
+#include <signal.h>
+#include <sys/mman.h>
+
 #include "core/qp.h"
 #include "harness/harness.h"
 #include "roce/rc.h"
@@ -10,12 +13,16 @@ struct atomic_block {
 	struct skua_sge sge;
 };
 
+/* What each side adds to a word that both use. */
+#define HOST_ADDS	1ull
+#define DEVICE_ADDS	(1ull << 40)
+
 #define RIGHTS (ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC)
 
 /* A world whose regions and QPs allow atomics. */
-static int setup(void **state)
+static int setup_world(void **state, bool threaded)
 {
-	struct world *w = world_create(false);
+	struct world *w = world_create(threaded);
 
 	for (int i = 0; i < 2; i++) {
 		struct node *n = &w->n[i];
@@ -31,6 +38,16 @@ static int setup(void **state)
 	}
 	*state = w;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_world(state, false);
+}
+
+static int setup_atomic_threads(void **state)
+{
+	return setup_world(state, true);
 }
 
 static void post_atomic(struct node *a, struct node *b, uint8_t opcode, uint64_t raddr,
@@ -152,6 +169,95 @@ static void many_in_order_with_reads(void **state)
 	assert_int_equal(word(b, b->buf), 50 * 14);
 }
 
+static uint64_t *word_in_use;
+
+/* A processor of the host adds to the word, between the device's look at it and its store. */
+static void add_on_store(int signal)
+{
+	(void)signal;
+	mprotect(word_in_use, SKUA_PAGE_SIZE, PROT_READ | PROT_WRITE);
+	__atomic_add_fetch(word_in_use, htole64(HOST_ADDS), __ATOMIC_SEQ_CST);
+}
+
+/* An atomic of the device on a word of @b, alone in its page, to which the host has just added. Returns what it fetched. */
+static uint64_t atomic_amid_an_addition(struct world *w, uint8_t opcode, uint64_t swap_add, uint64_t compare)
+{
+	struct sigaction action = { .sa_handler = add_on_store }, before;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	word_in_use = at(b, b->buf);
+	assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+	assert_int_equal(mprotect(word_in_use, SKUA_PAGE_SIZE, PROT_READ), 0);
+	post_atomic(a, b, opcode, b->buf, swap_add, compare);
+	settle(w);
+	mprotect(word_in_use, SKUA_PAGE_SIZE, PROT_READ | PROT_WRITE);
+	sigaction(SIGSEGV, &before, NULL);
+	assert_int_equal(await_cqe(w, a)->status, SKUA_CQE_SUCCESS);
+	return word(a, a->buf);
+}
+
+static void amid_an_addition_of_the_host(void **state)
+{
+	struct world *w = *state;
+	struct node *b = &w->n[1];
+
+	set_word(b, b->buf, 5);
+	assert_int_equal(atomic_amid_an_addition(w, SKUA_WQE_FETCH_ADD, DEVICE_ADDS, 0), 5 + HOST_ADDS);
+	assert_true(word(b, b->buf) == 5 + HOST_ADDS + DEVICE_ADDS);
+	/* It is not equal any more. */
+	set_word(b, b->buf, 5);
+	assert_int_equal(atomic_amid_an_addition(w, SKUA_WQE_CMP_SWAP, 9, 5), 5 + HOST_ADDS);
+	assert_int_equal(word(b, b->buf), 5 + HOST_ADDS);
+}
+
+#define DEVICE_TIMES	1000
+
+/* A processor of the host, which uses the words at the same time as the device. */
+struct processor {
+	uint64_t *added, *swapped;
+	uint64_t times;
+	bool stop;
+};
+
+static void *process(void *arg)
+{
+	struct processor *p = arg;
+
+	while (!__atomic_load_n(&p->stop, __ATOMIC_RELAXED)) {
+		__atomic_add_fetch(p->added, htole64(HOST_ADDS), __ATOMIC_RELAXED);
+		/* Seldom enough for the device to meet a value that it has just been told. */
+		if (++p->times % 512 == 0)
+			__atomic_add_fetch(p->swapped, htole64(HOST_ADDS), __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void beside_a_processor_of_the_host(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct processor host = { at(b, b->buf), at(b, b->buf + 64), 0, false };
+	uint64_t swaps = 0, seen = 0;
+	pthread_t thread;
+
+	set_word(b, b->buf, 0);
+	set_word(b, b->buf + 64, 0);
+	assert_int_equal(pthread_create(&thread, NULL, process, &host), 0);
+	for (int i = 0; i < DEVICE_TIMES; i++) {
+		post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf, DEVICE_ADDS, 0);
+		expect(w, a, SKUA_CQE_FETCH_ADD, SKUA_CQE_SUCCESS);
+		post_atomic(a, b, SKUA_WQE_CMP_SWAP, b->buf + 64, seen + DEVICE_ADDS, seen);
+		expect(w, a, SKUA_CQE_CMP_SWAP, SKUA_CQE_SUCCESS);
+		swaps += word(a, a->buf) == seen;
+		seen = word(a, a->buf) == seen ? seen + DEVICE_ADDS : word(a, a->buf);
+	}
+	__atomic_store_n(&host.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_true(host.times > 0 && swaps > 0);
+	assert_true(word(b, b->buf) == DEVICE_TIMES * DEVICE_ADDS + host.times * HOST_ADDS);
+	assert_true(word(b, b->buf + 64) == swaps * DEVICE_ADDS + host.times / 512 * HOST_ADDS);
+}
+
 /* The peer did not hear the answer and asks again: it gets the same, and nothing is added. */
 static void a_request_that_comes_again(void **state)
 {
@@ -195,11 +301,14 @@ int main(void)
 {
 #define ATOMIC(f, rules) { rules ": " #f, f, setup, teardown, NULL }
 	const struct CMUnitTest tests[] = {
-		ATOMIC(values, "ATM-1 ATM-2"),
+		ATOMIC(values, "ATM-1"),
 		{ "ATM-3 MEM-3: faults", faults, NULL, NULL, NULL },
 		{ "ATM-3 MEM-3: rights_are_needed", rights_are_needed, NULL, NULL, NULL },
 		ATOMIC(a_bad_result_buffer_changes_nothing, "ATM-4"),
 		ATOMIC(many_in_order_with_reads, "ORD-1 ROC-8"),
+		ATOMIC(amid_an_addition_of_the_host, "ATM-2"),
+		{ "ATM-2: beside_a_processor_of_the_host", beside_a_processor_of_the_host, setup_atomic_threads, teardown,
+		  NULL },
 		ATOMIC(a_request_that_comes_again, "ATM-5 ROC-24"),
 	};
 

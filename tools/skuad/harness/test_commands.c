@@ -94,6 +94,7 @@ static void outputs(void **state)
 	cmd.hdr.out_addr = htole64(out);
 	cmd.hdr.out_len = htole32(4096);
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
+	assert_int_equal(n->out_len, sizeof(*caps));
 	assert_int_equal(bytes[sizeof(*caps)], 0xee);
 	assert_true(le32toh(caps->max_qp) >= 1000);
 	assert_true(le16toh(caps->max_send_sge) >= 30);
@@ -104,7 +105,9 @@ static void outputs(void **state)
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
 	assert_int_equal(bytes[7] != 0xee || bytes[0] != 0xee, 1);
 	assert_int_equal(bytes[8], 0xee);
+	assert_int_equal(n->out_len, 8);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_ADDRESS, c->hdr.out_addr = htole64(GONE));
+	assert_int_equal(n->out_len, 0);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->hdr.out_addr = htole64(out + 4));
 }
 
@@ -208,8 +211,13 @@ static void page_lists(void **state)
 	struct node *n = &w->n[0];
 	struct skua_cmd cmd = create_cq_cmd(n);
 	struct skua_cmd mr = create_mr_cmd(n);
-	uint64_t lists = take(n, 4096);
+	uint64_t lists = take(n, 4096), ring = take(n, 5 * 4096);
+	struct skua_cmd askew = cmd;
 
+	/* Where a ring begins amid a page, it takes a page more. */
+	askew.create_cq.ring = list(ring, 5 * 4096);
+	REFUSED(w, n, askew, SKUA_CMD_BAD_PARAM, c->create_cq.ring.offset = htole64(32));
+	REFUSED(w, n, askew, SKUA_CMD_OK, c->create_cq.ring.offset = htole64(64));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_cq.ring.npages = 0);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_cq.ring.npages = htole32(2));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_cq.ring.npages = htole32(7));
@@ -360,13 +368,13 @@ int main(void)
 		STEPPED(unknown_opcodes, "CMD-11 FEA-2"),
 		STEPPED(headers, "CMD-11 CMD-17 GEN-2 GRO-5"),
 		STEPPED(reserved_bytes, "GEN-2"),
-		STEPPED(outputs, "CMD-15 CMD-16 LIM-4 GRO-3"),
+		STEPPED(outputs, "CMD-11 CMD-15 CMD-16 LIM-4 GRO-3"),
 		STEPPED(ports, "PRT-1 PRT-2 CMD-12"),
 		STEPPED(gids, "GID-1 GID-2 GID-3"),
-		STEPPED(event_queues, "EQ-1 EQ-2 OBJ-7 OBJ-8"),
-		STEPPED(completion_queues, "CQ-1 OBJ-7 CMD-14"),
+		STEPPED(event_queues, "EQ-1 EQ-2 OBJ-7 OBJ-8 CMD-11 PCI-2"),
+		STEPPED(completion_queues, "CQ-1 OBJ-7 OBJ-8 CMD-14"),
 		STEPPED(page_lists, "PL-1 PL-2 PL-3 PL-4 PL-5 PL-8 PL-9"),
-		STEPPED(queue_pairs, "QP-1 QP-3 OBJ-1 OBJ-2 PD-1 CMD-13"),
+		STEPPED(queue_pairs, "QP-1 QP-3 OBJ-1 OBJ-2 OBJ-7 CMD-13"),
 		STEPPED(qp_states, "QPS-1 QPS-3 QPS-4 QPS-8 QP-6 GID-4"),
 		STEPPED(memory_regions, "MR-1 MR-2 MR-3 MR-8 OBJ-3"),
 		STEPPED(numbers_are_not_given_again_soon, "OBJ-4"),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Doorbells and doorbell records: who may ring, what a ring means, and the event index. */
+#include <signal.h>
+#include <sys/mman.h>
+
 #include "harness/harness.h"
 
 #define WITHOUT_EVENT_IDX	(1 << SKUA_F_ETHERNET | 1 << SKUA_F_RC | 1 << SKUA_F_INVALIDATE)
@@ -23,6 +26,37 @@ static void publish(struct node *n)
 static uint32_t sq_event(struct node *n)
 {
 	return host_load32(&((struct skua_dbr *)at(n, n->sq_dbr))->event);
+}
+
+/* A record, alone in its page, and the index that is published when the device stores to it. */
+static struct {
+	struct skua_dbr *dbr;
+	uint32_t pi;
+} on_store;
+
+static void publish_on_store(int signal)
+{
+	(void)signal;
+	mprotect(on_store.dbr, SKUA_PAGE_SIZE, PROT_READ | PROT_WRITE);
+	host_store32(&on_store.dbr->pi, on_store.pi);
+}
+
+/* Ring for nothing. When the device asks for the doorbell before it sleeps, its store faults, and @pi is published: after
+ * its last look at the index, and before it has asked. */
+static void publish_while_it_falls_asleep(struct world *w, struct node *n, uint64_t record, uint32_t pi, uint32_t doorbell,
+					  uint32_t number)
+{
+	struct sigaction action = { .sa_handler = publish_on_store }, before;
+
+	on_store.dbr = at(n, record);
+	on_store.pi = pi;
+	assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+	assert_int_equal(mprotect(on_store.dbr, SKUA_PAGE_SIZE, PROT_READ), 0);
+	ring(n, doorbell, number, pi - 1);
+	settle(w);
+	mprotect(on_store.dbr, SKUA_PAGE_SIZE, PROT_READ | PROT_WRITE);
+	sigaction(SIGSEGV, &before, NULL);
+	assert_int_equal(host_load32(&on_store.dbr->pi), pi);
 }
 
 static void only_aligned_stores_of_64_bits_to_known_offsets_ring(void **state)
@@ -157,6 +191,26 @@ static void an_idle_queue_asks_for_its_doorbell(void **state)
 			expect(w, n, SKUA_CQE_NOP, SKUA_CQE_SUCCESS);
 		expect_none(w, n);
 	}
+}
+
+/* The host sees that it need not ring, and the device that there is more. */
+static void what_is_published_while_it_falls_asleep_is_taken(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_cmd nop = CMD(SKUA_CMD_NOP);
+	uint32_t slot = n->cmd_pi & ((1 << LOG_CMD) - 1);
+
+	settle(w);
+	write_block(n, n->sq_pi++);
+	publish_while_it_falls_asleep(w, n, n->sq_dbr, n->sq_pi, SKUA_DB_SQ, n->qpn);
+	expect(w, n, SKUA_CQE_NOP, SKUA_CQE_SUCCESS);
+	assert_int_equal(sq_event(n), n->sq_pi);
+
+	memcpy(at(n, n->cmd_ring + slot * sizeof(nop)), &nop, sizeof(nop));
+	n->cmd_pi++;
+	publish_while_it_falls_asleep(w, n, n->cmd_dbr, n->cmd_pi, SKUA_DB_CMD, 0);
+	assert_int_equal(host_load32(&((struct skua_dbr *)at(n, n->cmd_dbr))->event), n->cmd_pi);
 }
 
 static void without_the_feature_every_publish_rings_and_event_is_left_alone(void **state)
@@ -348,6 +402,7 @@ int main(void)
 		STEPPED(rings_that_nobody_asked_for_do_no_harm, "DBP-4"),
 		{ "DBR-5: event_due_is_the_manuals", event_due_is_the_manuals, NULL, NULL, NULL },
 		STEPPED(an_idle_queue_asks_for_its_doorbell, "DBR-1 DBR-6"),
+		STEPPED(what_is_published_while_it_falls_asleep_is_taken, "DBR-6"),
 		{ "DBR-4 FEA-2: without_the_feature_every_publish_rings_and_event_is_left_alone",
 		  without_the_feature_every_publish_rings_and_event_is_left_alone, NULL, NULL, NULL },
 		STEPPED(a_reset_of_the_queue_begins_at_zero, "DBR-7"),

@@ -6,6 +6,7 @@ size_t __sanitizer_get_current_allocated_bytes(void);	/* of the sanitizer's allo
 #endif
 
 #include "base/numtab.h"
+#include "core/device.h"
 #include "harness/harness.h"
 
 static void the_signature_and_version_are_the_manuals(void **state)
@@ -54,12 +55,19 @@ static void bad_rings_are_fatal_until_reset(void **state)
 		{ SKUA_REG_CMD_CPL_HI, 0x7fffffff, SKUA_HEALTH_CMD_ADDRESS },
 		{ SKUA_REG_CMD_DBR_HI, 0x7fffffff, SKUA_HEALTH_CMD_ADDRESS },
 		{ SKUA_REG_CMD_RING_LO, (uint32_t)IOVA + 8, SKUA_HEALTH_CMD_ADDRESS },
+		{ SKUA_REG_CMD_CPL_LO, (uint32_t)IOVA + 0x2008, SKUA_HEALTH_CMD_ADDRESS },
+		{ SKUA_REG_CMD_DBR_LO, (uint32_t)IOVA + 0x4020, SKUA_HEALTH_CMD_ADDRESS },
+		/* It can be read, but not written. */
+		{ SKUA_REG_CMD_CPL_HI, (uint32_t)(EXTRA >> 32), SKUA_HEALTH_CMD_ADDRESS },
 		{ SKUA_REG_CMD_LOG_SIZE, 31, SKUA_HEALTH_CMD_SIZE },
+		{ SKUA_REG_CMD_LOG_SIZE, LIMIT_LOG_CMD + 1, SKUA_HEALTH_CMD_SIZE },
 		{ SKUA_REG_ACCEPTED_HI, 0x80000000, SKUA_HEALTH_FEATURES },
 	};
 	struct world *w = *state;
 	struct node *n = &w->n[0];
 
+	unmap_extra(n);
+	map_extra(n, false);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		n->used = 0;
 		n->cmd_pi = 0;
