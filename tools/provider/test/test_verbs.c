@@ -47,6 +47,7 @@ static int setup(void **state)
 	info.state = SKUA_INFO_ALIVE;
 
 	fake_sq_init(&qp.sq, BLOCKS);
+	memset(qp.sq.buf, 0xee, BLOCKS * SKUA_WQE_BLOCK);	/* WQEs of before */
 	fake_rq_init(&qp.rq, RQ_SIZE, 6);
 	fake_cq_init(&dev, &cq.ring, CQ_SIZE);
 	skua_lock_init(&qp.sq_lock, true);
@@ -394,6 +395,7 @@ static void test_poll_recv(void **state)
 	struct ibv_wc wc[2];
 
 	assert_int_equal(skua_post_recv(&qp.vqp.qp, &wr, &bad), 0);
+	wr.wr_id = 0xbeef;
 	assert_int_equal(skua_post_recv(&qp.vqp.qp, &wr, &bad), 0);
 	complete((struct skua_cqe) {
 		.cookie = htole32(0), .opcode = SKUA_CQE_RECV_WRITE_IMM,
@@ -408,6 +410,7 @@ static void test_poll_recv(void **state)
 	assert_int_equal(wc[0].opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	assert_int_equal(wc[0].wc_flags, IBV_WC_WITH_IMM);
 	assert_int_equal(be32toh(wc[0].imm_data), 0x12345678);
+	assert_int_equal(wc[1].wr_id, 0xbeef);
 	assert_int_equal(wc[1].opcode, IBV_WC_RECV);
 	assert_int_equal(wc[1].wc_flags, IBV_WC_WITH_INV);
 	assert_int_equal(wc[1].invalidated_rkey, 0x77);
@@ -675,6 +678,53 @@ static void test_wr_calls_build_the_same_wqes(void **state)
 	assert_int_equal(le64toh(db_page[SKUA_DB_SQ / 8]), SKUA_DB(QPN, NUM_ROWS));
 	for (i = 0; i < NUM_ROWS; i++)
 		check_wqe(i, i);
+}
+
+static void check_atomic(uint32_t index, uint8_t opcode, uint64_t swap_add, uint64_t compare)
+{
+	const struct skua_wqe_atomic *atomic = (void *)(ctrl + 1);
+	const struct skua_sge *sge = (void *)(atomic + 1);
+
+	fake_sq_fetch(&qp.sq, index, wqe_copy);
+	assert_int_equal(ctrl->opcode, opcode);
+	assert_int_equal(ctrl->num_sge, 1);
+	assert_int_equal(ctrl->inv_key, 0);
+	assert_int_equal(le64toh(atomic->raddr), 0x8877665544332210);
+	assert_int_equal(le32toh(atomic->rkey), 0x99);
+	assert_int_equal(atomic->rsvd, 0);
+	assert_int_equal(le64toh(atomic->swap_add), swap_add);
+	assert_int_equal(le64toh(atomic->compare), compare);
+	assert_int_equal(le64toh(sge->addr), sges[0].addr);
+}
+
+/* ATM-1 GEN-2: what is added, swapped and compared, by either way of posting. */
+static void test_atomic_wqes(void **state)
+{
+	struct ibv_qp_ex *qp_ex = &qp.vqp.qp_ex;
+	struct ibv_send_wr wr = make_wr(IBV_WR_ATOMIC_CMP_AND_SWP);
+
+	qp.opcodes = skua_op_mask(FEATURES, IBV_QPT_RC);
+	assert_true(skua_qp_fill_wr_ops(&qp, ALL_OPS | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+					IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD));
+	wr.num_sge = 1;
+	wr.wr.atomic.remote_addr = 0x8877665544332210;
+	wr.wr.atomic.rkey = 0x99;
+	wr.wr.atomic.compare_add = 5;
+	wr.wr.atomic.swap = 6;
+	assert_int_equal(post(&wr), 0);
+	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+	assert_int_equal(post(&wr), 0);
+
+	ibv_wr_start(qp_ex);
+	ibv_wr_atomic_cmp_swp(qp_ex, 0x99, 0x8877665544332210, 5, 6);
+	ibv_wr_set_sge_list(qp_ex, 1, sges);
+	ibv_wr_atomic_fetch_add(qp_ex, 0x99, 0x8877665544332210, 5);
+	ibv_wr_set_sge_list(qp_ex, 1, sges);
+	assert_int_equal(ibv_wr_complete(qp_ex), 0);
+	for (uint32_t index = 0; index < 4; index += 2) {
+		check_atomic(index, SKUA_WQE_CMP_SWAP, 6, 5);
+		check_atomic(index + 1, SKUA_WQE_FETCH_ADD, 5, 0);
+	}
 }
 
 static void test_wr_inline(void **state)
@@ -1002,6 +1052,7 @@ int main(void)
 		T(test_posting_never_overruns_an_extended_cq),
 		T(test_posting_while_polling),
 		T(test_wr_calls_build_the_same_wqes),
+		T(test_atomic_wqes),
 		T(test_wr_inline),
 		T(test_wr_errors_take_all_back),
 		T(test_wr_data_set_twice_is_no_larger),

@@ -252,6 +252,16 @@ static void a_reset_of_the_queue_begins_at_zero(void **state)
 	expect_none(w, n);
 	post(n, SKUA_WQE_NOP, SKUA_WQE_SIGNALED, 0, 0, 0, 0, 0);
 	expect(w, n, SKUA_CQE_NOP, SKUA_CQE_SUCCESS);
+	/* The RQ as well: of two receives and of one, each is flushed. */
+	for (int receives = 2; receives > 0; receives--) {
+		for (int i = 0; i < receives; i++)
+			post_recv(n, n->buf, 8);
+		must(w, n, state_cmd(n->qpn, SKUA_QPS_ERR));
+		for (int i = 0; i < receives; i++)
+			expect(w, n, SKUA_CQE_RECV, SKUA_CQE_WR_FLUSH_ERR);
+		reconnect(w, n, &w->n[1]);
+	}
+	expect_no_event(w, n);
 }
 
 static void what_was_published_before_rts_counts_then(void **state)
@@ -338,6 +348,22 @@ static void garbage_in_records_ends_in_an_overrun_of_that_queue(void **state)
 	}
 }
 
+/* What is posted later is not looked at, though the index is good again. */
+static void an_rq_that_was_overrun_is_left_alone(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0], *peer = &w->n[1];
+
+	settle(w);
+	host_store32(at(n, n->rq_dbr), 0x80000000);
+	post(peer, SKUA_WQE_SEND, 0, peer->buf, 8, 0, 0, 0);
+	expect_event(w, n, SKUA_EVENT_QP_FATAL, n->qpn);
+	post_recv(n, n->buf, 8);
+	for (int i = 0; i < 3; i++)
+		pass(w, 10000000);
+	expect_none(w, n);
+}
+
 /* The other queue is flushed, and the bad one is left alone until RESET. */
 static void the_other_queue_of_an_overrun_is_flushed(void **state)
 {
@@ -395,7 +421,7 @@ static void the_device_writes_no_record_but_its_event_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STEPPED(only_aligned_stores_of_64_bits_to_known_offsets_ring, "DBP-1"),
+		STEPPED(only_aligned_stores_of_64_bits_to_known_offsets_ring, "DBP-1 DBP-2"),
 		STEPPED(doorbell_pages_read_zero, "DBP-1"),
 		STEPPED(a_queue_is_rung_from_its_own_page_only, "DBP-2 SEC-2"),
 		STEPPED(the_record_decides, "DBP-3"),
@@ -411,6 +437,7 @@ int main(void)
 		STEPPED(garbage_in_event_words_is_not_read, "DBR-12"),
 		{ "DBR-11 SEC-6 ERR-8: garbage_in_records_ends_in_an_overrun_of_that_queue",
 		  garbage_in_records_ends_in_an_overrun_of_that_queue, NULL, NULL, NULL },
+		STEPPED(an_rq_that_was_overrun_is_left_alone, "ERR-8 DBR-11"),
 		STEPPED(the_other_queue_of_an_overrun_is_flushed, "ERR-8"),
 		STEPPED(the_device_writes_no_record_but_its_event_words, "DBR-1 DBR-2"),
 	};

@@ -1200,7 +1200,7 @@ int main(void)
 {
 #define TABLE(f, rules) { rules ": " #f, f, NULL, NULL, NULL }
 	const struct CMUnitTest tests[] = {
-		TABLE(bad_keys_bounds_and_rights, "MEM-1 MEM-3 MR-4 MR-5 MR-6 MR-8 ERR-1 ERR-2 ORD-7"),
+		TABLE(bad_keys_bounds_and_rights, "MEM-1 MEM-3 PD-1 MR-4 MR-5 MR-6 MR-8 ERR-1 ERR-2 ORD-7"),
 		STEPPED(a_message_is_checked_as_a_whole, "ERR-4 MEM-1"),
 		TABLE(receives, "RQE-1 RQE-3 RQE-4 ERR-2 ERR-8"),
 		STEPPED(an_immediate_needs_none_of_the_receives_memory, "ERR-5"),

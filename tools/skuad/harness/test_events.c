@@ -50,7 +50,7 @@ static void what_finds_no_room_waits(void **state)
 {
 	struct world *w = *state;
 	struct node *n = &w->n[0];
-	uint32_t qpns[20];
+	uint32_t qpns[20], cqn;
 
 	for (uint64_t i = 0; i < 20; i++)
 		qpns[i] = fatal_qp(w, n, 1000 + i);
@@ -67,6 +67,11 @@ static void what_finds_no_room_waits(void **state)
 	/* One that waits is dropped with its object; what stands in the EQ stays. */
 	must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, qpns[0]));
 	must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, qpns[17]));
+	new_completions(n, 2);
+	cqn = must(w, n, create_cq_cmd(n));
+	assert_int_equal(skua_dev_inject(n->dev, SKUA_FAULT_CQ_ERROR, cqn), 0);
+	settle(w);
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_CQ, cqn));
 	assert_int_equal(le32toh(async_at(n, 0)->number), qpns[0]);
 	/* Room for two, and the device looks with the next command; then for all. */
 	consume(n, n->aeq_dbr, 2);
@@ -97,10 +102,11 @@ static void port_events_that_wait(void **state)
 	port_link(n, false);
 	port_link(n, true);
 	port_link(n, false);
+	port_link(n, true);
 	consume(n, n->aeq_dbr, n->aeq_ci + ENTRIES);
 	must(w, n, (struct skua_cmd)CMD(SKUA_CMD_NOP));
 	n->aeq_ci += ENTRIES;
-	expect_event(w, n, SKUA_EVENT_PORT_DOWN, 1);
+	expect_event(w, n, SKUA_EVENT_PORT_UP, 1);
 	expect_no_event(w, n);
 }
 
@@ -328,6 +334,21 @@ static void a_dead_device(void **state)
 	free(image);
 }
 
+/* Of events that wait none is written before that of the death, nor after it. */
+static void a_dead_device_with_events_that_wait(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	for (uint64_t i = 0; i < ENTRIES + 2; i++)
+		fatal_qp(w, n, i);
+	n->aeq_ci = ENTRIES;
+	consume(n, n->aeq_dbr, n->aeq_ci);
+	skua_dev_fail(n->dev, SKUA_HEALTH_INJECTED);
+	expect_event(w, n, SKUA_EVENT_DEVICE_FATAL, SKUA_HEALTH_INJECTED);
+	expect_no_event(w, n);
+}
+
 /* While the link is down nothing comes through, and timers run. */
 static void a_link_that_is_down(void **state)
 {
@@ -365,6 +386,7 @@ int main(void)
 		OWN(without_the_event_index_each_interrupts, "EVT-9"),
 		OWN(a_completion_eq_that_goes_away, "EVT-8 ERR-9 RST-5"),
 		OWN(the_asynchronous_eq_goes_away, "EVT-8 RST-3"),
+		STEPPED(a_dead_device_with_events_that_wait, "EVT-7 RST-3"),
 		STEPPED(a_dead_device, "RST-3 EVT-7 RST-1 REG-5"),
 		STEPPED(a_link_that_is_down, "PRT-5 ROC-13"),
 	};

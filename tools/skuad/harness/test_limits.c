@@ -589,7 +589,7 @@ int main(void)
 		STEPPED(numbers_of_pds_and_regions, "LIM-1 CMD-14 OBJ-6"),
 		STEPPED(numbers_of_eqs_and_cqs, "LIM-1 CMD-14 EQ-2 EQ-3 CQ-1"),
 		STEPPED(number_of_qps, "LIM-1 CMD-14"),
-		STEPPED(sizes_of_queues, "LIM-1 LIM-3 CMD-14 PL-2 PL-3"),
+		STEPPED(sizes_of_queues, "LIM-1 LIM-3 CMD-14 CQ-1 EQ-2 PL-2 PL-3"),
 		STEPPED(the_largest_sq_works, "LIM-1 GEN-3 WQE-1"),
 		STEPPED(sizes_of_regions_and_the_quota, "LIM-1 MR-2 PL-10 PL-2 CMD-12"),
 		STEPPED(the_quota_bounds_what_queues_cost, "PL-10 SEC-8"),

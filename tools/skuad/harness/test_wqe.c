@@ -36,8 +36,9 @@ static struct block good_send(struct node *a)
 }
 
 /* Post one bad WQE in a world of its own. */
-#define BAD(base, status_, vendor, ...) do {				\
-	struct world *w = world_create(false);				\
+#define BAD(...)	BAD_IN(world_create(false), __VA_ARGS__)
+#define BAD_IN(world_, base, status_, vendor, ...) do {			\
+	struct world *w = world_;					\
 	struct node *a = &w->n[0], *b = &w->n[1];			\
 	struct block block_ = base, *k = &block_;			\
 	struct skua_cqe *cqe;						\
@@ -78,6 +79,21 @@ static void opcodes(void **state)
 	for (size_t i = 0; i < sizeof(bad); i++)
 		BAD(good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE,
 		    k->ctrl.opcode = bad[i]);
+}
+
+#define WITHOUT(feature)	world_create_with(false, ~(1ull << (feature)))
+
+static void opcodes_of_features(void **state)
+{
+	(void)state;
+	BAD_IN(WITHOUT(SKUA_F_ATOMIC), good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE,
+	       k->ctrl.opcode = SKUA_WQE_CMP_SWAP);
+	BAD_IN(WITHOUT(SKUA_F_ATOMIC), good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE,
+	       k->ctrl.opcode = SKUA_WQE_FETCH_ADD);
+	BAD_IN(WITHOUT(SKUA_F_INVALIDATE), good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE,
+	       k->ctrl.opcode = SKUA_WQE_SEND_INV);
+	BAD_IN(WITHOUT(SKUA_F_INVALIDATE), good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE,
+	       k->ctrl.opcode = SKUA_WQE_LOCAL_INV);
 }
 
 static void sizes(void **state)
@@ -179,7 +195,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "WQE-1 WQE-3 WQE-5 WQE-6 GEN-2: formats", formats, NULL, NULL, NULL },
-		{ "WQE-6 FEA-2: opcodes", opcodes, NULL, NULL, NULL },
+		{ "WQE-6: opcodes", opcodes, NULL, NULL, NULL },
+		{ "WQE-6 FEA-2: opcodes_of_features", opcodes_of_features, NULL, NULL, NULL },
 		{ "WQE-4 WQE-6: sizes", sizes, NULL, NULL, NULL },
 		{ "WQE-6 MEM-1 MEM-2 MR-8: keys", keys, NULL, NULL, NULL },
 		STEPPED(the_reserved_lkey, "SEC-3 MR-7"),
