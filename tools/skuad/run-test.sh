@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # Runs one test program, shows what it says, and leaves its name and how many tests passed, failed
-# and were skipped in a file. A cmocka program counts by its tests; one that dies, or fails without
-# naming a test, counts as one failure; one without cmocka by its exit status, where 77 means
-# skipped. It gets SKUA_TEST_TIMEOUT seconds.
+# and were skipped in a file. A cmocka program counts by its tests. One that dies, or fails without
+# naming a test, counts as one failure. One without cmocka counts as one test: it ends with the line
+# "N passed, N failed, N skipped", or with status 77, which means skipped. A program that tested
+# nothing has failed. It gets SKUA_TEST_TIMEOUT seconds.
 #
 # usage: run-test.sh PROGRAM RESULT
 
@@ -27,6 +28,13 @@ if [ $rc != 0 ] && [ $rc != 77 ] && [ "$no" = 0 ]; then
 	no=1
 fi
 if [ "$ok$no$skip" = 000 ]; then
-	if [ $rc = 77 ]; then skip=1; else ok=1; fi
+	if [ $rc = 77 ]; then
+		skip=1
+	elif grep -aqxE '[1-9][0-9]* passed, 0 failed, [0-9]+ skipped' "$out"; then
+		ok=1
+	else
+		echo "$name tested nothing"
+		no=1
+	fi
 fi
 echo "$name $ok $no $skip" >"$2"
