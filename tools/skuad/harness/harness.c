@@ -11,6 +11,11 @@
 
 #define WAIT_SECONDS	20
 
+static void __attribute__((constructor)) choose_tests(void)
+{
+	cmocka_set_test_filter(getenv("SKUA_TESTS"));
+}
+
 static void raise_irq(void *host, unsigned int vector)
 {
 	struct node *n = host;

@@ -6,6 +6,8 @@
  * Either the test turns the one engine itself (world_create(false)): each step is where the test
  * puts it, and the clock stands until it is moved. Or each device has an engine thread of its
  * own (world_create(true)), and the test waits. Everything here asserts by cmocka.
+ *
+ * SKUA_TESTS: a pattern of the names of the tests to run, with * and ?.
  */
 #ifndef SKUAD_HARNESS_H
 #define SKUAD_HARNESS_H

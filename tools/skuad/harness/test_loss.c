@@ -445,6 +445,5 @@ int main(void)
 		STEPPED(nothing_outstanding_needs_no_memory, "REC-1"),
 	};
 
-	cmocka_set_test_filter(getenv("SKUA_TESTS"));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

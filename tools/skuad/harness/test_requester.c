@@ -963,6 +963,5 @@ int main(void)
 		STEPPED(who_finds_a_loss_asks_for_selective_repeat, "REP-3"),
 	};
 
-	cmocka_set_test_filter(getenv("SKUA_TESTS"));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
