@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* What goes over the wire and what does not: answers, loopback, MTU, GIDs, fences, counters. */
 #include "core/qp.h"
+#include "nic/control.h"
 #include "harness/harness.h"
+#include "link/impair.h"
 
 static void mute(struct world *w, struct node *n)
 {
@@ -149,6 +151,7 @@ static void the_path_of_a_qp(void **state)
 	struct skua_cmd rtr = rtr_cmd(n->qpn, b, b->qpn);
 	struct skua_cmd gid = CMD(SKUA_CMD_SET_GID, .set_gid = { .vlan = htole16(9), .mac = { 2, 9 } });
 	uint16_t sport = qp->path.sport;
+	bool spread = false;
 
 	assert_int_equal(qp->path.hop_limit, 64);	/* 0 was given */
 	assert_int_equal(qp->path.vlan, SKUA_VLAN_NONE);
@@ -158,6 +161,13 @@ static void the_path_of_a_qp(void **state)
 	must(w, n, gid);
 	assert_int_equal(qp->path.vlan, SKUA_VLAN_NONE);
 	assert_memory_equal(qp->path.smac, n->mac, 6);
+	for (uint32_t dest = 2; !spread && dest < 10; dest++) {
+		must(w, n, state_cmd(n->qpn, SKUA_QPS_RESET));
+		must(w, n, init_cmd(n->qpn));
+		must(w, n, rtr_cmd(n->qpn, b, dest));
+		spread = qp->path.sport != sport;
+	}
+	assert_true(spread);
 	must(w, n, state_cmd(n->qpn, SKUA_QPS_RESET));
 	must(w, n, init_cmd(n->qpn));
 	rtr.modify_qp.attr.av.flow_label = htole32(0xfedcb);
@@ -175,9 +185,8 @@ static void the_path_of_a_qp(void **state)
 }
 
 /* A QP connected to another of its own device. */
-static void loopback(void **state)
+static void loop_back(struct world *w)
 {
-	struct world *w = *state;
 	struct node *n = &w->n[0];
 	uint32_t first = n->qpn, second;
 	struct queues old = new_queues(n);
@@ -204,6 +213,23 @@ static void loopback(void **state)
 	post(n, SKUA_WQE_WRITE, 0, n->buf, 8, n->buf, n->key ^ 1, 0);
 	expect(w, n, SKUA_CQE_WRITE, SKUA_CQE_REM_ACCESS_ERR);
 	expect_event(w, n, SKUA_EVENT_QP_ACCESS_ERR, second);
+}
+
+static void loopback(void **state)
+{
+	loop_back(*state);
+}
+
+/* A rule looks at them on their way, so trains are cut into packets. */
+static void loopback_of_packets(void **state)
+{
+	struct world *w = *state;
+	struct impair_config config = { 0 };
+	char err[80];
+
+	assert_true(impair_parse(&config, "drop=0%,dir=out", err, sizeof(err)));
+	assert_true(skua_dev_set_impair(w->n[0].dev, &config));
+	loop_back(w);
 }
 
 /* A QP connected to itself. */
@@ -632,6 +658,7 @@ int main(void)
 		STEPPED(a_read_is_not_acknowledged_before_it_is_sent_again, "ROC-9 ROC-13"),
 		STEPPED(the_path_of_a_qp, "ROC-3 ROC-4 GID-4"),
 		STEPPED(loopback, "ROC-14"),
+		STEPPED(loopback_of_packets, "ROC-14"),
 		STEPPED(a_qp_that_is_its_own_peer, "ROC-14"),
 		STEPPED(the_mtu_of_the_port, "PRT-4"),
 		STEPPED(a_gid_that_is_cleared, "GID-4 ERR-3"),
