@@ -191,10 +191,12 @@ static int lookup(struct skua_dev *dev, const struct mem_access *access, uint32_
 		return SKUA_VENDOR_ERR_KEY_STALE;
 	if (mr->pd != access->pd)
 		return SKUA_VENDOR_ERR_PD;
+	if (mr->type == SKUA_MR_PHYS && !access->privileged)
+		return SKUA_VENDOR_ERR_PRIVILEGE;
 	if (access->need & ~mr->access)
 		return SKUA_VENDOR_ERR_RIGHTS;
 	if (mr->type == SKUA_MR_PHYS)
-		return access->privileged ? SKUA_VENDOR_ERR_NONE : SKUA_VENDOR_ERR_PRIVILEGE;
+		return SKUA_VENDOR_ERR_NONE;
 	if (addr < mr->iova || addr - mr->iova > mr->length ||
 	    len > mr->length - (addr - mr->iova))
 		return SKUA_VENDOR_ERR_BOUNDS;

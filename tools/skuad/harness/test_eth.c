@@ -398,6 +398,22 @@ static void the_checksum_is_for_frames_only(void **state)
 	}
 }
 
+static void frames_have_no_fence(void **state)
+{
+	static const uint8_t flags[] = { SKUA_WQE_FENCE, SKUA_WQE_SOLICITED };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(flags); i++) {
+		struct world *w = world_create(false);
+		struct node *a = &w->n[0];
+
+		eth_queues(w, a);
+		post(a, SKUA_WQE_SEND, flags[i], a->buf, 100, 0, 0, 0);
+		expect_vendor(w, a, SKUA_CQE_SEND, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
+		world_destroy(w);
+	}
+}
+
 /* Without the features there is neither the flag, nor the command, nor a word about frames. */
 static void features_that_were_not_accepted(void **state)
 {
@@ -817,6 +833,7 @@ int main(void)
 		STEPPED(the_checksum_of_the_ipv4_header, "ETH-12"),
 		{ "ETH-5 WQE-6: a_bad_place_of_the_checksum_is_an_error", a_bad_place_of_the_checksum_is_an_error,
 		  NULL, NULL, NULL },
+		{ "WQE-5: frames_have_no_fence", frames_have_no_fence, NULL, NULL, NULL },
 		{ "ETH-5 WQE-5: the_checksum_is_for_frames_only", the_checksum_is_for_frames_only, NULL, NULL, NULL },
 		{ "FEA-2 ETH-5 ETH-12: features_that_were_not_accepted", features_that_were_not_accepted,
 		  NULL, NULL, NULL },

@@ -202,7 +202,7 @@ int main(void)
 		STEPPED(a_published_index_above_the_ring_is_fatal, "CMD-3 RST-3"),
 		STEPPED(a_reset_ends_everything_and_the_peer_goes_on, "RST-1 RST-2 SEC-8"),
 		STEPPED(resets_keep_no_memory, "RST-1 RST-2"),
-		STEPPED(without_bus_mastering_no_memory_is_touched, "RST-7"),
+		STEPPED(without_bus_mastering_no_memory_is_touched, "RST-7 MEM-4"),
 		STEPPED(the_clock_goes_on, "REG-3 REG-7"),
 	};
 

@@ -9,6 +9,10 @@ struct block {
 			struct skua_wqe_rdma rdma;
 			struct skua_sge rdma_sge[2];
 		};
+		struct {
+			struct skua_wqe_atomic atomic;
+			struct skua_sge atomic_sge;
+		};
 		struct skua_sge sge[3];
 		uint8_t bytes[48];
 	};
@@ -30,6 +34,17 @@ static struct block good_send(struct node *a)
 	struct block block = {
 		.ctrl = { .opcode = SKUA_WQE_SEND, .nblocks = 1, .num_sge = 1, .cookie = htole32(5) },
 		.sge[0] = { htole64(a->buf), htole32(64), htole32(a->key) },
+	};
+
+	return block;
+}
+
+static struct block good_fetch_add(struct node *a, struct node *b)
+{
+	struct block block = {
+		.ctrl = { .opcode = SKUA_WQE_FETCH_ADD, .nblocks = 1, .num_sge = 1, .cookie = htole32(5) },
+		.atomic = { .raddr = htole64(b->buf), .rkey = htole32(b->key), .swap_add = htole64(1) },
+		.atomic_sge = { htole64(a->buf), htole32(8), htole32(a->key) },
 	};
 
 	return block;
@@ -68,7 +83,11 @@ static void formats(void **state)
 	BAD(good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT,
 	    k->ctrl.flags = SKUA_WQE_INLINE, k->ctrl.length = htole32(8));	/* and an SGE */
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT,
-	    k->ctrl.opcode = SKUA_WQE_READ, k->ctrl.flags = SKUA_WQE_INLINE);
+	    k->ctrl.opcode = SKUA_WQE_READ, k->ctrl.flags = SKUA_WQE_INLINE, k->ctrl.num_sge = 0,
+	    k->ctrl.length = htole32(8));
+	BAD(good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.opcode = SKUA_WQE_NOP);
+	BAD(good_fetch_add(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->atomic.rsvd = 1);
+	BAD(good_fetch_add(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->atomic.compare = 1);
 }
 
 static void opcodes(void **state)
@@ -131,6 +150,37 @@ static void keys(void **state)
 	    k->sge[0].lkey = htole32(empty_region(w, a)), k->sge[0].length = htole32(1));
 }
 
+/* A region of @type with @access, in the QP's PD or in one of its own. */
+static uint32_t region(struct world *w, struct node *n, uint8_t type, uint32_t access, bool of_qp)
+{
+	struct skua_cmd cmd = create_mr_cmd(n), pd = CMD(SKUA_CMD_CREATE_PD);
+
+	cmd.create_mr.type = type;
+	cmd.create_mr.access = htole32(access);
+	if (type == SKUA_MR_PHYS) {
+		cmd.create_mr.iova = 0;
+		cmd.create_mr.length = 0;
+		cmd.create_mr.pages = (struct skua_pagelist){ 0 };
+	}
+	if (!of_qp)
+		cmd.create_mr.pdn = htole32(must(w, n, pd));
+	return must(w, n, cmd);
+}
+
+/* Of two faults of a key the first is told. The SGE of a READ has to be writable. */
+static void the_order_of_faults(void **state)
+{
+	(void)state;
+	BAD(good_send(a), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_KEY_STALE,
+	    k->sge[0].lkey = htole32(region(w, a, SKUA_MR_REGULAR, ALL_RIGHTS, false) ^ 1));
+	BAD(good_write(a, b), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_PD, k->ctrl.opcode = SKUA_WQE_READ,
+	    k->rdma_sge[0].lkey = htole32(region(w, a, SKUA_MR_PHYS, 0, false)));
+	BAD(good_write(a, b), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_PRIVILEGE, k->ctrl.opcode = SKUA_WQE_READ,
+	    k->rdma_sge[0].lkey = htole32(region(w, a, SKUA_MR_PHYS, 0, true)));
+	BAD(good_write(a, b), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_RIGHTS, k->ctrl.opcode = SKUA_WQE_READ,
+	    k->rdma_sge[0].addr = 0, k->rdma_sge[0].lkey = htole32(region(w, a, SKUA_MR_REGULAR, 0, true)));
+}
+
 static uint32_t reserved_lkey(struct world *w, struct node *n)
 {
 	uint64_t out = take(n, sizeof(struct skua_device_caps));
@@ -151,6 +201,25 @@ static void the_reserved_lkey(void **state)
 	BAD(good_send(a), SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_PRIVILEGE, k->sge[0].lkey = reserved_lkey(w, a));
 	post(n, SKUA_WQE_WRITE, 0, n->buf, 8, IOVA, le32toh(reserved_lkey(world, &world->n[1])), 0);
 	expect(world, n, SKUA_CQE_WRITE, SKUA_CQE_REM_ACCESS_ERR);
+}
+
+/* It is no rkey, for a peer of a privileged QP either. */
+static void the_reserved_lkey_of_a_privileged_qp(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cmd cmd;
+
+	new_queues(b);
+	cmd = create_qp_cmd(b);
+	cmd.create_qp.flags = htole32(SKUA_QP_PRIVILEGED);
+	b->qpn = must(w, b, cmd);
+	reconnect(w, b, a);
+	reconnect(w, a, b);
+	post(b, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, b->buf, 8, a->buf, a->key, 0);
+	expect(w, b, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	post(a, SKUA_WQE_WRITE, 0, a->buf, 8, b->buf, le32toh(reserved_lkey(w, b)), 0);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_REM_ACCESS_ERR);
 }
 
 /* Bytes at random in a ring: whatever comes of it, the device goes on, and so does the peer. */
@@ -199,7 +268,9 @@ int main(void)
 		{ "WQE-6 FEA-2: opcodes_of_features", opcodes_of_features, NULL, NULL, NULL },
 		{ "WQE-4 WQE-6: sizes", sizes, NULL, NULL, NULL },
 		{ "WQE-6 MEM-1 MEM-2 MR-8: keys", keys, NULL, NULL, NULL },
+		{ "MEM-2: the_order_of_faults", the_order_of_faults, NULL, NULL, NULL },
 		STEPPED(the_reserved_lkey, "SEC-3 MR-7"),
+		STEPPED(the_reserved_lkey_of_a_privileged_qp, "MR-7"),
 		{ "GEN-7 SEC-8 RST-5: noise", noise, NULL, NULL, NULL },
 	};
 
