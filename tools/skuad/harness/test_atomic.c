@@ -124,6 +124,23 @@ static void faults(void **state)
 	}
 }
 
+/* Its address is a multiple of 8, but the region begins askew. */
+static void a_word_in_two_pieces(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cmd mr = create_mr_cmd(b);
+
+	mr.create_mr.access = htole32(RIGHTS);
+	mr.create_mr.length = htole64(4096 - 4);
+	mr.create_mr.pages.offset = htole64(4);
+	b->key = must(w, b, mr);
+	memset(at(b, b->buf), 0, 4096);
+	post_atomic(a, b, SKUA_WQE_FETCH_ADD, le64toh(mr.create_mr.iova), 1, 0);
+	expect(w, a, SKUA_CQE_FETCH_ADD, SKUA_CQE_REM_ACCESS_ERR);
+	assert_int_equal(word(b, b->buf) + word(b, b->buf + 8), 0);
+}
+
 static void rights_are_needed(void **state)
 {
 	struct world *w = world_create(false);	/* nobody gave the right */
@@ -304,6 +321,7 @@ int main(void)
 		ATOMIC(values, "ATM-1"),
 		{ "ATM-3 MEM-3: faults", faults, NULL, NULL, NULL },
 		{ "ATM-3 MEM-3: rights_are_needed", rights_are_needed, NULL, NULL, NULL },
+		ATOMIC(a_word_in_two_pieces, "ATM-3"),
 		ATOMIC(a_bad_result_buffer_changes_nothing, "ATM-4"),
 		ATOMIC(many_in_order_with_reads, "ORD-1 ROC-8"),
 		ATOMIC(amid_an_addition_of_the_host, "ATM-2"),

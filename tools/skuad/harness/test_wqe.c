@@ -126,6 +126,26 @@ static void sizes(void **state)
 	    k->sge[0].length = htole32(0x80000001));
 }
 
+/* Their keys are not looked at. */
+static void sges_of_no_length(void **state)
+{
+	static const uint8_t opcodes[] = { SKUA_WQE_WRITE, SKUA_WQE_READ };
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	for (size_t i = 0; i < sizeof(opcodes); i++) {
+		struct block block = good_write(a, b);
+
+		block.ctrl.opcode = opcodes[i];
+		block.ctrl.flags = SKUA_WQE_SIGNALED;
+		block.ctrl.num_sge = 2;
+		block.rdma_sge[1] = block.rdma_sge[0];
+		block.rdma_sge[0] = (struct skua_sge){ .addr = ~0ull, .lkey = 0xdeadbeef };
+		post_block(a, &block);
+		assert_int_equal(await_cqe(w, a)->status, SKUA_CQE_SUCCESS);
+	}
+}
+
 static uint32_t empty_region(struct world *w, struct node *n)
 {
 	struct skua_cmd cmd = create_mr_cmd(n);
@@ -267,6 +287,7 @@ int main(void)
 		{ "WQE-6: opcodes", opcodes, NULL, NULL, NULL },
 		{ "WQE-6 FEA-2: opcodes_of_features", opcodes_of_features, NULL, NULL, NULL },
 		{ "WQE-4 WQE-6: sizes", sizes, NULL, NULL, NULL },
+		STEPPED(sges_of_no_length, "WQE-4"),
 		{ "WQE-6 MEM-1 MEM-2 MR-8: keys", keys, NULL, NULL, NULL },
 		{ "MEM-2: the_order_of_faults", the_order_of_faults, NULL, NULL, NULL },
 		STEPPED(the_reserved_lkey, "SEC-3 MR-7"),
