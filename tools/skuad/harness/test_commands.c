@@ -204,6 +204,21 @@ static void completion_queues(void **state)
 	destroy(w, n, SKUA_CMD_DESTROY_CQ, number, SKUA_CMD_BAD_OBJECT);
 }
 
+/* What later versions are to bring is refused, and its numbers are taken. */
+static void what_is_reserved_for_later(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_cmd cq = create_cq_cmd(n), mr = create_mr_cmd(n);
+
+	REFUSED(w, n, mr, SKUA_CMD_BAD_PARAM, c->create_mr.pages.addr[0] &= ~htole64(SKUA_PL_PRESENT));
+	REFUSED(w, n, cq, SKUA_CMD_BAD_PARAM, c->create_cq.ring.addr[0] &= ~htole64(SKUA_PL_PRESENT));
+	assert_int_equal(SKUA_CQE_FROM_SRQ, 0x10);
+	assert_int_equal(SKUA_CQE_MW_BIND_ERR, 6);
+	assert_int_equal(SKUA_CQE_REM_ABORT_ERR, 16);
+	assert_int_equal(SKUA_CQE_GENERAL_ERR, 21);
+}
+
 /* One page list stands for those of all queues and regions. */
 static void page_lists(void **state)
 {
@@ -374,6 +389,7 @@ int main(void)
 		STEPPED(event_queues, "EQ-1 EQ-2 OBJ-7 OBJ-8 CMD-11 PCI-2"),
 		STEPPED(completion_queues, "CQ-1 OBJ-7 OBJ-8 CMD-14"),
 		STEPPED(page_lists, "PL-1 PL-2 PL-3 PL-4 PL-5 PL-8 PL-9"),
+		STEPPED(what_is_reserved_for_later, "GRO-7 PL-1"),
 		STEPPED(queue_pairs, "QP-1 QP-3 OBJ-1 OBJ-2 OBJ-7 CMD-13"),
 		STEPPED(qp_states, "QPS-1 QPS-3 QPS-4 QPS-8 QP-6 GID-4"),
 		STEPPED(memory_regions, "MR-1 MR-2 MR-3 MR-8 OBJ-3"),

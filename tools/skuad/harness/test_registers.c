@@ -94,6 +94,21 @@ static void bad_rings_are_fatal_until_reset(void **state)
 	bring_up(w, n);
 }
 
+/* From ENABLED on, before there is an EQ or a vector. */
+static void the_first_command_is_served_at_once(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_device_caps *caps;
+
+	n->used = 0;
+	n->cmd_pi = 0;
+	memset(n->mem, 0, 1 << 20);
+	bring_up(w, n);
+	caps = query(w, n, (struct skua_cmd)CMD(SKUA_CMD_QUERY_DEVICE), sizeof(*caps));
+	assert_int_equal(caps->num_ports, 1);
+}
+
 static void a_published_index_above_the_ring_is_fatal(void **state)
 {
 	struct world *w = *state;
@@ -199,6 +214,7 @@ int main(void)
 		STEPPED(accesses_of_other_widths_do_nothing, "REG-1"),
 		STEPPED(every_other_offset_reads_zero_and_takes_anything, "REG-2"),
 		STEPPED(bad_rings_are_fatal_until_reset, "INI-3 INI-4 INI-5 REG-6"),
+		STEPPED(the_first_command_is_served_at_once, "INI-6"),
 		STEPPED(a_published_index_above_the_ring_is_fatal, "CMD-3 RST-3"),
 		STEPPED(a_reset_ends_everything_and_the_peer_goes_on, "RST-1 RST-2 SEC-8"),
 		STEPPED(resets_keep_no_memory, "RST-1 RST-2"),

@@ -484,7 +484,7 @@ static void from_sqd_to_reset(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STEPPED(transitions_of_rc, "QPS-1 QPS-3 GRO-7"),
+		STEPPED(transitions_of_rc, "QPS-1 QPS-3"),
 		STEPPED(transitions_of_uc, "QPS-1 QPS-3 QPS-12"),
 		STEPPED(transitions_of_ud, "QPS-1 QPS-3 QPS-12"),
 		STEPPED(transitions_of_eth, "QPS-2 QPS-3"),
