@@ -74,11 +74,23 @@ static void unmap_all(void *n)
 	skua_dev_mem_unmap_all(((struct node *)n)->dev);
 }
 
-static void map_again(void *arg)
+static void unmap_region(void *arg)
+{
+	assert_int_equal(skua_dev_mem_unmap(((struct node *)arg)->dev, IOVA, MEM_SIZE), 0);
+}
+
+static void map_region(void *arg)
 {
 	struct node *n = arg;
 
 	assert_int_equal(skua_dev_mem_map(n->dev, IOVA, MEM_SIZE, n->mem, true), 0);
+}
+
+static void map_again(void *arg)
+{
+	struct node *n = arg;
+
+	map_region(n);
 	assert_int_equal(skua_dev_mem_map(n->dev, EXTRA, EXTRA_SIZE, n->extra, true), 0);
 }
 
@@ -123,6 +135,12 @@ static void unmap(struct world *w, struct node *n)
 	on_engine(n, unmap_all, n);
 }
 
+static void unmap_one(struct world *w, struct node *n)
+{
+	(void)w;
+	on_engine(n, unmap_region, n);
+}
+
 static const struct way {
 	const char *name;
 	void (*take)(struct world *w, struct node *n);
@@ -136,6 +154,7 @@ static const struct way {
 	{ "FLR", function_reset, NULL, true },
 	{ "bus mastering", bus_mastering, bus_master_on, true },
 	{ "unmap", unmap, map_again, true },
+	{ "unmap of a region", unmap_one, map_region, true },
 };
 
 static bool holds(const uint8_t *p, size_t len, uint8_t value)

@@ -10,7 +10,7 @@
 
 #include "pci/client.h"
 
-/* SEC-7: so that it cannot be taken away under us; the next ones too. */
+/* SEC-7: a guest is not begun whose memory cannot be reached. */
 static void memory_that_is_not_shared_is_refused_at_info(void **state)
 {
 	struct vfio_user_device_info info = { .argsz = sizeof(info) };
@@ -41,6 +41,7 @@ static void memory_that_is_not_shared_ends_at_bus_master(void **state)
 	assert_fault(c, "guest memory is not shared");
 }
 
+/* SEC-7: the pages that are gone are found by an access. */
 static void a_truncated_file_ends_only_its_own_session(void **state)
 {
 	int c = greeted(path0), fd = memory(MIB, 0);

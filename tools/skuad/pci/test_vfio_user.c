@@ -122,6 +122,7 @@ static void config_header_is_skua(void **state)
 	close(c);
 }
 
+/* PCI-1: two of 64 bits. */
 static void bars_answer_sizing(void **state)
 {
 	int c = greeted(path0);
@@ -138,7 +139,7 @@ static void bars_answer_sizing(void **state)
 	close(c);
 }
 
-/* PCI-1: these, and no others. */
+/* PCI-1 PCI-2: these, and no others; MSI-X has as many vectors as there are. */
 static void capabilities_are_pm_msix_and_express(void **state)
 {
 	int c = greeted(path0);
@@ -177,6 +178,7 @@ static void config_space_reads_as_a_whole(void **state)
 	close(c);
 }
 
+/* MEM-13: the device knows as soon as the write is complete. */
 static void bus_master_bit_reaches_the_device(void **state)
 {
 	int c = greeted(path0);
@@ -190,6 +192,7 @@ static void bus_master_bit_reaches_the_device(void **state)
 	close(c);
 }
 
+/* RST-7 PCI-1: there are D0 and D3hot, and no other states. */
 static void d3_has_no_bus_master_and_no_memory_space(void **state)
 {
 	int c = greeted(path0);
@@ -212,6 +215,7 @@ static void d3_has_no_bus_master_and_no_memory_space(void **state)
 	close(c);
 }
 
+/* RST-1: configuration space has its first values then. */
 static void flr_resets_device_and_config_but_keeps_memory_and_vectors(void **state)
 {
 	int c = greeted(path0), mem = memory(MIB, 0), efd = eventfd(0, EFD_NONBLOCK);
@@ -274,6 +278,7 @@ static void bar_accesses_reach_the_device(void **state)
 	close(c);
 }
 
+/* REG-2: the MSI-X table and its pending bits lie among the registers. */
 static void msix_table_and_pba_are_not_the_devices(void **state)
 {
 	int c = greeted(path0);
@@ -344,6 +349,7 @@ static void vectors_are_eventfds(void **state)
 	close(c);
 }
 
+/* RST-7: an interrupt is a write to memory. */
 static void without_bus_mastering_there_is_no_interrupt(void **state)
 {
 	int c = greeted(path0), efd = eventfd(0, EFD_NONBLOCK);
@@ -400,6 +406,7 @@ static void clients_can_trigger_vectors(void **state)
 	close(c);
 }
 
+/* PCI-2: a vector is pending until the client can be told. */
 static void interrupts_without_eventfd_are_pending(void **state)
 {
 	int c = mastering(path0), efd = eventfd(0, EFD_NONBLOCK);
