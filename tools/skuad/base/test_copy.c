@@ -3,7 +3,6 @@
  * The order in which a copy becomes visible (MEM-11), as a program sees it that polls: once the
  * last byte is new, all before it are; and an aligned word is never seen in part.
  */
-#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -19,13 +18,12 @@
 #define ROUNDS		20000
 #define LEAST_ROUNDS	200
 #define SECONDS		2		/* where others keep the cores, a round takes as long as their turns */
-#define NO_MORE		UINT_MAX
 
 struct shared {
 	void (*copy)(uint8_t *dst, const uint8_t *src, size_t len);
 	uint8_t *dst;
 	size_t len;
-	unsigned int ready;		/* round that may be copied, or NO_MORE */
+	unsigned int ready;		/* round that may be copied; above ROUNDS: it is over */
 };
 
 /* Of a loop that waits for the other thread: it may need this core. */
@@ -43,14 +41,15 @@ static void *copier(void *arg)
 	struct shared *s = arg;
 	uint8_t src[8192];
 
-	for (unsigned int round = 1, ready; ; round++) {
-		while ((ready = __atomic_load_n(&s->ready, __ATOMIC_ACQUIRE)) != round && ready != NO_MORE)
+	for (unsigned int round = 1; round <= ROUNDS; round++) {
+		while (__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE) < round)
 			spin();
-		if (ready == NO_MORE)
-			return NULL;
+		if (__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE) > ROUNDS)
+			break;
 		memset(src, (int)(round & 0xff), s->len);
 		s->copy(s->dst, src, s->len);
 	}
+	return NULL;
 }
 
 static void entry(uint8_t *dst, const uint8_t *src, size_t len)
@@ -64,22 +63,27 @@ static void last_byte_comes_last(void (*copy)(uint8_t *, const uint8_t *, size_t
 	uint8_t *memory = aligned_alloc(64, 8192 + 64);
 	struct shared s = { copy, memory + misalign, len, 0 };
 	time_t end = time(NULL) + SECONDS;
+	size_t old = len;		/* a byte that was */
 	pthread_t thread;
 
 	memset(memory, 0, 8192 + 64);
 	assert_int_equal(pthread_create(&thread, NULL, copier, &s), 0);
-	for (unsigned int round = 1; round <= LEAST_ROUNDS || (round <= ROUNDS && time(NULL) <= end); round++) {
+	for (unsigned int round = 1; round <= ROUNDS && old == len; round++) {
 		uint8_t value = (uint8_t)round;
 
+		if (round > LEAST_ROUNDS && time(NULL) > end)
+			break;
 		__atomic_store_n(&s.ready, round, __ATOMIC_RELEASE);
 		while (__atomic_load_n(&s.dst[len - 1], __ATOMIC_ACQUIRE) != value)
 			spin();
 		for (size_t i = 0; i < len; i++)
 			if (__atomic_load_n(&s.dst[i], __ATOMIC_RELAXED) != value)
-				fail_msg("%zu bytes at %zu: byte %zu is old", len, misalign, i);
+				old = i;
 	}
-	__atomic_store_n(&s.ready, NO_MORE, __ATOMIC_RELEASE);
+	__atomic_store_n(&s.ready, ROUNDS + 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
+	if (old != len)
+		fail_msg("%zu bytes at %zu: byte %zu is old", len, misalign, old);
 	free(memory);
 }
 
@@ -118,6 +122,7 @@ static void aligned_words_are_never_torn(void **state)
 {
 	uint64_t memory[8] = { 0 };
 	struct shared s = { NULL, (uint8_t *)memory, sizeof(memory), 0 };
+	uint64_t torn = 0;
 	pthread_t thread;
 
 	(void)state;
@@ -126,10 +131,12 @@ static void aligned_words_are_never_torn(void **state)
 		uint64_t word = __atomic_load_n(&memory[i & 7], __ATOMIC_RELAXED);
 
 		if (word && word != ~0ull)
-			fail_msg("word %u is torn: 0x%llx", i & 7, (unsigned long long)word);
+			torn = word;
 	}
 	__atomic_store_n(&s.ready, 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
+	if (torn)
+		fail_msg("a word is torn: 0x%llx", (unsigned long long)torn);
 }
 
 /* Nobody promises what is there afterwards, but for what is not touched. */

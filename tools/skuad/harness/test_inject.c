@@ -280,7 +280,7 @@ int main(void)
 		STEPPED(a_reset_does_not_end_the_loss_of_commands, "RST-6"),
 		STEPPED(the_command_that_was_asked_for_fails, "CMD-12"),
 		STEPPED(fatal_is_told_and_stops_everything, "RST-3"),
-		STEPPED(a_device_that_is_gone_reads_all_ones, "RST-6"),
+		STEPPED(a_device_that_is_gone_reads_all_ones, "RST-6 REG-4"),
 		STEPPED(a_cq_error_takes_its_qps_along, "ERR-9"),
 		STEPPED(qp_errors_raise_their_event_once, "ERR-11"),
 		STEPPED(an_eq_that_runs_full_ends_with_how_the_port_is, "EVT-5 EVT-7"),

@@ -327,6 +327,8 @@ static void what_is_rdma(void **state)
 	assert_int_equal(STAT(w, b, rdma_rx_bad_icrc), 1);
 	t.dest_qpn = udq.qpn;			/* a QP's own number */
 	send_packet(a, &t, 0);
+	settle(w);				/* before the next one takes its place */
+	assert_int_equal(STAT(w, b, rdma_rx_bad_packet), 1);
 	t.dest_qpn = 0xffffff;
 	t.transport = TRANSPORT_RC;
 	send_packet(a, &t, 0);

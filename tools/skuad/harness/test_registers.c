@@ -21,7 +21,7 @@ static void accesses_of_other_widths_do_nothing(void **state)
 {
 	struct node *n = &((struct world *)*state)->n[0];
 	uint32_t before = reg_read(n, SKUA_REG_ACCEPTED_LO);
-	uint8_t bytes[8];
+	uint8_t bytes[8], read[8];
 
 	memset(bytes, 0xff, sizeof(bytes));
 	for (unsigned int len = 1; len <= 8; len++) {
@@ -30,6 +30,9 @@ static void accesses_of_other_widths_do_nothing(void **state)
 				continue;
 			skua_dev_bar_write(n->dev, SKUA_BAR_REGS, SKUA_REG_CONTROL + offset, bytes, len);
 			skua_dev_bar_write(n->dev, SKUA_BAR_REGS, SKUA_REG_ACCEPTED_LO + offset, bytes, len);
+			memset(read, 0, sizeof(read));
+			skua_dev_bar_read(n->dev, SKUA_BAR_REGS, SKUA_REG_SIGNATURE + offset, read, len);
+			assert_memory_equal(read, bytes, len);
 		}
 	}
 	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY | SKUA_STATUS_ENABLED);
@@ -205,6 +208,11 @@ static void the_clock_goes_on(void **state)
 	after = reg_read(n, SKUA_REG_CLOCK_LO);
 	after |= (uint64_t)reg_read(n, SKUA_REG_CLOCK_HI) << 32;
 	assert_true(after > before);
+	/* The upper half is that of the moment in which the lower was read. */
+	pass(w, 5000000000);
+	assert_int_equal(reg_read(n, SKUA_REG_CLOCK_HI), after >> 32);
+	reg_read(n, SKUA_REG_CLOCK_LO);
+	assert_true(reg_read(n, SKUA_REG_CLOCK_HI) > after >> 32);
 }
 
 int main(void)

@@ -306,7 +306,7 @@ static void receives_that_are_missing_or_short(void **state)
 static void bad_requests(void **state)
 {
 	enum { KEY, PD, BOUNDS, RIGHT, QP_RIGHT, LENGTH, MORE, LESS, SHORT_FIRST, EMPTY_LAST, OTHER_OP, MTU_OF,
-	       TOO_LONG, NUM };
+	       TOO_LONG, END, NUM };
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 	struct skua_cmd mr = create_mr_cmd(b);
@@ -321,7 +321,7 @@ static void bad_requests(void **state)
 	for (int i = 0; i < NUM; i++) {
 		struct seglist list = { 1, MTU, { { at(b, b->buf + (3u << 20)), MTU } } };
 		struct train t = train_from(b, TRAIN_WRITE, FIRST_PSN + psn++);
-		bool two = i == LESS || i == EMPTY_LAST || i == OTHER_OP;
+		bool two = i == LESS || i == EMPTY_LAST || i == OTHER_OP || i == END;
 
 		t.transport = TRANSPORT_UC;
 		t.msg_len = two ? MTU + 8 : MTU;
@@ -343,7 +343,9 @@ static void bad_requests(void **state)
 		else if (i == SHORT_FIRST)
 			list.bytes = list.seg[0].len = MTU - 1, t.msg_len = 2 * MTU;
 		else if (i == MTU_OF)
-			t.pmtu = 512;
+			t.pmtu = MTU / 2, t.npkts = 2, psn++;
+		else if (i == END)	/* of the last packet alone */
+			t.raddr = b->buf + BUF_SIZE - MTU;
 		else if (i == TOO_LONG)
 			t.msg_len = (1u << 31) + 1;
 		else if (i == QP_RIGHT)
@@ -366,8 +368,10 @@ static void bad_requests(void **state)
 		if (STAT(w, b, rdma_rx_incomplete) != incomplete)
 			fail_msg("row %d", i);
 		assert_int_equal(STAT(w, b, rdma_rx_write), 0);
-		if (two)
+		if (two && i != END)
 			memset(at(b, b->buf), 0, MTU);
+		for (uint32_t j = 0; j < MTU; j++)
+			assert_int_equal(((uint8_t *)at(b, b->buf + BUF_SIZE - MTU))[j], 0);
 		for (uint32_t j = 0; j < 4096; j++)
 			assert_int_equal(((uint8_t *)at(b, b->buf))[j], 0);
 	}

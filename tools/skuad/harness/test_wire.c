@@ -526,6 +526,9 @@ static void registers_after_enable(void **state)
 		reg_write(n, read_only[i], ~before);
 		assert_int_equal(reg_read(n, read_only[i]), before);
 	}
+	/* Nor does clearing ENABLE end anything. */
+	reg_write(n, SKUA_REG_CONTROL, 0);
+	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY | SKUA_STATUS_ENABLED);
 	must(w, n, (struct skua_cmd)CMD(SKUA_CMD_NOP));
 	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET | SKUA_CONTROL_ENABLE);
 	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY);
