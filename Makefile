@@ -20,8 +20,8 @@ check-debug:
 	tools/lab/lab check --debug
 
 # Do the tests find small faults that are put into the sources?
-mutants:
-	tools/lab/lab check mutants driver-mutants
+teeth:
+	tools/lab/lab check teeth driver-mutants
 
 # Each fuzzer for so long, one after the other.
 SECONDS	?= 60
@@ -41,4 +41,4 @@ clean:
 	rm -rf build/bench build/check build/images build/driver-mutants build/modules build/mutants build/provider* build/rdma-core* \
 		build/selftests build/skuad* build/traffic
 
-.PHONY: all run shell check check-full check-debug mutants fuzz man bench clean
+.PHONY: all run shell check check-full check-debug teeth fuzz man bench clean

@@ -158,11 +158,51 @@ static void memory_is_given_back_in_steps(void **state)
 	numtab_free(&t);
 }
 
+/* Plain numbers count up: wherever the count is, these are left out. */
+static void numbers_that_are_never_given(void **state)
+{
+	struct numtab t;
+	int object;
+
+	(void)state;
+	assert_int_equal(numtab_init(&t, MOST, false), 0);
+	t.next = NUMTAB_MASK - 4;
+	for (int i = 0; i < 10; i++)
+		assert_in_range(numtab_add(&t, &object), 2, NUMTAB_MASK - 1);
+	numtab_free(&t);
+}
+
+/* The table would give it at once, if it were free. */
+static void a_number_rests(void **state)
+{
+	struct numtab t;
+	uint32_t number;
+	int object;
+
+	(void)state;
+	assert_int_equal(numtab_init(&t, MOST, false), 0);
+	number = numtab_add(&t, &object);
+	numtab_del(&t, number);
+	for (int i = 0; i < NUMTAB_REST; i++) {
+		uint32_t other;
+
+		t.next = number - 1;
+		other = numtab_add(&t, &object);
+		assert_int_not_equal(other, number);
+		numtab_del(&t, other);
+	}
+	t.next = number - 1;
+	assert_int_equal(numtab_add(&t, &object), number);
+	numtab_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "OBJ-1: objects_come_and_go", objects_come_and_go, NULL, NULL, NULL },
 		{ "SEC-4: objects_come_and_go", objects_come_and_go, NULL, NULL, objects },
+		{ "OBJ-2: numbers_that_are_never_given", numbers_that_are_never_given, NULL, NULL, NULL },
+		{ "OBJ-4: a_number_rests", a_number_rests, NULL, NULL, NULL },
 		{ "OBJ-1: memory_is_given_back_in_steps", memory_is_given_back_in_steps, NULL, NULL, NULL },
 	};
 

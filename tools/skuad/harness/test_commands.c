@@ -277,7 +277,13 @@ static void queue_pairs(void **state)
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_qp.flags = htole32(2));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_qp.db_page = htole32(0x7fffffff));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_qp.sq_dbr_addr |= htole64(8));
+	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_qp.rq_dbr_addr |= htole64(8));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_ADDRESS, c->create_qp.rq_dbr_addr = htole64(GONE));
+	/* The device writes to that of the SQ. */
+	unmap_extra(n);
+	map_extra(n, false);
+	REFUSED(w, n, cmd, SKUA_CMD_BAD_ADDRESS, c->create_qp.sq_dbr_addr = htole64(EXTRA));
+	REFUSED(w, n, cmd, SKUA_CMD_OK, c->create_qp.rq_dbr_addr = htole64(EXTRA));
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
 	number = n->number;
 	assert_int_equal(qp_state(w, n, number), SKUA_QPS_RESET);
@@ -337,23 +343,29 @@ static void memory_regions(void **state)
 	struct world *w = *state;
 	struct node *n = &w->n[0];
 	struct skua_cmd cmd = create_mr_cmd(n);
+	struct skua_cmd phys = CMD(SKUA_CMD_CREATE_MR, .create_mr = { .type = SKUA_MR_PHYS, .pdn = cmd.create_mr.pdn });
 	uint32_t key;
 
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_OBJECT, c->create_mr.pdn = htole32(0xabcdef));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_mr.type = 7);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_mr.access = htole32(0x80));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_mr.access = htole32(SKUA_ACCESS_REMOTE_WRITE));
+	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_mr.access = htole32(SKUA_ACCESS_REMOTE_ATOMIC));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_mr.length = 0);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_mr.length = htole64(4097));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_mr.length = htole64(~0ull));
-	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_mr.iova = htole64(~0ull << 12),
-		c->create_mr.length = htole64(8192));
+	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_mr.iova = htole64((~0ull << 12) + 1));
+	REFUSED(w, n, cmd, SKUA_CMD_OK, c->create_mr.iova = htole64(~0ull << 12));
 	REFUSED(w, n, cmd, SKUA_CMD_OK, c->create_mr.length = 0,
 		c->create_mr.pages = (struct skua_pagelist){ 0 });
 	destroy(w, n, SKUA_CMD_DESTROY_MR, n->number, SKUA_CMD_OK);
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
 	key = n->number;
 	assert_int_not_equal(key >> 8, n->key >> 8);
+	REFUSED(w, n, phys, SKUA_CMD_BAD_PARAM, c->create_mr.iova = htole64(4096));
+	REFUSED(w, n, phys, SKUA_CMD_BAD_PARAM, c->create_mr.length = htole64(4096));
+	REFUSED(w, n, phys, SKUA_CMD_BAD_PARAM, c->create_mr.pages.npages = htole32(1));
+	REFUSED(w, n, phys, SKUA_CMD_OK, (void)c);
 	destroy(w, n, SKUA_CMD_DESTROY_MR, key ^ 1, SKUA_CMD_BAD_OBJECT);	/* another variant */
 	destroy(w, n, SKUA_CMD_DESTROY_MR, key, SKUA_CMD_OK);
 	destroy(w, n, SKUA_CMD_DESTROY_MR, key, SKUA_CMD_BAD_OBJECT);
@@ -390,9 +402,9 @@ int main(void)
 		STEPPED(completion_queues, "CQ-1 OBJ-7 OBJ-8 CMD-14"),
 		STEPPED(page_lists, "PL-1 PL-2 PL-3 PL-4 PL-5 PL-8 PL-9"),
 		STEPPED(what_is_reserved_for_later, "GRO-7 PL-1"),
-		STEPPED(queue_pairs, "QP-1 QP-3 OBJ-1 OBJ-2 OBJ-7 CMD-13"),
+		STEPPED(queue_pairs, "QP-1 QP-3 OBJ-1 OBJ-2 OBJ-7 OBJ-8 CMD-13"),
 		STEPPED(qp_states, "QPS-1 QPS-3 QPS-4 QPS-8 QP-6 GID-4"),
-		STEPPED(memory_regions, "MR-1 MR-2 MR-3 MR-8 OBJ-3"),
+		STEPPED(memory_regions, "MR-1 MR-2 MR-3 MR-4 MR-8 OBJ-3"),
 		STEPPED(numbers_are_not_given_again_soon, "OBJ-4"),
 	};
 

@@ -26,8 +26,7 @@ static uint64_t rate_of(struct node *n)
 }
 
 /* A packet for the node's QP, as from its peer's, with these ECN bits. */
-static void packet(struct world *w, struct node *n, const struct node *peer, uint8_t ecn, uint32_t psn,
-		   uint32_t len, bool uc)
+static void marked_packet(struct node *n, const struct node *peer, uint8_t ecn, uint32_t psn, uint32_t len, bool uc)
 {
 	struct train t = train_from(n, TRAIN_WRITE, FIRST_PSN + psn);
 	struct roce_path path = { .vlan = SKUA_VLAN_NONE, .traffic_class = 0x40 | ecn };
@@ -43,7 +42,14 @@ static void packet(struct world *w, struct node *n, const struct node *peer, uin
 		t.payload = &payload;
 	if (uc)
 		t.transport = TRANSPORT_UC;
-	arrive(w, n, peer, t);
+	arrive_only(n, peer, t);
+}
+
+static void packet(struct world *w, struct node *n, const struct node *peer, uint8_t ecn, uint32_t psn, uint32_t len,
+		   bool uc)
+{
+	marked_packet(n, peer, ecn, psn, len, uc);
+	settle(w);
 }
 
 static void cnp(struct world *w, struct node *n, const struct node *peer)
@@ -167,8 +173,10 @@ static void an_error_sends_no_cnp(void **state)
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 
+	/* One that waits for its turn, too. */
+	marked_packet(b, a, ECN_CE, 0, LEN, false);
 	must(w, b, state_cmd(b->qpn, SKUA_QPS_ERR));
-	packet(w, b, a, ECN_CE, 0, LEN, false);
+	packet(w, b, a, ECN_CE, 1, LEN, false);
 	assert_int_equal(STAT(w, b, cnp_sent), 0);
 	assert_int_equal(STAT(w, b, rdma_rx_bad_qp), 1);
 }

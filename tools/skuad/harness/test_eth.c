@@ -708,9 +708,12 @@ static void qps_do_not_disturb_each_other(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cmd query_port = CMD(SKUA_CMD_QUERY_PORT);
 	struct queues qps[NUM_QPS];
+	struct skua_port_attr *attr;
 	unsigned int lost;
 
+	query_port.hdr.port = 1;
 	eth_queues(w, a);
 	spread(w, b, qps, 40);
 	must(w, b, object_cmd(SKUA_CMD_DESTROY_QP, qps[0].qpn));
@@ -727,6 +730,8 @@ static void qps_do_not_disturb_each_other(void **state)
 		assert_int_equal(le32toh(await_cqe(w, b)->qpn), qps[2].qpn);
 	expect_none(w, b);
 	must(w, b, object_cmd(SKUA_CMD_DESTROY_QP, qps[2].qpn));
+	attr = query(w, b, query_port, sizeof(*attr));
+	assert_int_equal(attr->rx_qpn, 0);
 	make_frame(a, b->mac, a->mac, 60);
 	send_frame(a, 60);
 	expect_sent(w, a);

@@ -6,7 +6,7 @@ import time
 from skualab.checks.check import Check
 from skualab.checks.kinds import (
     cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, LAB_OF_GUESTS, lab_tests, long_test,
-    loss_tests, modules_command, provider_tests, ROOT, SELFTESTS, SKUAD, skuad_tests, SYSTEM, worlds)
+    loss_tests, modules_command, PROVIDER, provider_tests, ROOT, SELFTESTS, SKUAD, skuad_tests, SYSTEM, worlds)
 from skualab.host import paths
 from skualab.products import kernels, programs, provider, sources, stages
 from skualab.target.distro import DISTRO
@@ -88,8 +88,10 @@ CHECKS = [
     debug_tests('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
     guest_tests('guest-hostile-share', 400, './run_selftests.sh', 'test_hostile.sh', full=True),
     worlds('worlds-million', 5400, 1000000, int(time.strftime('%Y%m%d')) * 1000000, full=True),
-    Check('mutants', 3600, [*SKUAD, paths.repo('tools/mutants')],
-          in_root('tools/mutants/mutants', '--out', os.path.join(paths.BUILD, 'mutants')), ROOT, full=True),
+    Check('teeth', 3600, [*SKUAD, *PROVIDER, paths.repo('tools/mutants')],
+          in_root('tools/mutants/mutants', '--jobs', '2', '--out', os.path.join(paths.BUILD, 'mutants'),
+                  '--rdma-core', provider.tree_of(DISTRO.rdma_core) + '/build'),
+          [*ROOT, *provider.stages(DISTRO.rdma_core)], full=True),
     Check('driver-mutants', 3600, [*SYSTEM, paths.repo('tools/mutants')],
           [paths.repo('tools/mutants/driver-mutants'), '--out', os.path.join(paths.BUILD, 'driver-mutants')],
           [*stages.guest(OLDER), *SELFTESTS], full=True),

@@ -1,7 +1,10 @@
 """Paragraphs of tools/mutants."""
 
+import contextlib
 import glob
+import io
 import os
+import re
 import shutil
 import tempfile
 import unittest
@@ -57,6 +60,28 @@ class Mutants(unittest.TestCase):
         self.mutants.write(path, '# all\n\nA: x\nin x.c\nfound by worlds, a/b *c\n-a\n\n\nB: y\nin x.c\nsame: z\n-c\n')
         self.assertEqual([(one.name, one.checks, one.skip) for one in self.mutants.read_table(path)],
                          [('A: x', ['worlds', 'a/b *c'], ''), ('B: y', [], 'same: z')])
+
+    def test_those_that_fail_name_the_rules(self):
+        self.mutants.write(os.path.join(self.mutants.TREE, 'tools/skuad/harness/a.c'),
+                           '/* CMD-2: why, and\n * more */\nstatic void d(void **state)\n/* REC-1: */\nint e')
+        mutant = self.mutants.Mutant('REC-1 CMD-2: x, as in CMD-3\nin x.c\nfound by a\n-a')
+        self.assertEqual(mutant.rules, {'REC-1', 'CMD-2'})
+        for failed, missing in ((['REC-1: a', 'CMD-2 CMD-9: b'], set()), (['REC-1: CMD-2'], {'CMD-2'}),
+                                (['c', 'e'], {'REC-1', 'CMD-2'}), (['d', 'REC-1: c'], set()), ([], set())):
+            self.assertEqual(self.mutants.unnamed(mutant, 'harness/a *c', failed), missing)
+        self.assertEqual(self.mutants.unnamed(mutant, 'provider/a', ['c']), set())
+
+    def test_rules_without_a_mutant(self):
+        self.mutants.MANUAL = self.mutants.TREE
+        self.mutants.write(os.path.join(self.mutants.TREE, 'x.rst'), '**CMD-1** One.\n\n**CMD-2** Two.\n**CMD-3** Three.\n')
+        mutants = [self.mutants.Mutant(name + ': x\nin x.c\n%s\n-a' % found) for name, found in (
+            ('CMD-1', 'found by a'), ('CMD-3', 'survives: none looks'))]
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(self.mutants.rules(mutants), 0)
+        self.assertEqual(re.findall(r'^\S+', said.getvalue(), re.M), ['CMD-2', 'CMD-3', '1'])
+        mutants.append(self.mutants.Mutant('CMD-4: x\nin x.c\nfound by a\n-a'))
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(self.mutants.rules(mutants), 1)
 
     def test_the_table_fits_the_sources(self):
         mutants = script('../mutants/mutants')
