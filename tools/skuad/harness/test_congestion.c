@@ -374,6 +374,33 @@ static void no_faster_than_the_rate(void **state)
 	}
 }
 
+/* After a rest of 5 ms no more goes at once than a millisecond gives; and headers count, which are most of short
+ * messages. */
+static void what_goes_at_once(void **state)
+{
+	(void)state;
+	for (int brief = 0; brief < 2; brief++) {
+		struct world *w = world_create(false);
+		struct node *a = &w->n[0], *b = &w->n[1];
+		uint64_t bytes;
+
+		for (int i = 0; i < 31; i++) {
+			cnp(w, a, b);
+			pass(w, 50 * US);
+		}
+		assert_in_range(rate_of(a), 10000000, 20000000);
+		if (!brief)
+			pass(w, 5 * MS);
+		bytes = a->dev->stats.rdma_tx_bytes;
+		for (int i = 0; i < (brief ? 240 : 1); i++)
+			post(a, SKUA_WQE_WRITE, 0, a->buf, brief ? 8 : 1 << 20, b->buf, b->key, 0);
+		settle(w);
+		bytes = a->dev->stats.rdma_tx_bytes - bytes;
+		assert_in_range(bytes, 1, rate_of(a) / 8000 + 4096 + 4 * 90);
+		world_destroy(w);
+	}
+}
+
 /* What is lost waits longer for its rate than the PTO. It is not late, so no probe passes the rate. */
 static void lost_packets_wait_for_the_rate(void **state)
 {
@@ -582,6 +609,7 @@ int main(void)
 		STEPPED(slow_feedback_slows_too, "CNG-6 CNG-7"),
 		STEPPED(sent_bytes_raise_the_rate, "CNG-7 CNG-8"),
 		STEPPED(no_faster_than_the_rate, "CNG-9"),
+		{ "CNG-9: what_goes_at_once", what_goes_at_once, NULL, NULL, NULL },
 		STEPPED(lost_packets_wait_for_the_rate, "REC-16 CNG-9"),
 		STEPPED(nothing_is_left_of_a_slow_qp, "CNG-8"),
 		STEPPED(forged_cnps_only_slow, "CNG-10"),

@@ -1018,6 +1018,7 @@ static void duplicates(void **state)
 	struct node *a = &w->n[0], *b = &w->n[1];
 	struct train send = with_payload(train_from(b, TRAIN_SEND, FIRST_PSN), 8, true, true);
 	struct train read = train_from(b, TRAIN_READ_REQ, FIRST_PSN + 1), part;
+	struct skua_cmd all = create_mr_cmd(b);
 
 	post_recv(b, b->buf, 8);
 	post_recv(b, b->buf, 8);
@@ -1036,7 +1037,11 @@ static void duplicates(void **state)
 	/* What the READ did not ask for is not given. */
 	part.rkey ^= 1;
 	assert_int_equal(answered(w, b, a, part), 0);
-	part.rkey ^= 1;
+	all.create_mr.length = htole64(BUF_SIZE);
+	all.create_mr.pages = list(b->buf, BUF_SIZE);
+	part.rkey = must(w, b, all);		/* another region, of the same memory */
+	assert_int_equal(answered(w, b, a, part), 0);
+	part.rkey = read.rkey;
 	part.msg_len++;
 	assert_int_equal(answered(w, b, a, part), 0);
 	part = read;

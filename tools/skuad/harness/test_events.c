@@ -365,6 +365,7 @@ static void a_link_that_is_down(void **state)
 		settle(w);
 		pass(w, 4096ull << 14);
 		expect_none(w, a);
+		assert_int_equal(STAT(w, b, rdma_rx_write), end);	/* none since the link is down */
 		port_link(&w->n[end], true);
 		pass(w, 4096ull << 14);
 		expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);

@@ -400,9 +400,18 @@ static void invalidate_by_send(struct world *w, struct node *b)
 {
 	struct arrival send = { b, &w->n[0], train_from(b, TRAIN_SEND_INV, FIRST_PSN + 59) };
 
+	struct arrival behind = { b, &w->n[0], train_from(b, TRAIN_SEND, FIRST_PSN + 60) };
+	struct skua_cqe *cqe;
+
 	send.t.imm = b->key;
 	post_recv(b, b->buf + 3 * QUARTER, 64);
+	post_recv(b, b->buf + 3 * QUARTER, 64);
 	on_engine(b, let_arrive, &send);
+	on_engine(b, let_arrive, &behind);
+	/* What comes behind waits for it. */
+	cqe = await_cqe(w, b);
+	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+	assert_true(cqe->flags & SKUA_CQE_WITH_INV);
 	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
 }
 

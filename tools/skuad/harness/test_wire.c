@@ -445,6 +445,38 @@ static void memory_that_is_mapped_anew(void **state)
 	free(remap.memory);
 }
 
+/* Its place in the device's own memory is kept; not so when the map has changed. */
+static void a_record_that_is_mapped_anew(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct remap remap = { a, calloc(1, EXTRA_SIZE), true };
+	struct skua_cmd cmd;
+
+	new_queues(a);
+	cmd = create_qp_cmd(a);
+	cmd.create_qp.sq_dbr_addr = htole64(EXTRA);
+	a->sq_dbr = EXTRA;
+	a->qpn = must(w, a, cmd);
+	reconnect(w, a, b);
+	for (int i = 0; i < 2; i++) {
+		post(a, SKUA_WQE_NOP, SKUA_WQE_SIGNALED, 0, 0, 0, 0, 0);
+		settle(w);
+		assert_non_null(poll_cq(a));
+	}
+	memcpy(remap.memory, a->extra, EXTRA_SIZE);
+	do_remap(&remap);
+	((struct skua_dbr *)(void *)remap.memory)->pi = htole32(3);
+	((struct skua_dbr *)(void *)a->extra)->pi = htole32(2);
+	memcpy(at(a, a->sq + 2 * SKUA_WQE_BLOCK), at(a, a->sq), SKUA_WQE_BLOCK);
+	ring(a, SKUA_DB_SQ, a->qpn, 3);
+	settle(w);
+	assert_non_null(poll_cq(a));
+	unmap_extra(a);
+	map_extra(a, true);
+	free(remap.memory);
+}
+
 /* Payload is read again when it is sent again: as it is then, until the WQE completes. */
 static void payload_is_read_until_it_completes(void **state)
 {
@@ -671,6 +703,7 @@ int main(void)
 		STEPPED(a_fault_in_a_later_part, "WQE-7"),
 		STEPPED(nothing_else_is_written, "MEM-6 DBR-2 GEN-7"),
 		STEPPED(memory_that_is_mapped_anew, "MEM-4 MEM-16 PL-8"),
+		STEPPED(a_record_that_is_mapped_anew, "MEM-16"),
 		STEPPED(payload_is_read_until_it_completes, "MEM-9"),
 		STEPPED(counters, "STA-1 STA-3"),
 		STEPPED(registers_after_enable, "REG-5 REG-6 FEA-1 FEA-3 REG-2"),
