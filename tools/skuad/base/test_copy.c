@@ -15,7 +15,7 @@
 
 #include "base/copy.h"
 
-#define ROUNDS		20000
+#define ROUNDS		4000
 #define LEAST_ROUNDS	200
 #define SECONDS		2		/* where others keep the cores, a round takes as long as their turns */
 

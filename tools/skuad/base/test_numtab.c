@@ -169,6 +169,8 @@ static void numbers_that_are_never_given(void **state)
 	t.next = NUMTAB_MASK - 4;
 	for (int i = 0; i < 10; i++)
 		assert_in_range(numtab_add(&t, &object), 2, NUMTAB_MASK - 1);
+	t.next = 0;
+	assert_in_range(numtab_add(&t, &object), 2, NUMTAB_MASK - 1);
 	numtab_free(&t);
 }
 

@@ -389,7 +389,7 @@ static void queues_that_are_not_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STEPPED(many_at_once, "CMD-1 CMD-4 CMD-5 CMD-6 GEN-2"),
+		STEPPED(many_at_once, "CMD-1 CMD-2 CMD-4 CMD-5 CMD-6 GEN-2"),
 		STEPPED(as_many_outstanding_as_entries, "CMD-2"),
 		STEPPED(a_long_command, "CMD-7 CMD-8 CMD-4 MEM-8 PL-7"),
 		STEPPED(a_reset_in_a_long_command, "RST-1 PL-10"),

@@ -137,8 +137,15 @@ static void ports(void **state)
 		c->set_port.mac[0] = 1);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_OBJECT, c->set_port.mask = htole32(SKUA_PORT_SET_RX_QP),
 		c->set_port.rx_qpn = htole32(0xabcdef));
+	/* That is looked at before any range. */
+	REFUSED(w, n, cmd, SKUA_CMD_BAD_OBJECT, c->set_port.mask |= htole32(SKUA_PORT_SET_RX_QP),
+		c->set_port.rx_qpn = htole32(0xabcdef), c->set_port.mtu = 0);
+	/* Both or none; and what is not named stays. */
+	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->set_port.mask |= htole32(SKUA_PORT_SET_MAC),
+		c->set_port.mtu = htole32(1500));		/* no MAC */
 	assert_int_equal(command(w, n, &query), SKUA_CMD_OK);
 	assert_int_equal(le32toh(attr->mtu), 9000);
+	assert_int_equal(le32toh(attr->flags), SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE);
 }
 
 static void gids(void **state)
@@ -152,6 +159,7 @@ static void gids(void **state)
 		.vlan = htole16(SKUA_VLAN_NONE), .index = htole16(3) };
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
 	REFUSED(w, n, cmd, SKUA_CMD_OK, c->set_gid.vlan = htole16(4094));
+	REFUSED(w, n, cmd, SKUA_CMD_OK, c->set_gid.vlan = htole16(7), c->set_gid.index = htole16(4));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->set_gid.vlan = htole16(0));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->set_gid.vlan = htole16(4095));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->set_gid.index = htole16(0xfff0));
@@ -233,6 +241,8 @@ static void page_lists(void **state)
 	askew.create_cq.ring = list(ring, 5 * 4096);
 	REFUSED(w, n, askew, SKUA_CMD_BAD_PARAM, c->create_cq.ring.offset = htole64(32));
 	REFUSED(w, n, askew, SKUA_CMD_OK, c->create_cq.ring.offset = htole64(64));
+	REFUSED(w, n, askew, SKUA_CMD_BAD_PARAM, c->create_cq.ring.log_page = 30, c->create_cq.ring.npages = htole32(1),
+		memset(&c->create_cq.ring.addr[1], 0, 5 * 8));	/* not aligned to that */
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_cq.ring.npages = 0);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_cq.ring.npages = htole32(2));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_cq.ring.npages = htole32(7));
@@ -255,6 +265,33 @@ static void page_lists(void **state)
 	((uint64_t *)at(n, lists))[0] = htole64(n->buf | 1);
 	REFUSED(w, n, mr, SKUA_CMD_OK, c->create_mr.pages.level = 1,
 		c->create_mr.pages.addr[0] = htole64(lists | 1));
+}
+
+/* Pages in reverse order, so that each entry of each list page counts. */
+static void a_list_of_two_levels(void **state)
+{
+	const uint32_t npages = BUF_SIZE / 4096;
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t lists = take(b, 3 * 4096);
+	__le64 *entry = at(b, lists);
+	struct skua_cmd mr = create_mr_cmd(b);
+
+	for (uint32_t i = 0; i < npages / 512; i++)
+		entry[i] = htole64((lists + (i + 1) * 4096) | SKUA_PL_PRESENT);
+	for (uint32_t i = 0; i < npages; i++)
+		entry[512 + i] = htole64((b->buf + (npages - 1 - i) * 4096) | SKUA_PL_PRESENT);
+	mr.create_mr.length = htole64(BUF_SIZE);
+	mr.create_mr.pages = (struct skua_pagelist){ .npages = htole32(npages), .level = 2, .log_page = 12,
+						     .addr = { htole64(lists | SKUA_PL_PRESENT) } };
+	b->key = must(w, b, mr);
+	fill(a, 4096, 3);
+	for (uint32_t i = 0; i < npages; i += 511) {
+		memset(at(b, b->buf), 0, BUF_SIZE);
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 4096, b->buf + i * 4096, b->key, 0);
+		expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+		assert_memory_equal(at(b, b->buf + (npages - 1 - i) * 4096), at(a, a->buf), 4096);
+	}
 }
 
 static void queue_pairs(void **state)
@@ -396,11 +433,12 @@ int main(void)
 		STEPPED(headers, "CMD-11 CMD-17 GEN-2 GRO-5"),
 		STEPPED(reserved_bytes, "GEN-2"),
 		STEPPED(outputs, "CMD-11 CMD-15 CMD-16 LIM-4 GRO-3"),
-		STEPPED(ports, "PRT-1 PRT-2 CMD-12"),
+		STEPPED(ports, "PRT-1 PRT-2 CMD-11 CMD-12"),
 		STEPPED(gids, "GID-1 GID-2 GID-3"),
 		STEPPED(event_queues, "EQ-1 EQ-2 OBJ-7 OBJ-8 CMD-11 PCI-2"),
 		STEPPED(completion_queues, "CQ-1 OBJ-7 OBJ-8 CMD-14"),
 		STEPPED(page_lists, "PL-1 PL-2 PL-3 PL-4 PL-5 PL-8 PL-9"),
+		STEPPED(a_list_of_two_levels, "PL-2"),
 		STEPPED(what_is_reserved_for_later, "GRO-7 PL-1"),
 		STEPPED(queue_pairs, "QP-1 QP-3 OBJ-1 OBJ-2 OBJ-7 OBJ-8 CMD-13"),
 		STEPPED(qp_states, "QPS-1 QPS-3 QPS-4 QPS-8 QP-6 GID-4"),

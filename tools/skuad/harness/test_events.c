@@ -108,6 +108,12 @@ static void port_events_that_wait(void **state)
 	n->aeq_ci += ENTRIES;
 	expect_event(w, n, SKUA_EVENT_PORT_UP, 1);
 	expect_no_event(w, n);
+	/* A reset ends what waits. */
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_EQ, n->aeqn));
+	port_link(n, false);
+	port_link(n, true);
+	revive(w, n);
+	expect_no_event(w, n);
 }
 
 /* Without the asynchronous EQ events wait for the next one. */
@@ -304,12 +310,25 @@ static void a_dead_device(void **state)
 {
 	struct world *w = *state;
 	struct node *n = &w->n[0], *b = &w->n[1];
+	struct skua_cmd caps = CMD(SKUA_CMD_QUERY_DEVICE);
 	unsigned int raised = n->irqs[0];
 	uint8_t *image = malloc(MEM_SIZE);
 
+	/* A command, and an arming, that the device knows of but has not seen. */
+	post(n, SKUA_WQE_NOP, SKUA_WQE_SIGNALED, 0, 0, 0, 0, 0);
+	settle(w);
+	caps.hdr.out_addr = htole64(take(n, 64));
+	caps.hdr.out_len = htole32(64);
+	memcpy(at(n, n->cmd_ring + (n->cmd_pi & ((1 << LOG_CMD) - 1)) * sizeof(caps)), &caps, sizeof(caps));
+	host_store32(at(n, n->cmd_dbr), n->cmd_pi + 1);
+	ring(n, SKUA_DB_CMD, 0, n->cmd_pi + 1);
 	skua_dev_fail(n->dev, SKUA_HEALTH_INJECTED);
 	expect_event(w, n, SKUA_EVENT_DEVICE_FATAL, SKUA_HEALTH_INJECTED);
 	assert_int_equal(n->irqs[0], raised + 1);
+	assert_int_equal(*(uint64_t *)at(n, le64toh(caps.hdr.out_addr)), 0);
+	arm(n, SKUA_CQ_ARM_NEXT, 1);
+	ring(n, SKUA_DB_CQ_ARM, n->cqn, n->cq_ci);
+	assert_null(poll_eq(n));
 	post(n, SKUA_WQE_NOP, SKUA_WQE_SIGNALED, 0, 0, 0, 0, 0);
 	ring(n, SKUA_DB_SQ, n->qpn, n->sq_pi);
 	host_store32(at(n, n->cmd_dbr), n->cmd_pi + 1);
@@ -379,7 +398,7 @@ int main(void)
 #define OWN(f, rules) { rules ": " #f, f, NULL, NULL, NULL }
 	const struct CMUnitTest tests[] = {
 		STEPPED(what_finds_no_room_waits, "EVT-5 EVT-6 EQE-1 EQE-2"),
-		STEPPED(port_events_that_wait, "EVT-7 PRT-5"),
+		STEPPED(port_events_that_wait, "EVT-7 PRT-5 RST-1"),
 		STEPPED(events_outlive_the_eq, "EQ-4 EVT-5 EQE-2"),
 		STEPPED(events_of_a_cq_are_merged, "EVT-2 EVT-3 EVT-1 EQE-1 GEN-4"),
 		STEPPED(a_full_eq_has_room_for_all, "EQ-3 EVT-2 EVT-4"),

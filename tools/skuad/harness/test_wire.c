@@ -502,6 +502,8 @@ static void counters(void **state)
 	/* Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4. */
 	const uint64_t head = 58;
 
+	assert_int_equal(command(w, a, &(struct skua_cmd)CMD(0xffff)), SKUA_CMD_BAD_OPCODE);
+	assert_int_equal(STAT(w, a, bad_commands), 1);
 	assert_int_equal(STAT(w, a, rdma_tx_packets), 0);
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 3001, b->buf, b->key, 0);
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
@@ -585,9 +587,14 @@ static void the_port_after_reset(void **state)
 	struct node *n = &w->n[0];
 	struct skua_cmd cmd = CMD(SKUA_CMD_QUERY_PORT), mac = port_cmd(SKUA_PORT_SET_MAC, 0);
 	struct skua_cmd rtr = rtr_cmd(n->qpn, &w->n[1], w->n[1].qpn);
+	struct skua_cmd gid = CMD(SKUA_CMD_SET_GID, .set_gid = {
+		.mac = { 2, 9 }, .vlan = htole16(SKUA_VLAN_NONE), .index = htole16(3) });
 	struct skua_port_attr *attr;
 
 	cmd.hdr.port = 1;
+	gid.hdr.port = 1;
+	memcpy(gid.set_gid.gid, n->gid, 16);
+	must(w, n, gid);
 	port_allow_spoof(n->dev->port, true);
 	memcpy(mac.set_port.mac, (uint8_t[6]){ 2, 7 }, 6);
 	must(w, n, mac);

@@ -500,7 +500,7 @@ static void other_frames_are_not_roce(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "ROC-1 ROC-2 ROC-3 ROC-4 ROC-6: every_kind_is_as_scapy_builds_it",
+		{ "GID-1 ROC-1 ROC-2 ROC-3 ROC-4 ROC-6: every_kind_is_as_scapy_builds_it",
 		  every_kind_is_as_scapy_builds_it, NULL, NULL, NULL },
 		cmocka_unit_test(every_vector_is_tried),
 		cmocka_unit_test(a_message_may_be_cut_into_trains_anywhere),
