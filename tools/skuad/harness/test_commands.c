@@ -239,6 +239,10 @@ static void page_lists(void **state)
 
 	/* Where a ring begins amid a page, it takes a page more. */
 	askew.create_cq.ring = list(ring, 5 * 4096);
+	REFUSED(w, n, askew, SKUA_CMD_BAD_PARAM, (void)c);	/* 5 pages where 4 will do */
+	REFUSED(w, n, askew, SKUA_CMD_BAD_PARAM, c->create_cq.ring.npages = htole32(3), c->create_cq.ring.addr[3] = 0,
+		c->create_cq.ring.addr[4] = 0);
+	REFUSED(w, n, askew, SKUA_CMD_BAD_PARAM, c->create_cq.ring.offset = htole64(4096));
 	REFUSED(w, n, askew, SKUA_CMD_BAD_PARAM, c->create_cq.ring.offset = htole64(32));
 	REFUSED(w, n, askew, SKUA_CMD_OK, c->create_cq.ring.offset = htole64(64));
 	REFUSED(w, n, askew, SKUA_CMD_BAD_PARAM, c->create_cq.ring.log_page = 30, c->create_cq.ring.npages = htole32(1),
@@ -284,6 +288,8 @@ static void a_list_of_two_levels(void **state)
 	mr.create_mr.length = htole64(BUF_SIZE);
 	mr.create_mr.pages = (struct skua_pagelist){ .npages = htole32(npages), .level = 2, .log_page = 12,
 						     .addr = { htole64(lists | SKUA_PL_PRESENT) } };
+	REFUSED(w, b, mr, SKUA_CMD_BAD_PARAM, c->create_mr.pages.level = 1,	/* it holds no more than 512 */
+		c->create_mr.pages.addr[0] = htole64((lists + 4096) | SKUA_PL_PRESENT));
 	b->key = must(w, b, mr);
 	fill(a, 4096, 3);
 	for (uint32_t i = 0; i < npages; i += 511) {
@@ -438,7 +444,7 @@ int main(void)
 		STEPPED(event_queues, "EQ-1 EQ-2 OBJ-7 OBJ-8 CMD-11 PCI-2"),
 		STEPPED(completion_queues, "CQ-1 OBJ-7 OBJ-8 CMD-14"),
 		STEPPED(page_lists, "PL-1 PL-2 PL-3 PL-4 PL-5 PL-8 PL-9"),
-		STEPPED(a_list_of_two_levels, "PL-2"),
+		STEPPED(a_list_of_two_levels, "PL-2 PL-3"),
 		STEPPED(what_is_reserved_for_later, "GRO-7 PL-1"),
 		STEPPED(queue_pairs, "QP-1 QP-3 OBJ-1 OBJ-2 OBJ-7 OBJ-8 CMD-13"),
 		STEPPED(qp_states, "QPS-1 QPS-3 QPS-4 QPS-8 QP-6 GID-4"),

@@ -260,9 +260,11 @@ static void values(void **state)
 	WRONG(TO_RTR, a->dest_qpn = htole32(1 << 24));
 	WRONG(TO_RTR, a->max_dest_rd_atomic = htole16(129));
 	WRONG(TO_RTR, a->av.sgid_index = 1);		/* empty */
+	WRONG(TO_RTR, a->av.sgid_index = 1, a->av.dgid[10] = 0);
 	WRONG(TO_RTR, a->av.sgid_index = 255);
 	WRONG(TO_RTR, a->av.sgid_index = 5);		/* IPv6, and the peer is not */
 	WRONG(TO_RTR, memset(a->av.dgid, 0, 16));
+	WRONG(TO_RTR, a->av.sgid_index = 5, memset(a->av.dgid, 0, 16));
 	WRONG(TO_RTR, a->av.dgid[10] = 0);		/* IPv6, and we are not */
 	WRONG(TO_RTR, memset(a->av.dmac, 0, 6));
 	WRONG(TO_RTR, a->av.dmac[0] |= 1);
