@@ -370,13 +370,15 @@ static void nothing_else_is_written(void **state)
 	}
 	for (int i = 0; i < 2; i++) {
 		struct node *a = &w->n[i], *b = &w->n[!i];
-		uint8_t rq[64u << LOG_RQ];
+		uint8_t rq[64u << LOG_RQ], sq[SKUA_WQE_BLOCK << LOG_SQ];
 
 		memcpy(rq, at(b, b->rq), sizeof(rq));
 		for (int j = 0; j < 50; j++) {
 			post(a, SKUA_WQE_WRITE, 0, a->buf, 5000, b->buf, b->key, 0);
 			post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 5000, b->buf, b->key, 0);
+			memcpy(sq, at(a, a->sq), sizeof(sq));
 			expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+			assert_memory_equal(sq, at(a, a->sq), sizeof(sq));
 		}
 		assert_memory_equal(rq, at(b, b->rq), sizeof(rq));
 	}
