@@ -267,7 +267,7 @@ class Run(unittest.TestCase):
                 skuactl link skua0 up; for i in 1 2 3 4 5 6; do left skuactl --json counters >/tmp/$i & done; wait
                 cat /tmp/[1-6] | grep -c '"ok": *true'; skuactl capture skua0 -w /tmp/x 2>&1""")
         self.assertEqual(output.splitlines()[:5], ['DEVICE', 'skua0', 'skua1', '0', '6'], last)
-        self.assertIn('only the host', output)
+        self.assertIn('on the host only', output)
         self.assertEqual(status, 1)
 
     def test_impairments(self):

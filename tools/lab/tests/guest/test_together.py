@@ -28,7 +28,7 @@ class Pair(unittest.TestCase):
     def test_a_server_and_its_client(self):
         status, lines, result = self.pair(
             'hostname; ibv_rc_pingpong -e -c -n 200 -d skua_0 -g 1 192.0.2.2 | tail -n1',
-            'hostname; ibv_rc_pingpong -c -d skua_1 -g 1 | tail -n1')
+            'hostname; ibv_rc_pingpong -e -c -n 200 -d skua_1 -g 1 | tail -n1')
         self.assertEqual(status, 0, result)
         self.assertIn('left  | left', lines)
         self.assertIn('right | right', lines)
