@@ -6,7 +6,7 @@ from skualab.command import verbs
 from skualab.target.distro import DISTRO
 
 MOST = 250      # guests: each has an address of 192.0.2.0/24
-DESCRIPTION = 'The lab: builds a Debian root, boots guests with Skua NICs, runs commands and tests in them.'
+DESCRIPTION = 'The lab builds a Debian root, boots guests with Skua NICs, and runs commands and tests in them.'
 
 
 def positive(text):
@@ -43,7 +43,7 @@ def commands_of_guests(args, command):
     given = dict(args.guest)
     for name in given:
         if name not in names:
-            raise ValueError("--guest: there is no guest '%s': there are %s" % (name, ', '.join(names)))
+            raise ValueError("--guest: there is no guest '%s'; the guests are %s" % (name, ', '.join(names)))
     if len(given) < len(args.guest):
         raise ValueError('--guest: one guest has two commands')
     args.commands, args.server = {name: given.get(name, args.all) for name in names}, names[0]
@@ -60,21 +60,27 @@ class Parser(argparse.ArgumentParser):
 
 
 def guest_options(parser):
-    parser.add_argument('--kernel', default=DISTRO.kernel, metavar='|'.join((*DISTRO.series, 'debug', 'BZIMAGE')))
-    parser.add_argument('--modules', metavar='DIR', help='with a BZIMAGE: holds lib/modules; and our modules')
+    parser.add_argument('--kernel', default=DISTRO.kernel, metavar='|'.join((*DISTRO.series, 'debug', 'BZIMAGE')),
+                        help="Debian's kernel of that series, the debug kernel, or a kernel image of yours")
+    parser.add_argument('--modules', metavar='DIR',
+                        help='with a BZIMAGE: a directory with lib/modules of that kernel, and skua.ko and skua_ib.ko')
     parser.add_argument('--rdma-core', default=DISTRO.rdma_core, choices=list(DISTRO.rdma_cores),
-                        help="libibverbs and libskua of Debian's %s" % ' or '.join(DISTRO.rdma_cores))
-    parser.add_argument('--netns', default='split', choices=('split', 'none', 'exclusive'))
-    parser.add_argument('--cpus', type=positive, default=2, metavar='N')
-    parser.add_argument('--mem', default='2G', metavar='M', help="the guest's memory, as QEMU takes it: 2G")
-    parser.add_argument('--share', metavar='DIR', help='at /mnt/share in the guest, where COMMAND starts')
-    parser.add_argument('--env', action='append', default=[], metavar='K=V')
-    parser.add_argument('--deb', action='append', default=[], metavar='FILE', help='install a package first')
+                        help="use libibverbs and libskua of Debian's %s" % ' or '.join(DISTRO.rdma_cores))
+    parser.add_argument('--netns', default='split', choices=('split', 'none', 'exclusive'),
+                        help='the network namespaces of NICs and RDMA devices; default: split')
+    parser.add_argument('--cpus', type=positive, default=2, metavar='N', help='number of virtual CPUs; default: 2')
+    parser.add_argument('--mem', default='2G', metavar='M', help="the guest's memory, in QEMU's notation; default: 2G")
+    parser.add_argument('--share', metavar='DIR',
+                        help='make DIR available in the guest at /mnt/share; COMMAND starts there')
+    parser.add_argument('--env', action='append', default=[], metavar='K=V',
+                        help='set an environment variable for COMMAND; may be repeated')
+    parser.add_argument('--deb', action='append', default=[], metavar='FILE',
+                        help='install a Debian package before COMMAND runs; may be repeated')
     parser.add_argument('--device', action='append', metavar='OPTS',
-                        help="a NIC, with skuad's options; may be repeated; 'none': no NIC")
-    parser.add_argument('--capture', action='store_true', help="every NIC's packets into the artefacts")
-    parser.add_argument('--gdb', action='store_true', help='wait for a debugger')
-    parser.add_argument('--artifacts', metavar='DIR')
+                        help="add a NIC with these options of skuad; may be repeated; 'none': no NIC")
+    parser.add_argument('--capture', action='store_true', help='capture the packets of every NIC')
+    parser.add_argument('--gdb', action='store_true', help='let QEMU wait for a debugger')
+    parser.add_argument('--artifacts', metavar='DIR', help='write logs, captures and result.json to DIR')
 
 
 def parse(words):
@@ -84,7 +90,7 @@ def parse(words):
         at = words.index('--')
         words, command = words[:at], words[at + 1:]
     parser = Parser(prog='lab', description=DESCRIPTION)
-    parser.add_argument('--offline', action='store_true', help='use only what is kept in build/apt')
+    parser.add_argument('--offline', action='store_true', help='download nothing; use the packages in build/apt')
     commands = parser.add_subparsers(dest='verb_of_lab', required=True, metavar='VERB')
 
     def verb(name, function, help_text, takes_command=False):
@@ -95,30 +101,32 @@ def parse(words):
 
     sub = verb('run', verbs.run, 'run a command in a fresh guest: lab run [OPTIONS] -- COMMAND...', True)
     guest_options(sub)
-    sub.add_argument('--timeout', type=positive, default=600, metavar='S')
-    sub.add_argument('--guests', type=positive, default=1, metavar='N', help='with a NIC each, on one wire')
+    sub.add_argument('--timeout', type=positive, default=600, metavar='S',
+                     help='end the guest after S seconds; default: 600')
+    sub.add_argument('--guests', type=positive, default=1, metavar='N',
+                     help='boot N guests with one NIC each on one wire')
     sub.add_argument('--guest', type=named, action='append', default=[], metavar='NAME=CMD',
-                     help='with N guests: the shell command of one: node1, which begins first, node2...')
-    sub.add_argument('--all', metavar='CMD', help='and of each that has no --guest')
-    sub.add_argument('--left', metavar='CMD', help='with two guests: the shell command of the one')
-    sub.add_argument('--right', metavar='CMD', help="and of the other, which begins first: the server's")
-    guest_options(verb('shell', verbs.shell, 'an interactive guest'))
-    sub = verb('demo', verbs.demo, 'what make run does')
+                     help='the shell command of one of N guests: node1, which starts first, node2, ...')
+    sub.add_argument('--all', metavar='CMD', help='the shell command of each guest without --guest')
+    sub.add_argument('--left', metavar='CMD', help='the shell command of the first of two guests, the client')
+    sub.add_argument('--right', metavar='CMD', help='the shell command of the second, the server, which starts first')
+    guest_options(verb('shell', verbs.shell, 'boot a guest, and run a shell in it'))
+    sub = verb('demo', verbs.demo, 'do what make run does')
     sub.add_argument('--kernel', default=DISTRO.kernel, choices=DISTRO.series)
-    sub = verb('check', verbs.check, 'what make check does')
-    sub.add_argument('stage', nargs='*', help='only these stages')
-    sub.add_argument('--full', action='store_true', help='what make check-full does')
-    sub.add_argument('--debug', action='store_true', help='what make check-debug does')
+    sub = verb('check', verbs.check, 'do what make check does')
+    sub.add_argument('stage', nargs='*', help='run only these stages')
+    sub.add_argument('--full', action='store_true', help='do what make check-full does')
+    sub.add_argument('--debug', action='store_true', help='do what make check-debug does')
     sub = verb('build', verbs.build, 'bring stages up to date')
-    sub.add_argument('what', nargs='*', help='stages; without any, all that guests need')
+    sub.add_argument('what', nargs='*', help='stages to build; default: everything that guests need')
     verb('exec', verbs.execute, 'run a command in the root: lab exec -- COMMAND...', True)
-    sub = verb('skuactl', verbs.skuactl, 'ask the skuad of a running guest')
-    sub.add_argument('--socket')
+    sub = verb('skuactl', verbs.skuactl, 'run skuactl on the NICs of a running guest')
+    sub.add_argument('--socket', metavar='PATH', help='the control socket, as lab run prints it')
     sub.add_argument('words', nargs='+')
-    verb('doctor', verbs.doctor, 'what this machine lacks')
-    sub = verb('cache', verbs.cache, 'keep fetched packages for another machine')
-    sub.add_argument('verb', choices=('export', 'import'))
-    sub.add_argument('file')
+    verb('doctor', verbs.doctor, 'show what this machine lacks')
+    sub = verb('cache', verbs.cache, 'save or load the packages that were downloaded')
+    sub.add_argument('verb', choices=('export', 'import'), help='save packages to FILE, or load them')
+    sub.add_argument('file', metavar='FILE')
 
     args = parser.parse_args(words)
     several = args.function == verbs.run and args.guests > 1
