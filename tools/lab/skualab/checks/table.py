@@ -22,7 +22,7 @@ CHECKS = [
     Check('manual', 60, [paths.repo('Documentation'), *SKUAD], in_root('python3', 'Documentation/check-manual'), ROOT),
     Check('manual-checker', 300, [paths.repo('Documentation/check-manual')],
           in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
-    Check('man', 60, [paths.repo('Documentation'), *SKUAD, paths.repo('tools/lab')],
+    Check('man', 60, [paths.repo('Documentation'), *SKUAD, *map(paths.lab, ('lab', 'skualab/command', 'skualab/target'))],
           in_root('python3', 'Documentation/check-man', os.path.join(paths.BUILD, 'man'), *PROGRAMS, LAB),
           [*ROOT, programs.SKUAD_STAGE]),
     Check('completion', 60, SKUAD, in_root('tools/skuad/test-completion', *PROGRAMS), [*ROOT, programs.SKUAD_STAGE]),
@@ -58,7 +58,7 @@ CHECKS = [
           ['python3', paths.lab('tests/test-bare')], ROOT),
     # What a user does without the lab: skuad on this host, whatever its C library is, and the README's lines.
     lab_tests('by-hand', 360, 'test-by-hand', inputs=map(paths.repo, ('README.md', 'Documentation/user/qemu.rst'))),
-    lab_tests('lab-guest', 900, 'test-guest', inputs=[paths.lab('tests/guest')]),
+    lab_tests('lab-guest', 1200, 'test-guest', inputs=[paths.lab('tests/guest')]),
     guest_tests('guest-' + OLDER, 1200, './run_selftests.sh'),
     guest_tests('guest-limits', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
                 more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
