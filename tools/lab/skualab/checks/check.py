@@ -20,16 +20,19 @@ from skualab.roots import root
 from skualab.roots.stage import digest
 
 OUT = os.path.join(paths.BUILD, 'check')
+_running = set()        # the processes of stages
 SUM = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
 
 
 class Check:
     """A stage: its name, its budget in seconds, what it depends on, and its command, a list or a
     function that returns one (after what it needs is built). `full` ones are not in make check,
-    `debug` ones are make check-debug."""
+    `debug` ones are make check-debug. Of those with the same `writes` one runs at a time; beside one
+    that is `alone`, none does."""
 
-    def __init__(self, name, budget, inputs, command, needs=(), full=False, debug=False):
+    def __init__(self, name, budget, inputs, command, needs=(), full=False, debug=False, writes=None, alone=False):
         self.name, self.budget, self.inputs = name, budget, inputs
+        self.writes, self.alone = writes, alone
         self.command, self.needs, self.full, self.debug = command, needs, full, debug
         self.directory = os.path.join(OUT, name)
 
@@ -90,6 +93,7 @@ def _run(command, log, budget, name):
     with open(log, 'w') as file, say.Progress(name, log, budget):
         process, life = popen(command, flags=['group'], stdin=subprocess.DEVNULL, stdout=file, stderr=file,
                               cwd=paths.REPO, start_new_session=True)
+        _running.add(process)
         try:
             return process.wait(budget)
         except subprocess.TimeoutExpired:
@@ -98,7 +102,14 @@ def _run(command, log, budget, name):
         finally:
             if process.returncode is None:      # over its budget, or check itself is ended
                 _end(process)
+            _running.discard(process)
             os.close(life)
+
+
+def end():
+    """End the commands of all stages that run."""
+    for process in list(_running):
+        _end(process)
 
 
 def _end(process):

@@ -39,10 +39,11 @@ def modules_command(series):
     return command
 
 
-def guest_tests(name, seconds, *words, series=DISTRO.kernel, rdma_core=DISTRO.rdma_core, more=(), full=False):
+def guest_tests(name, seconds, *words, series=DISTRO.kernel, rdma_core=DISTRO.rdma_core, more=(), full=False,
+                alone=False):
     options = ('--kernel', series, '--rdma-core', rdma_core, *more)
     return Check(name, seconds + 60, SYSTEM, in_guest(name, seconds, *words, options=options),
-                 [*stages.guest(series, rdma_core), *SELFTESTS], full)
+                 [*stages.guest(series, rdma_core), *SELFTESTS], full, alone=alone)
 
 
 LOSS_PAIRS = 5
@@ -77,11 +78,11 @@ def debug_tests(name, *tests):
                  debug=True)
 
 
-def lab_tests(name, budget, script, *words, inputs=(), needs=(), full=False):
+def lab_tests(name, budget, script, *words, inputs=(), needs=(), full=False, alone=False):
     """A script of tools/lab/tests, which boots guests itself."""
     inputs = [*SYSTEM, paths.lab('tests/testing.py'), paths.lab('tests/across.py'), *inputs]
     return Check(name, budget, inputs, ['python3', paths.lab('tests', script), *words],
-                 [*stages.guest(DISTRO.kernel), *needs], full)
+                 [*stages.guest(DISTRO.kernel), *needs], full, alone=alone)
 
 
 def cycles(kind, number):
@@ -95,7 +96,8 @@ def skuad_tests(name, budget, *words, full=False):
     """Host tests of skuad."""
     return Check(name, budget, SKUAD,
                  in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
-                         'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), *words), ROOT, full)
+                         'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), *words), ROOT, full,
+                 writes='skuad-check')
 
 
 def long_test(name, budget, target, test, *settings):

@@ -1,9 +1,10 @@
-"""make check: runs stages one after the other, and tells how each went and where to look."""
+"""make check: runs stages, and tells how each went and where to look."""
 
 import os
 import re
 import time
 
+from skualab.checks.schedule import Schedule
 from skualab.checks.table import CHECKS
 from skualab.host import paths, say
 from skualab.roots.stage import tail
@@ -34,15 +35,11 @@ def check(names, full=False, debug=False):
         raise say.LabError('no stage %s: there are %s' % (
             ', '.join(sorted(unknown)), ', '.join(one.name for one in CHECKS)))
     total, failed, start = [0, 0, 0], [], time.monotonic()
-    for one in CHECKS:
-        if one.name not in names if names else one.full and not full:
-            continue
-        began = time.monotonic()
-        counts, kept = one.run()
+    chosen = [one for one in CHECKS if (one.name in names if names else full or not one.full)]
+    for one, counts, kept, took in Schedule(chosen).run():
         total = [a + b for a, b in zip(total, counts)]
         print('%-16s %d passed, %d failed, %d skipped, %s' % (
-            (one.name, *counts, 'as before' if kept else '%.0f s of %d' % (time.monotonic() - began, one.budget))),
-            flush=True)
+            (one.name, *counts, 'as before' if kept else '%.0f s of %d' % (took, one.budget))), flush=True)
         if counts[1]:
             failed.append(os.path.relpath(one.directory, paths.REPO))
     # Last, since the end is often all that somebody else's machine shows of what it printed.

@@ -1,4 +1,4 @@
-"""The stages of make check, in the order in which they run."""
+"""The stages of make check, in the order in which they begin."""
 
 import os
 import time
@@ -86,12 +86,12 @@ CHECKS = [
     debug_tests('guest-debug-death', 'test_death.sh'),
     debug_tests('guest-debug-survival', 'test_survival.sh'),
     debug_tests('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
-    guest_tests('guest-hostile-share', 400, './run_selftests.sh', 'test_hostile.sh', full=True),
+    guest_tests('guest-hostile-share', 400, './run_selftests.sh', 'test_hostile.sh', full=True, alone=True),
     worlds('worlds-million', 5400, 1000000, int(time.strftime('%Y%m%d')) * 1000000, full=True),
     Check('teeth', 3600, [*SKUAD, *PROVIDER, paths.repo('tools/mutants')],
           in_root('tools/mutants/mutants', '--jobs', '2', '--out', os.path.join(paths.BUILD, 'mutants'),
                   '--rdma-core', provider.tree_of(DISTRO.rdma_core) + '/build'),
-          [*ROOT, *provider.stages(DISTRO.rdma_core)], full=True),
+          [*ROOT, *provider.stages(DISTRO.rdma_core)], full=True, alone=True),
     Check('driver-mutants', 3600, [*SYSTEM, paths.repo('tools/mutants')],
           [paths.repo('tools/mutants/driver-mutants'), '--out', os.path.join(paths.BUILD, 'driver-mutants')],
           [*stages.guest(OLDER), *SELFTESTS], full=True),
@@ -110,7 +110,7 @@ CHECKS = [
       for link in JOINED for series, tail in ((OLDER, ''), (NEWER, '-' + NEWER))],
     lab_tests('pair', 400, 'test-pair', full=True),
     lab_tests('links', 660, 'test-links', inputs=[paths.repo('Documentation/user/skuad.rst')], full=True),
-    lab_tests('goodput', 660, 'test-goodput', full=True),
+    lab_tests('goodput', 660, 'test-goodput', full=True, alone=True),
     guest_tests('traffic', 3600, 'left', 'rdma_traffic', '-q', '64', '-b', '10G', 'skua_0', 'skua_1', full=True),
     guest_tests('guest-%s-all' % NEWER, 900, './run_selftests.sh', series=NEWER, full=True),
     guest_tests('guest-cm-' + NEWER, 500, './run_selftests.sh', 'test_cm.sh', series=NEWER, rdma_core=NEXT,

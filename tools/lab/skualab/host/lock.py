@@ -1,4 +1,4 @@
-"""One lab at a time where two would be in each other's way; who waits says so."""
+"""One at a time, of labs and of the stages of one, where two would be in each other's way; who waits says so."""
 
 import contextlib
 import fcntl
@@ -9,12 +9,12 @@ from skualab.host import say
 
 @contextlib.contextmanager
 def held(path, what):
-    """what: what the other lab does, if there is one."""
+    """what: what the other one does, if there is one."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, 'w') as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say.line('waits for another lab, which %s' % what)
+            say.line('waits for another one, which %s' % what)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -4,6 +4,7 @@ Standard output belongs to the command that runs in the guest, and to tables.
 """
 
 import os
+import shutil
 import sys
 import threading
 import time
@@ -34,8 +35,10 @@ def seconds(value):
 class Progress:
     """While a long step runs: its name, its time and the last line of its log. Without a budget: what @told says.
 
-    On a terminal the line is rewritten every second; elsewhere one is printed every 15 s.
+    On a terminal one line with all steps that run is rewritten every second; elsewhere each prints one every 15 s.
     """
+
+    shown = {}          # what the steps that run say, on a terminal
 
     def __init__(self, name, log, budget=None, told=None):
         self.name, self.log, self.budget, self.told = name, log, budget, told
@@ -61,14 +64,16 @@ class Progress:
                 self.name, time.monotonic() - self.start, ' of at most %d' % self.budget if self.budget else '',
                 self.told() if self.told else self._last())
             if self.tty:
-                self._rewrite('lab: ' + text)
+                self.shown[self] = text
+                self._rewrite()
             else:
                 line(text)
 
-    @staticmethod
-    def _rewrite(text):
+    def _rewrite(self):
+        steps = list(self.shown.values())
+        each = shutil.get_terminal_size().columns // max(len(steps), 1) - 7
         try:
-            sys.stderr.write('\r\033[K' + text)
+            sys.stderr.write('\r\033[K' + ('lab: ' + ' | '.join(text[:each] for text in steps) if steps else ''))
             sys.stderr.flush()
         except OSError:
             pass
@@ -81,4 +86,5 @@ class Progress:
         self.stop.set()
         self.thread.join()
         if self.tty:
-            self._rewrite('')
+            self.shown.pop(self, None)
+            self._rewrite()

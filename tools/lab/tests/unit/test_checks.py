@@ -8,11 +8,11 @@ import tempfile
 import unittest
 from unittest import mock
 
-from skualab.checks import check, kinds, report
+from skualab.checks import check, kinds, report, schedule
 from skualab.checks.table import CHECKS
 from skualab.host import say
 from skualab.roots import root
-from testing import LAB
+from testing import LAB, until
 
 
 class Debug(unittest.TestCase):
@@ -119,6 +119,70 @@ class Checks(unittest.TestCase):
 
     def test_budget(self):
         self.assertEqual(self.stage('sleep 60', budget=1).run()[0], [0, 1, 0])
+
+
+class AtOnce(unittest.TestCase):
+    """Two stages run at once, except where they would be in each other's way."""
+
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.addCleanup(self.place.cleanup)
+
+    def stage(self, name, script, **how):
+        one = check.Check(name, 20, [], ['sh', '-c', 'cd %s; %s' % (self.place.name, script)], **how)
+        one.directory = os.path.join(self.place.name, name + '.d')
+        return one
+
+    def run_all(self, *stages, places=2):
+        with mock.patch.object(schedule, 'places', lambda: places):
+            return [(one.name, counts[0]) for one, counts, _, _ in schedule.Schedule(stages).run()]
+
+    # Ends well where the other one begins before it ends.
+    MEETS = 'touch {0}; for i in $(seq 100); do [ -e {1} ] && exit; sleep 0.1; done; exit 1'
+    # Ends well where no other runs.
+    ALONE = 'mkdir lock && sleep 0.2 && rmdir lock'
+
+    def test_two(self):
+        ended = self.run_all(self.stage('a', self.MEETS.format('a', 'b')), self.stage('b', self.MEETS.format('b', 'a')))
+        self.assertEqual(sorted(ended), [('a', 1), ('b', 1)])
+
+    def test_one_where_there_is_room_for_one(self):
+        stages = [self.stage(name, self.ALONE) for name in 'abc']
+        self.assertEqual(self.run_all(*stages, places=1), [('a', 1), ('b', 1), ('c', 1)])
+
+    def test_those_that_write_in_one_place_take_turns_and_others_go_on(self):
+        ended = self.run_all(self.stage('a', self.MEETS.format('a', 'c') + '; exit 1', writes='x'),
+                             self.stage('b', 'true', writes='x'),
+                             self.stage('c', self.MEETS.format('c', 'a')))
+        self.assertEqual({name for name, passed in ended if passed}, {'a', 'b', 'c'})
+        ended = self.run_all(*[self.stage(name + '2', self.ALONE, writes='x') for name in 'abc'])
+        self.assertEqual(ended, [('a2', 1), ('b2', 1), ('c2', 1)])
+
+    def test_who_measures_is_alone(self):
+        stages = [self.stage(name, self.ALONE, alone=name == 'b') for name in 'ab']
+        self.assertEqual(sorted(self.run_all(*stages)), [('a', 1), ('b', 1)])
+
+    def test_a_fault_of_the_lab_is_not_lost(self):
+        with self.assertRaises(ZeroDivisionError), mock.patch.object(check.Check, 'run', lambda one: 1 // 0):
+            self.run_all(self.stage('a', 'true'))
+
+    def test_what_runs_ends_with_an_interruption(self):
+        one = self.stage('a', 'echo $$ >pid; sleep 77')
+        left, pid = schedule.Schedule([one]), os.path.join(self.place.name, 'pid')
+
+        def interrupted():
+            until(lambda: os.path.exists(pid) and os.path.getsize(pid))
+            raise KeyboardInterrupt
+        with self.assertRaises(KeyboardInterrupt), mock.patch.object(left, 'ended', mock.Mock(get=interrupted)):
+            list(left.run())
+        with open(pid) as file:
+            self.assertFalse(os.path.exists('/proc/' + file.read().strip()))
+
+    def test_a_small_machine_runs_one(self):
+        for processors, memory, number in ((1, 64 << 30, 1), (2, 8 << 30, 1), (2, 20 << 30, 2), (64, 64 << 30, 2)):
+            with mock.patch.object(schedule.os, 'sched_getaffinity', lambda _, n=processors: range(n)), \
+                    mock.patch.object(schedule, '_available', lambda n=memory: n):
+                self.assertEqual(schedule.places(), number)
 
 
 class CheckModules(unittest.TestCase):
