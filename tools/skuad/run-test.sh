@@ -17,12 +17,12 @@ trap 'rm -f "$out"' EXIT
 count() { grep -axE "\[ *$1 *\] ([A-Z0-9 -]+: )?[A-Za-z0-9_]+" "$out" | sort -u | wc -l; }
 
 echo "$name begins"
-timeout -k 5 "${SKUA_TEST_TIMEOUT:-300}" "$1" >"$out" 2>&1
+timeout -k 5 "${SKUA_TEST_TIMEOUT:-600}" "$1" >"$out" 2>&1
 rc=$?
 # Others may run, so it is shown as a whole.
 echo "== $name"
 cat "$out"
-[ $rc = 124 ] && echo "$name: no end in ${SKUA_TEST_TIMEOUT:-300} s"
+[ $rc = 124 ] && echo "$name: no end in ${SKUA_TEST_TIMEOUT:-600} s"
 ok=$(count OK) no=$(count FAILED) skip=$(count SKIPPED)
 if [ $rc != 0 ] && [ $rc != 77 ] && [ "$no" = 0 ]; then
 	no=1

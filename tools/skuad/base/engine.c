@@ -240,21 +240,30 @@ static void serve(struct engine *engine, struct engine_fd *efd)
 	efd->look(efd);
 }
 
-/* One event at a time: a callback may forget and free any other. */
+/*
+ * One event at a time: a callback may forget and free any other. And each descriptor once: epoll names those that are
+ * ready in turn, so who is named again was the only one that is left, and has more than one look may take.
+ */
 static bool serve_fds(struct engine *engine, uint64_t ns)
 {
 	struct epoll_event ev;
+	struct engine_fd *efd;
 	bool any = false;
 
 	if (ns)
 		await(engine, ns);
+	engine->look++;
 	if (!LIST_EMPTY(&engine->hot)) {
 		update_clock(engine);
 		any = serve_hot(engine);
 	}
 	for (int i = 0; i < MAX_EVENTS && epoll_wait(engine->epoll_fd, &ev, 1, 0) == 1; i++) {
+		efd = ev.data.ptr;
+		if (efd->served == engine->look)
+			break;
+		efd->served = engine->look;
 		update_clock(engine);
-		serve(engine, ev.data.ptr);
+		serve(engine, efd);
 		any = true;
 	}
 	return any;

@@ -28,6 +28,7 @@ struct engine_fd {
 	bool hot;			/* looked at without being asked */
 	unsigned int misses;		/* looks that found nothing, if hot */
 	uint64_t heard;			/* when it was ready last, if not */
+	uint64_t served;		/* in which look, if not */
 	LIST_ENTRY(engine_fd) entry;	/* of those that are hot */
 	struct engine *engine;		/* of one that rests */
 	struct timer rest;		/* until its end */

@@ -34,6 +34,7 @@ struct engine {
 	LIST_HEAD(, engine_fd) hot;
 	unsigned int num_hot;
 	struct engine_fd *looking;	/* whose look() is being called */
+	uint64_t look;			/* at the descriptors that are ready: how many before and with this one */
 	bool running;			/* by lock */
 	bool stop;			/* atomic */
 	bool stopped;			/* atomic: it has run, and touches nothing any more */

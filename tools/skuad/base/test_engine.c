@@ -155,6 +155,34 @@ static bool in_epoll(struct engine *engine)
 	return poll(&any, 1, 0) == 1;
 }
 
+static void take_when_ready(struct engine_fd *efd)
+{
+	assert_true(take_one(efd));
+}
+
+/* Who always has more takes no more of a step than its look, and keeps nobody waiting. */
+static void each_is_looked_at_once_in_a_step(void **state)
+{
+	struct engine *engine = engine_create(true);
+	struct taker *t[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		t[i] = new_taker(engine, SOCK_STREAM);
+		t[i]->efd.ready = take_when_ready;
+		give(t[i], 20);
+	}
+	for (unsigned int step = 1; step <= 20; step++) {
+		assert_true(engine_step(engine));
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(t[i]->taken, step);
+	}
+	assert_false(engine_step(engine));
+	for (int i = 0; i < 3; i++)
+		free_taker(t[i]);
+	engine_destroy(engine);
+}
+
 struct rester {
 	struct engine_fd efd;
 	struct engine *engine;
@@ -341,6 +369,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_never_meets_the_engine_at_work),
 		cmocka_unit_test(a_sleeping_engine_wakes_for_a_timer_in_time),
+		{ "SEC-8: each_is_looked_at_once_in_a_step", each_is_looked_at_once_in_a_step, NULL, NULL, NULL },
 		cmocka_unit_test(what_rests_is_served_later),
 		cmocka_unit_test(what_is_often_ready_is_not_in_epoll_for_a_while),
 		cmocka_unit_test(who_is_looked_at_may_be_freed),

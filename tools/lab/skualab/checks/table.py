@@ -32,9 +32,9 @@ CHECKS = [
     Check('lab', 300, [*SKUAD, *[paths.repo(name) for name in ('tools/lab', 'tools/bench', 'tools/mutants',
                                                                'selftests/pyverbs', 'README.md')]],
           ['python3', paths.lab('test-lab')]),
-    skuad_tests('skuad', 900, 'check'),
-    skuad_tests('skuad-asan', 1200, 'SKUA_TEST_TIMEOUT=600', 'check-asan', full=True),
-    skuad_tests('skuad-tsan', 900, 'check-tsan'),
+    skuad_tests('skuad', 1200, 'check'),
+    skuad_tests('skuad-asan', 1200, 'check-asan', full=True),
+    skuad_tests('skuad-tsan', 1200, 'check-tsan'),
     worlds('worlds', 240, 10000, 1),
     # From the seeds on, whatever was learnt before, and with the same chance each time: what fails here fails
     # for everybody. What other inputs do is make fuzz's, and fuzz-long's.
