@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Two devices, each with an engine thread of its own: traffic, and taking memory away under it. */
+#include <semaphore.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -129,11 +130,122 @@ static void engines_end_under_traffic(void **state)
 	}
 }
 
+/* An engine that does nothing until let_go_on(). */
+struct halt {
+	struct node *n;
+	pthread_t thread;
+	sem_t begun, end;
+};
+
+static void stand_still(void *arg)
+{
+	struct halt *h = arg;
+
+	sem_post(&h->begun);
+	sem_wait(&h->end);
+}
+
+static void *call_stand_still(void *arg)
+{
+	struct halt *h = arg;
+
+	on_engine(h->n, stand_still, h);
+	return NULL;
+}
+
+static void halt_engine(struct halt *h, struct node *n)
+{
+	h->n = n;
+	sem_init(&h->begun, 0, 0);
+	sem_init(&h->end, 0, 0);
+	assert_int_equal(pthread_create(&h->thread, NULL, call_stand_still, h), 0);
+	sem_wait(&h->begun);
+}
+
+static void let_go_on(struct halt *h)
+{
+	sem_post(&h->end);
+	pthread_join(h->thread, NULL);
+	sem_destroy(&h->begun);
+	sem_destroy(&h->end);
+}
+
+/* The peer's answer to the first packet. */
+struct answer {
+	struct node *n, *peer;
+	uint8_t syndrome;
+};
+
+static void answer_comes(void *arg)
+{
+	const struct answer *answer = arg;
+	struct train t = train_from(answer->n, TRAIN_ACK, FIRST_PSN);
+
+	t.syndrome = answer->syndrome;
+	arrive_only(answer->n, answer->peer, t);
+}
+
+/* The peer's engine stands still, with a WRITE of 64 bytes and its retransmission in its ring. */
+static void retransmit_to_a_halted_engine(struct world *w, struct halt *h)
+{
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct answer nak = { a, b, AETH_NAK_SEQ };
+
+	fill(a, 64, 1);
+	halt_engine(h, b);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 64, b->buf, b->key, 0);
+	while (STAT(w, a, rdma_tx_packets) < 1)
+		;
+	on_engine(a, answer_comes, &nak);
+	while (STAT(w, a, retransmits) < 1)
+		;
+}
+
+/* The WQE completes with @status, but not before the peer's engine has read the payload that is there now. */
+static void completes_when_it_was_read(struct world *w, struct halt *h, uint8_t status)
+{
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cqe *early;
+
+	must(w, a, (struct skua_cmd)CMD(SKUA_CMD_NOP));
+	early = poll_cq(a);
+	fill(a, 64, 2);
+	let_go_on(h);
+	assert_null(early);
+	expect(w, a, SKUA_CQE_WRITE, status);
+	assert_memory_equal(at(a, a->buf), at(b, b->buf), 64);
+}
+
+/* The first transmission is acknowledged, but the peer's engine has not read the payload of the second yet. */
+static void a_retransmission_is_read_before_its_wqe_completes(void **state)
+{
+	struct world *w = *state;
+	struct answer ack = { &w->n[0], &w->n[1], AETH_ACK };
+	struct halt h;
+
+	retransmit_to_a_halted_engine(w, &h);
+	on_engine(&w->n[0], answer_comes, &ack);
+	completes_when_it_was_read(w, &h, SKUA_CQE_SUCCESS);
+}
+
+/* A flush gives the memory back to the program, too. */
+static void a_retransmission_is_read_before_its_wqe_is_flushed(void **state)
+{
+	struct world *w = *state;
+	struct halt h;
+
+	retransmit_to_a_halted_engine(w, &h);
+	must(w, &w->n[0], state_cmd(w->n[0].qpn, SKUA_QPS_ERR));
+	completes_when_it_was_read(w, &h, SKUA_CQE_WR_FLUSH_ERR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		THREADED(messages_of_all_kinds, "MEM-10 ROC-6"),
 		THREADED(both_ways_at_once, "CQE-2 ORD-1"),
+		THREADED(a_retransmission_is_read_before_its_wqe_completes, "MEM-9"),
+		THREADED(a_retransmission_is_read_before_its_wqe_is_flushed, "MEM-9"),
 		{ "MEM-12 MR-6: regions_are_taken_away_under_traffic",
 		  regions_are_taken_away_under_traffic, NULL, NULL, NULL },
 		{ "MEM-13: engines_end_under_traffic", engines_end_under_traffic, NULL, NULL, NULL },
