@@ -6,6 +6,7 @@
 #include "core/qp.h"
 #include "harness/harness.h"
 #include "roce/rc.h"
+#include "roce/resp.h"
 
 struct atomic_block {
 	struct skua_wqe_ctrl ctrl;
@@ -294,21 +295,21 @@ static void a_request_that_comes_again(void **state)
 		assert_int_equal(word(a, a->buf), 5 + i);
 	}
 	for (int i = 0; i < 3; i++) {
-		roce_resp_rx(qp, &again);
+		resp_rx(qp, &again);
 		settle(w);
 		assert_int_equal(word(b, b->buf), 9);
 		assert_int_equal(resp->reads[(resp->reads_head - 1) % (2 * resp->rd_size)].swap_add, 5);
 	}
 	/* While its answer waits for its turn, it is not answered again. */
 	for (int i = 0; i < 3; i++)
-		roce_resp_rx(qp, &again);
+		resp_rx(qp, &again);
 	assert_int_equal(resp->reads_again, 1);
 	settle(w);
 	assert_int_equal(word(b, b->buf), 9);
 	/* One that is too old is forgotten, and not carried out either. */
 	post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf, 1, 0);
 	expect(w, a, SKUA_CQE_FETCH_ADD, SKUA_CQE_SUCCESS);
-	roce_resp_rx(qp, &again);
+	resp_rx(qp, &again);
 	settle(w);
 	assert_int_equal(word(b, b->buf), 10);
 	assert_int_equal(qp_state(w, b, b->qpn), SKUA_QPS_RTS);

@@ -3,7 +3,9 @@
  * RC: requester and responder of a QP.
  */
 #include "roce/rc.h"
-
+#include "roce/resp.h"
+#include "roce/resp_jobs.h"
+#include "roce/resp_recv.h"
 #include "roce/roce.h"
 
 static void init(struct skua_qp *qp)
@@ -15,7 +17,7 @@ static void init(struct skua_qp *qp)
 static void reset(struct skua_qp *qp)
 {
 	roce_req_reset(qp);
-	roce_resp_reset(qp);
+	resp_reset(qp);
 }
 
 /*
@@ -27,12 +29,12 @@ static bool run(struct skua_qp *qp, int32_t *budget)
 	struct rc_qp *rc = rc_of(qp);
 	bool any, responses_first = rc->responses_first || !qp_can_send(qp);
 
-	any = responses_first ? roce_resp_run(qp, budget) : roce_req_run(qp, budget);
-	rc->missing_last = responses_first && (any || rc->missing_last) && !qp->dev->had_turn && roce_resp_responds(qp);
+	any = responses_first ? resp_run(qp, budget) : roce_req_run(qp, budget);
+	rc->missing_last = responses_first && (any || rc->missing_last) && !qp->dev->had_turn && resp_has_jobs(qp);
 	if (any && !rc->missing_last)
 		rc->responses_first = !responses_first;
 	if (!responses_first)
-		any |= roce_resp_run(qp, budget);
+		any |= resp_run(qp, budget);
 	else if (qp_can_send(qp))
 		any |= roce_req_run(qp, budget);
 	return (dcqcn_is_due(qp) && dcqcn_notify(qp)) || any;
@@ -40,7 +42,7 @@ static bool run(struct skua_qp *qp, int32_t *budget)
 
 static bool is_pending(const struct skua_qp *qp)
 {
-	return dcqcn_is_due(qp) || roce_resp_pending(qp) || roce_req_pending(qp);
+	return dcqcn_is_due(qp) || resp_is_pending(qp) || roce_req_pending(qp);
 }
 
 static void rx(struct skua_qp *qp, const struct train *t)
@@ -48,14 +50,14 @@ static void rx(struct skua_qp *qp, const struct train *t)
 	if (train_is_response(t->op))
 		roce_req_rx(qp, t);
 	else
-		roce_resp_rx(qp, t);
+		resp_rx(qp, t);
 }
 
 static bool flush(struct skua_qp *qp)
 {
 	roce_req_flush(qp);
-	roce_resp_flush(qp);
-	return !roce_resp_holds(qp);
+	resp_flush(qp);
+	return !resp_holds_cqes(qp);
 }
 
 static void stop(struct skua_qp *qp)
@@ -81,14 +83,14 @@ const struct transport_ops rc_ops = {
 	.qp_size = sizeof(struct rc_qp),
 	.init = init,
 	.reset = reset,
-	.reserve = roce_resp_reserve,
+	.reserve = resp_jobs_reserve,
 	.start = roce_req_start,
 	.run = run,
 	.is_pending = is_pending,
 	.rx = rx,
-	.stop_responding = roce_resp_stop,
+	.stop_responding = resp_jobs_drop,
 	.flush = flush,
-	.retire = roce_resp_retire,
+	.retire = resp_retire,
 	.stop = stop,
 	.progress = progress,
 };

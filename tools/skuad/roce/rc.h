@@ -116,17 +116,4 @@ void roce_req_rx(struct skua_qp *qp, const struct train *t);
 void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f);
 void roce_timer(struct timer *timer);
 
-/* resp.c */
-/* Room for so many READs and atomics of the peer; enum skua_cmd_status. */
-int roce_resp_reserve(struct skua_qp *qp, uint32_t max_dest_rd);
-void roce_resp_reset(struct skua_qp *qp);
-void roce_resp_stop(struct skua_qp *qp);		/* READs are not answered any more */
-void roce_resp_retire(struct skua_qp *qp);		/* send the ACK that is due, if it may go */
-bool roce_resp_run(struct skua_qp *qp, int32_t *budget);
-bool roce_resp_pending(const struct skua_qp *qp);
-bool roce_resp_responds(const struct skua_qp *qp);	/* to READs and atomics, that wait for their turn */
-bool roce_resp_holds(const struct skua_qp *qp);		/* CQEs that come before those of a flush */
-void roce_resp_flush(struct skua_qp *qp);
-void roce_resp_rx(struct skua_qp *qp, const struct train *t);
-
 #endif /* SKUAD_ROCE_RC_H */

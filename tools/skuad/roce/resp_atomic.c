@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Atomics at the responder: a request is checked and queued. It is carried out when its response is to be sent, once;
+ * what it fetched is remembered for a request that comes again.
+ */
+#include "roce/resp_ack.h"
+#include "roce/resp_atomic.h"
+#include "roce/resp_jobs.h"
+
+/* Where the 8 bytes of an atomic are: NULL with @err, enum skua_vendor_err. */
+static uint64_t *atomic_target(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, int *err)
+{
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_ATOMIC };
+	struct seglist *dst = &qp->dev->engine->dst;
+
+	dst->n = 0;
+	dst->bytes = 0;
+	*err = qp->access & SKUA_ACCESS_REMOTE_ATOMIC ?
+	       mr_segs(qp->dev, &access, rkey, raddr, 8, dst) : SKUA_VENDOR_ERR_RIGHTS;
+	/* An aligned word of a region may lie across pages where the region begins askew. */
+	if (!*err && ((uintptr_t)dst->seg[0].p % 8 || dst->seg[0].len < 8))
+		*err = SKUA_VENDOR_ERR_BOUNDS;
+	return *err ? NULL : (uint64_t *)dst->seg[0].p;
+}
+
+void resp_rx_atomic(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct message *msg = &conn_of(qp)->message;
+	int err;
+
+	if (msg->under_way || t->raddr % 8 || !dev_has(qp->dev, SKUA_F_ATOMIC) ||
+	    resp->reads_new >= qp->max_dest_rd) {
+		resp_refuse_invalid(qp);
+		return;
+	}
+	if (!atomic_target(qp, t->rkey, t->raddr, &err)) {
+		resp_refuse_memory(qp, err);
+		return;
+	}
+	resp_job_add(qp, t);
+}
+
+/* Returns the old value; memory is little endian, and programs use it at the same time. */
+static uint64_t do_atomic(uint64_t *p, const struct read_job *job)
+{
+	uint64_t old = __atomic_load_n(p, __ATOMIC_SEQ_CST), new;
+
+	do {
+		if (job->op == TRAIN_FETCH_ADD)
+			new = le64toh(old) + job->swap_add;
+		else if (le64toh(old) == job->compare)
+			new = job->swap_add;
+		else
+			break;
+	} while (!__atomic_compare_exchange_n(p, &old, htole64(new), false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_SEQ_CST));
+	return le64toh(old);
+}
+
+bool resp_send_atomic(struct skua_qp *qp, struct read_job *job, int32_t *budget)
+{
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct train t = {
+		.op = TRAIN_ATOMIC_RESP, .first = true, .last = true, .npkts = 1,
+		.psn = job->psn, .syndrome = AETH_ACK, .msn = job->msn,
+	};
+	uint64_t *p;
+	int err;
+
+	if (!job->done) {
+		struct served *s = resp_served_at(resp, job->served);
+
+		p = atomic_target(qp, job->rkey, job->raddr, &err);
+		if (!p) {
+			resp_jobs_drop(qp);
+			qp->epsn = job->psn;
+			resp_refuse_memory(qp, err);
+			return true;
+		}
+		job->swap_add = do_atomic(p, job);
+		job->done = true;
+		s->value = job->swap_add;
+		s->done = true;
+		STAT_INC(qp->dev, rdma_rx_atomic);
+	}
+	t.swap_add = job->swap_add;
+	if (!resp_transmit(qp, &t))
+		return false;
+	*budget -= 64;
+	resp_job_over(resp, job);
+	return true;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * SENDs and WRITEs at the responder: a receive is taken, memory is checked, and the payload is placed.
+ */
+#include "base/copy.h"
+#include "roce/resp_ack.h"
+#include "roce/resp_payload.h"
+#include "roce/resp_recv.h"
+
+/* A receive for a message that begins, or a WRITE with immediate that ends. */
+static bool get_recv(struct skua_qp *qp)
+{
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	uint8_t err;
+
+	switch (message_get_recv(qp, &conn_of(qp)->message, &err)) {
+	case RQ_OK:
+		return true;
+	case RQ_EMPTY:
+		if (!resp->nak_sent) {
+			STAT_INC(qp->dev, rnr_nak_sent);
+			resp_owe(qp, AETH_RNR | qp->attr.min_rnr_timer, qp->epsn);
+		}
+		resp->nak_sent = true;
+		return false;
+	case RQ_BAD:
+		resp_fail_recv(qp, SKUA_CQE_LOC_QP_OP_ERR, err);
+		resp_refuse(qp, AETH_NAK_OP, 0);
+		return false;
+	default:
+		resp_refuse(qp, AETH_NAK_OP, SKUA_EVENT_QP_FATAL);
+		return false;
+	}
+}
+
+/*
+ * A WRITE may not write its memory. The receive of the packet that has the immediate says so; any other packet takes
+ * none.
+ */
+static void bad_write(struct skua_qp *qp, const struct train *t, int err)
+{
+	struct message *msg = &conn_of(qp)->message;
+	bool imm = t->op == TRAIN_WRITE_IMM && t->last && !(t->first && t->npkts > 1);
+	uint8_t bad;
+
+	if (imm && !msg->have_recv && qp_peek_recv(qp, &msg->recv, &bad) == RQ_OK) {
+		rq_take(&qp->rq);
+		msg->have_recv = true;
+	}
+	if (!imm || !msg->have_recv || err == SKUA_VENDOR_ERR_UNREACHABLE) {
+		resp_refuse_memory(qp, err);
+		return;
+	}
+	resp_fail_recv(qp, SKUA_CQE_LOC_ACCESS_ERR, (uint8_t)err);
+	resp_refuse(qp, AETH_NAK_ACCESS, 0);
+}
+
+/* A message with a fault. */
+static void refuse_message(struct skua_qp *qp, const struct train *t, enum message_fault fault)
+{
+	uint8_t err = conn_of(qp)->message.vendor_err;
+
+	switch (fault) {
+	case MESSAGE_TOO_LONG:
+		resp_fail_recv(qp, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
+		resp_refuse(qp, AETH_NAK_INV_REQ, 0);
+		break;
+	case MESSAGE_BAD_RECV:
+		resp_fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, err);
+		resp_refuse(qp, AETH_NAK_OP, 0);
+		break;
+	case MESSAGE_BAD_MEMORY:
+		bad_write(qp, t, err);
+		break;
+	default:
+		resp_refuse_invalid(qp);
+	}
+}
+
+static bool begin(struct skua_qp *qp, const struct train *t)
+{
+	enum message_fault fault;
+
+	if (message_is_send(t->op))
+		return get_recv(qp);
+	fault = message_begin_write(qp, &conn_of(qp)->message, t);
+	if (fault)
+		refuse_message(qp, t, fault);
+	return !fault;
+}
+
+/*
+ * The key that a SEND would invalidate may not be: its receive says so, and its peer's WQE completes with success
+ * (IBTA's responder class J), but nothing comes after it.
+ */
+static bool invalidate(struct skua_qp *qp, const struct train *t)
+{
+	int err = mr_invalidate(qp->dev, qp->pd, t->imm);
+
+	if (!err)
+		return true;
+	if (rc_of(qp)->resp.from_held)
+		return false;
+	resp_fail_recv(qp, SKUA_CQE_REM_INV_REQ_ERR, (uint8_t)err);
+	qp->epsn = psn_add(qp->epsn, t->npkts);
+	rc_of(qp)->resp.msn = psn_add(rc_of(qp)->resp.msn, 1);
+	resp_owe_ack(qp);
+	qp_to_err(qp);
+	return false;
+}
+
+/* A message has come whole. */
+static void finish(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct message *msg = &conn_of(qp)->message;
+	struct skua_cqe cqe;
+
+	message_end(qp, msg, t);
+	resp->msn = psn_add(resp->msn, 1);
+	if (!msg->have_recv)
+		return;
+	message_complete(msg, t, &cqe);
+	if (t->op != TRAIN_SEND_INV || !resp_hold_invalidation(qp, &cqe))
+		resp_complete_recv(qp, &cqe);
+}
+
+void resp_rx_payload(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct message *msg = &conn_of(qp)->message;
+	struct seglist *dst = &qp->dev->engine->dst;
+	uint32_t bytes = t->payload ? t->payload->bytes : 0;
+	enum message_fault fault;
+
+	if (!message_fits(qp, msg, t) || t->first == msg->under_way ||
+	    (t->op == TRAIN_SEND_INV && t->last && !dev_has(qp->dev, SKUA_F_INVALIDATE))) {
+		resp_refuse_invalid(qp);
+		return;
+	}
+	if (t->first && !begin(qp, t))
+		return;
+	/* The immediate needs a receive: without one nothing of this train has come. */
+	if (t->op == TRAIN_WRITE_IMM && t->last && !get_recv(qp))
+		return;
+	fault = message_place(qp, msg, t, dst);
+	if (fault) {
+		refuse_message(qp, t, fault);
+		return;
+	}
+	if (bytes)
+		copy_segs(dst, t->payload);
+	if (t->op == TRAIN_SEND_INV && t->last && !invalidate(qp, t))
+		return;
+	resp->nak_sent = false;
+	msg->offset += bytes;
+	qp->epsn = psn_add(qp->epsn, t->npkts);
+	if (t->last)
+		finish(qp, t);
+	if (t->ack_req)
+		resp_owe_ack(qp);
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * READs at the responder: a request is checked and queued; its responses are sent when the QP has its turn.
+ */
+#include "roce/resp_ack.h"
+#include "roce/resp_jobs.h"
+#include "roce/resp_read.h"
+
+int resp_check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_t len)
+{
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ };
+
+	if (!(qp->access & SKUA_ACCESS_REMOTE_READ))
+		return SKUA_VENDOR_ERR_RIGHTS;
+	return len ? mr_check(qp->dev, &access, rkey, raddr, len) : SKUA_VENDOR_ERR_NONE;
+}
+
+void resp_rx_read(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct message *msg = &conn_of(qp)->message;
+	int err;
+
+	if (msg->under_way || t->msg_len > LIMIT_MSG || resp->reads_new >= qp->max_dest_rd) {
+		resp_refuse_invalid(qp);
+		return;
+	}
+	err = resp_check_read(qp, t->rkey, t->raddr, t->msg_len);
+	if (err) {
+		resp_refuse_memory(qp, err);
+		return;
+	}
+	STAT_INC(qp->dev, rdma_rx_read);
+	resp_job_add(qp, t);
+}
+
+bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
+{
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ };
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct seglist *src = &qp->dev->engine->src;
+	uint32_t offset = job->sent * qp->pmtu, len = job->length - offset;
+	uint32_t n = job->npkts - job->sent, max = qp_burst(qp) >> qp->log_pmtu;
+	struct train t = train_blank;
+	int err = 0;
+
+	if (qp_must_wait(qp))
+		return false;
+	if (n > max) {
+		n = max;
+		len = n * qp->pmtu;
+	}
+	src->n = 0;
+	src->bytes = 0;
+	if (len)
+		err = mr_segs(qp->dev, &access, job->rkey, job->raddr + offset, len, src);
+	if (err && job->duplicate) {
+		/* A READ that came again and may not be any more is not answered. */
+		resp_job_over(resp, job);
+		return true;
+	}
+	if (err) {
+		resp_jobs_drop(qp);
+		qp->epsn = psn_add(job->psn, job->sent);
+		resp_refuse_memory(qp, err);
+		return true;
+	}
+	t.op = TRAIN_READ_RESP;
+	t.syndrome = AETH_ACK;
+	t.msn = job->msn;
+	t.psn = psn_add(job->psn, job->sent);
+	t.npkts = n;
+	t.first = job->sent == 0;
+	t.last = job->sent + n == job->npkts;
+	t.payload = len ? src : NULL;
+	if (!resp_transmit(qp, &t))
+		return false;
+	*budget -= (int32_t)len + 64;
+	job->sent += n;
+	if (t.last)
+		resp_job_over(resp, job);
+	return true;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Completions of the responder's receives, in the order of their messages.
+ *
+ * A CQE is held back while trains may still refer to the region that its message invalidated. The CQEs behind it wait,
+ * too.
+ */
+#include <stdlib.h>
+
+#include "roce/resp_recv.h"
+#include "roce/roce.h"
+
+static void drop_held_cqe(struct skua_qp *qp, struct held_recv *held)
+{
+	STAILQ_REMOVE_HEAD(&rc_of(qp)->resp.held, entry);
+	qp->dev->roce->held_bytes -= sizeof(*held);
+	free(held);
+}
+
+/* There are never more than the RQ has entries: none comes back to the host before its CQE. Packets that other QPs hold
+ * leave room for as much again, because a CQE cannot be dropped. */
+static void hold_cqe(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ticket)
+{
+	struct held_recv *held = qp->dev->roce->held_bytes < 2 * HELD_MAX ? malloc(sizeof(*held)) : NULL;
+
+	if (!held) {
+		qp_fatal(qp);
+		return;
+	}
+	qp->dev->roce->held_bytes += sizeof(*held);
+	held->cqe = *cqe;
+	held->ticket = ticket;
+	STAILQ_INSERT_TAIL(&rc_of(qp)->resp.held, held, entry);
+	qp_activate(qp);
+}
+
+bool resp_release_cqes(struct skua_qp *qp, int32_t *budget)
+{
+	struct held_recv *held;
+	bool any = false;
+
+	while (*budget > 0 && (held = STAILQ_FIRST(&rc_of(qp)->resp.held)) &&
+	       port_drained(qp->dev->port, held->ticket)) {
+		*budget -= MESSAGE_COST;
+		qp_complete_recv(qp, &held->cqe);
+		drop_held_cqe(qp, held);
+		any = true;
+	}
+	return any;
+}
+
+void resp_complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
+{
+	if (resp_holds_cqes(qp))
+		hold_cqe(qp, cqe, 0);
+	else
+		qp_complete_recv(qp, cqe);
+}
+
+bool resp_hold_invalidation(struct skua_qp *qp, struct skua_cqe *cqe)
+{
+	uint64_t ticket = port_ticket(qp->dev->port);
+
+	if (port_drained(qp->dev->port, ticket))
+		return false;
+	hold_cqe(qp, cqe, ticket);
+	return true;
+}
+
+void resp_fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
+{
+	struct skua_cqe cqe = {
+		.opcode = SKUA_CQE_RECV, .status = status, .vendor_err = vendor_err,
+	};
+	struct message *msg = &conn_of(qp)->message;
+
+	if (!msg->have_recv || rc_of(qp)->resp.from_held)
+		return;
+	message_use_recv(msg, &cqe);
+	resp_complete_recv(qp, &cqe);
+}
+
+void resp_drop_cqes(struct skua_qp *qp)
+{
+	struct held_recv *held;
+
+	while ((held = STAILQ_FIRST(&rc_of(qp)->resp.held)))
+		drop_held_cqe(qp, held);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * READs and atomics that come again: the requester did not get all responses. A READ is carried out again. An atomic is
+ * answered with what it fetched the first time.
+ */
+#include "roce/resp_jobs.h"
+#include "roce/resp_read.h"
+#include "roce/resp_replay.h"
+
+/* What is remembered of the READ or atomic that takes the PSN of @t, or NULL. */
+static const struct served *find_served(const struct skua_qp *qp, const struct train *t)
+{
+	const struct roce_resp *resp = &rc_of(qp)->resp;
+
+	for (uint32_t i = 1; i <= qp->max_dest_rd && i <= resp->nserved; i++) {
+		const struct served *s = resp_served_at(resp, resp->nserved - i);
+
+		if (psn_add(t->psn, -s->psn) < s->npkts)
+			return s->op == t->op && s->rkey == t->rkey ? s : NULL;
+	}
+	return NULL;
+}
+
+/* An atomic that came again: carried out already, it is answered as it was. */
+void resp_replay_atomic(struct skua_qp *qp, const struct train *t)
+{
+	const struct served *s = find_served(qp, t);
+
+	if (s && s->done && !resp_job_is_queued(&rc_of(qp)->resp, t->psn, 1))
+		resp_job_add_again(qp, t, s->value);
+}
+
+/* The READ with this PSN, if it has responses still to be sent for the first time. */
+static struct read_job *job_of(const struct roce_resp *resp, uint32_t psn)
+{
+	for (uint32_t i = resp->reads_tail; i != resp->reads_head; i++) {
+		struct read_job *job = resp_job_at(resp, i);
+
+		if (!job->duplicate && psn_add(psn, -job->psn) < job->npkts)
+			return job;
+	}
+	return NULL;
+}
+
+/*
+ * @t asks for responses of @job again. If some of them come yet, none may be sent besides: with
+ * those the peer would think that the READ is over, and send more new ones than there is room for.
+ */
+static void restart(struct skua_qp *qp, struct read_job *job, const struct train *t)
+{
+	uint32_t sent = psn_add(job->psn, job->sent), served = job->served;
+	uint32_t end = psn_add(t->psn, qp_packets(qp, t->msg_len));
+
+	if (psn_diff(end, sent) <= 0) {
+		resp_job_add_again(qp, t, 0);
+	} else if (psn_diff(t->psn, sent) < 0 && end == psn_add(job->psn, job->npkts)) {
+		resp_job_fill(qp, job, t);
+		job->served = served;
+	}
+}
+
+/* Does it ask for a part of that READ, in whole packets, with the PSN and the address that they have? */
+static bool is_part_of(const struct skua_qp *qp, const struct train *t, const struct served *s)
+{
+	uint64_t offset = (uint64_t)psn_add(t->psn, -s->psn) << qp->log_pmtu;
+	uint64_t end = offset + t->msg_len;
+
+	return t->raddr == s->raddr + offset && (t->msg_len || !s->length) &&
+	       (end == s->length || (end < s->length && !(end & (qp->pmtu - 1))));
+}
+
+/* A READ that came again is carried out again, if it asks for what it may still have. */
+void resp_replay_read(struct skua_qp *qp, const struct train *t)
+{
+	const struct served *s = find_served(qp, t);
+	struct read_job *job;
+
+	if (!s || !is_part_of(qp, t, s) || resp_check_read(qp, t->rkey, t->raddr, t->msg_len))
+		return;
+	if (resp_job_is_queued(&rc_of(qp)->resp, t->psn, qp_packets(qp, t->msg_len)))
+		return;
+	job = job_of(&rc_of(qp)->resp, t->psn);
+	if (job)
+		restart(qp, job, t);
+	else
+		resp_job_add_again(qp, t, 0);
+}
