@@ -15,7 +15,7 @@
 #include "packet/icrc.h"
 #include "packet/packet.h"
 #include "roce/repeat.h"
-#include "roce/roce.h"
+#include "roce/rx.h"
 
 #define TRAIN	NUM_TRAFFIC_VERBS
 #define REPEAT	0xf0		/* kinds from here on are frames of selective repeat */

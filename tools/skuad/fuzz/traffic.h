@@ -14,8 +14,9 @@
 #include "core/qp.h"
 #include "harness/datagram.h"
 #include "nic/control.h"
+#include "roce/cnp.h"
+#include "roce/dcqcn.h"
 #include "roce/rc.h"
-#include "roce/req.h"
 
 #define MAX_ROUNDS	200000
 #define ARENA		(256u << 10)	/* at the start of the harness's region; all regions lie in it */
@@ -102,7 +103,7 @@ static void check_qp(const struct skua_qp *qp)
 	else
 		CHECK(qp->sq.una == qp->sq.nxt);
 	CHECK(!rc || paused || (rc_of(qp)->resp.reads_head == rc_of(qp)->resp.reads_tail && !rc_of(qp)->resp.ack_due));
-	CHECK(!connected || !dcqcn_is_due(qp));
+	CHECK(!connected || !cnp_is_due(qp));
 	if (qp->state != SKUA_QPS_ERR)
 		return;
 	CHECK(qp->sq.una == qp->sq.tail && !(connected && conn_of(qp)->message.have_recv));

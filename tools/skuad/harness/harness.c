@@ -7,7 +7,7 @@
 #include "core/device.h"
 #include "harness/harness.h"
 #include "link/port.h"
-#include "roce/roce.h"
+#include "roce/rx.h"
 
 #define WAIT_SECONDS	20
 

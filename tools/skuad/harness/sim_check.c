@@ -12,6 +12,7 @@
 
 #include "core/qp.h"
 #include "harness/sim.h"
+#include "roce/dcqcn.h"
 #include "roce/roce.h"
 
 #define HEADERS		110u		/* of a packet, at most, bytes */

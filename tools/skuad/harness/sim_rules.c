@@ -6,6 +6,8 @@
  */
 #include "core/qp.h"
 #include "harness/sim.h"
+#include "roce/dcqcn.h"
+#include "roce/reorder.h"
 #include "roce/repeat.h"
 
 #define GRANULARITY	SIM_MS

@@ -8,6 +8,7 @@
 #include "harness/lossy.h"
 #include "link/impair.h"
 #include "nic/control.h"
+#include "roce/dcqcn.h"
 #include "roce/rc.h"
 
 #define US		1000ull

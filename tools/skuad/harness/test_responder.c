@@ -7,6 +7,7 @@
 #include "harness/lossy.h"
 #include "nic/control.h"
 #include "roce/rc.h"
+#include "roce/reorder.h"
 #include "roce/repeat.h"
 
 #define MTU		1024u

@@ -10,6 +10,7 @@
 #include "eth/eth.h"
 #include "nic/dev.h"
 #include "roce/roce.h"
+#include "roce/rx.h"
 
 static const uint8_t all_ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
 

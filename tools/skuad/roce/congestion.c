@@ -9,7 +9,7 @@
  * bad cables make it, would only make the connection slow. And a queue that delays answers by milliseconds
  * reduces the window even before it overflows: the peer behind it may be too busy receiving to answer.
  */
-#include "roce/rc.h"
+#include "roce/congestion.h"
 
 #define INITIAL_WINDOW	128u
 #define MINIMUM_WINDOW	2u		/* kMinimumWindow */

@@ -5,19 +5,15 @@
 #ifndef SKUAD_ROCE_CONGESTION_H
 #define SKUAD_ROCE_CONGESTION_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "roce/rc.h"
 
-struct skua_qp;
+/* Packets that the congestion window lets be sent now. */
+static inline uint32_t congestion_room(const struct skua_qp *qp)
+{
+	uint32_t flight = rc_of(qp)->req.sent.npkts[SENT_IN_FLIGHT];
 
-struct congestion {
-	uint32_t window;		/* packets that may be in flight */
-	uint32_t ssthresh;		/* below, slow start */
-	uint32_t acked;			/* in congestion avoidance, since the window grew */
-	uint64_t recovery_order;	/* send order that ends the recovery period */
-	uint32_t window_before;		/* the recovery period */
-	uint32_t num_acked, num_lost;	/* of the window of packets that is counted */
-};
+	return flight < rc_of(qp)->req.congestion.window ? rc_of(qp)->req.congestion.window - flight : 0;
+}
 
 void congestion_init(struct congestion *c);
 /*

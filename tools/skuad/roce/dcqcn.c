@@ -21,9 +21,9 @@
 #include <stdlib.h>
 
 #include "packet/packet.h"
-#include "roce/conn.h"
+#include "roce/dcqcn.h"
 
-#define CNP_NS		50000		/* between CNPs, and between cuts of a rate that never rose */
+#define CNP_NS		50000		/* between cuts of a rate that never rose */
 #define PERIOD_NS	1000000		/* between cuts of one that is not; between rises by time */
 #define PERIOD_BYTES	10000000	/* between rises by bytes */
 #define RISE_BPS	5000000ull	/* so much more each time */
@@ -58,33 +58,6 @@ void dcqcn_reset(struct skua_qp *qp)
 	conn_of(qp)->cnp_due = false;
 	if (conn_of(qp)->dcqcn)
 		end(qp);
-}
-
-void dcqcn_marked(struct skua_qp *qp, uint32_t npkts)
-{
-	uint64_t now = engine_now(qp->dev->engine);
-
-	STAT_ADD(qp->dev, rdma_rx_ecn_marked, npkts);
-	if (now - conn_of(qp)->cnp_at < CNP_NS)
-		return;
-	conn_of(qp)->cnp_at = now;
-	conn_of(qp)->cnp_due = true;
-	qp_activate(qp);
-}
-
-bool dcqcn_notify(struct skua_qp *qp)
-{
-	struct train t = {
-		.op = TRAIN_CNP, .transport = TRANSPORT_CNP, .first = true, .last = true,
-		.npkts = 1,
-	};
-	struct port_mark mark = { 0 };
-
-	if (roce_send(qp, &t, &mark) == PORT_BUSY)
-		return false;
-	conn_of(qp)->cnp_due = false;
-	STAT_INC(qp->dev, cnp_sent);
-	return true;
 }
 
 static void rise(struct dcqcn *c)

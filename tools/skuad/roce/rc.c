@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * RC: requester and responder of a QP.
+ * The service RC: a QP has a requester (req.c) and a responder (resp.c), which do not call each other.
  */
+#include "roce/cnp.h"
+#include "roce/dcqcn.h"
 #include "roce/rc.h"
+#include "roce/req.h"
+#include "roce/req_complete.h"
+#include "roce/req_rx.h"
+#include "roce/req_timer.h"
 #include "roce/resp.h"
 #include "roce/resp_jobs.h"
 #include "roce/resp_recv.h"
@@ -10,13 +16,13 @@
 
 static void init(struct skua_qp *qp)
 {
-	rc_of(qp)->timer.fire = roce_timer;
+	rc_of(qp)->timer.fire = req_timer_fire;
 	STAILQ_INIT(&rc_of(qp)->resp.held);
 }
 
 static void reset(struct skua_qp *qp)
 {
-	roce_req_reset(qp);
+	req_reset(qp);
 	resp_reset(qp);
 }
 
@@ -29,33 +35,33 @@ static bool run(struct skua_qp *qp, int32_t *budget)
 	struct rc_qp *rc = rc_of(qp);
 	bool any, responses_first = rc->responses_first || !qp_can_send(qp);
 
-	any = responses_first ? resp_run(qp, budget) : roce_req_run(qp, budget);
+	any = responses_first ? resp_run(qp, budget) : req_run(qp, budget);
 	rc->missing_last = responses_first && (any || rc->missing_last) && !qp->dev->had_turn && resp_has_jobs(qp);
 	if (any && !rc->missing_last)
 		rc->responses_first = !responses_first;
 	if (!responses_first)
 		any |= resp_run(qp, budget);
 	else if (qp_can_send(qp))
-		any |= roce_req_run(qp, budget);
-	return (dcqcn_is_due(qp) && dcqcn_notify(qp)) || any;
+		any |= req_run(qp, budget);
+	return (cnp_is_due(qp) && cnp_send(qp)) || any;
 }
 
 static bool is_pending(const struct skua_qp *qp)
 {
-	return dcqcn_is_due(qp) || resp_is_pending(qp) || roce_req_pending(qp);
+	return cnp_is_due(qp) || resp_is_pending(qp) || req_is_pending(qp);
 }
 
 static void rx(struct skua_qp *qp, const struct train *t)
 {
 	if (train_is_response(t->op))
-		roce_req_rx(qp, t);
+		req_rx(qp, t);
 	else
 		resp_rx(qp, t);
 }
 
 static bool flush(struct skua_qp *qp)
 {
-	roce_req_flush(qp);
+	req_flush(qp);
 	resp_flush(qp);
 	return !resp_holds_cqes(qp);
 }
@@ -84,7 +90,7 @@ const struct transport_ops rc_ops = {
 	.init = init,
 	.reset = reset,
 	.reserve = resp_jobs_reserve,
-	.start = roce_req_start,
+	.start = req_start,
 	.run = run,
 	.is_pending = is_pending,
 	.rx = rx,

@@ -5,13 +5,69 @@
 #ifndef SKUAD_ROCE_RC_H
 #define SKUAD_ROCE_RC_H
 
-#include "roce/congestion.h"
 #include "roce/conn.h"
-#include "roce/loss.h"
 #include "roce/repeat.h"
 #include "roce/sent.h"
 
 #define PSN_WINDOW	(1u << 22)	/* packets ahead of the oldest that is outstanding, at most */
+
+/* The congestion window (congestion.c), in packets. */
+struct congestion {
+	uint32_t window;		/* packets that may be in flight */
+	uint32_t ssthresh;		/* below, slow start */
+	uint32_t acked;			/* in congestion avoidance, since the window grew */
+	uint64_t recovery_order;	/* send order that ends the recovery period */
+	uint32_t window_before;		/* the recovery period */
+	uint32_t num_acked, num_lost;	/* of the window of packets that is counted */
+};
+
+/*
+ * When one packet has arrived, others that were sent before it should have arrived, too. Which ones, depends on
+ * the kind of news: an ACK or a response follows all that the peer has sent before it; a MISSING overtakes
+ * responses; and the peer answers a partial request before others.
+ */
+enum news_kind {
+	NEWS_ANSWERED,			/* tells of all */
+	NEWS_HELD,			/* by the peer: of requests that it has not accepted */
+	NEWS_PART,			/* of other such parts */
+	NEWS_KINDS,
+};
+
+/* RACK: what was sent last of all that has arrived. */
+struct rack {
+	uint64_t order;			/* its send order + 1 */
+	uint64_t rtt;
+};
+
+/* Loss detection: round trips (rtt.c), lost packets (loss.c), and the timer (req_timer.c). Times in ns. */
+struct loss {
+	uint64_t smoothed_rtt;		/* 0: none was measured */
+	uint64_t rttvar;
+	uint64_t path_rtt;		/* smoothed, too: of samples of the path alone, not of the peer's pauses */
+	uint64_t min_rtt, min_rtt_at;	/* the shortest of some seconds, and when it was measured */
+
+	struct rack rack[NEWS_KINDS];
+	uint8_t reo_wnd_mult;		/* 0: no reordering was seen */
+	uint8_t reo_wnd_persist;	/* recoveries until that is forgotten */
+	uint64_t reo_order;		/* it grows again when packets from here on have arrived */
+	uint64_t lost_at;		/* the last time; 0: never */
+	uint64_t loss_time;		/* when the next packet will be lost; TIMER_NEVER: none */
+
+	uint64_t arrived_at;		/* the last news */
+
+	/* Probe timeout. */
+	uint64_t pto_from;		/* the last packet was sent, or something arrived */
+	uint8_t pto_count;		/* in a row, without progress */
+	uint8_t probes;			/* since a packet last arrived that was sent only once */
+	uint64_t probe_order;		/* behind the send order of the last probe */
+
+	/* IBTA's Local ACK Timeout. */
+	uint64_t ack_from;		/* the last progress, or the first packet was sent */
+	uint8_t retries;		/* without progress */
+	bool sent_since;		/* anything, since the last retry */
+	bool nak_taken;			/* a sequence NAK, since the last progress or retry: */
+	uint32_t nak_psn;		/* for this PSN; others for it are copies */
+};
 
 /* The requester. */
 struct roce_req {
@@ -106,14 +162,22 @@ static inline struct rc_qp *rc_of(const struct skua_qp *qp)
 	return (struct rc_qp *)(uintptr_t)qp;
 }
 
-/* req.c */
-void roce_req_reset(struct skua_qp *qp);
-void roce_req_start(struct skua_qp *qp);
-bool roce_req_run(struct skua_qp *qp, int32_t *budget);
-bool roce_req_pending(const struct skua_qp *qp);	/* would do something if run again */
-void roce_req_flush(struct skua_qp *qp);		/* the window, in ERR */
-void roce_req_rx(struct skua_qp *qp, const struct train *t);
-void roce_req_missing(struct skua_qp *qp, const struct repeat_frame *f);
-void roce_timer(struct timer *timer);
+/* engine_now(), for those who ask with every packet. */
+static inline uint64_t now_of(const struct skua_qp *qp)
+{
+	return qp->dev->engine->now;
+}
+
+/* Has the peer accepted the request that sent this, or that asks for these responses? */
+static inline bool req_is_accepted(const struct roce_req *req, const struct sent_run *run)
+{
+	return run->accepted || psn_diff(req->acked_psn, run->psn) > 0;
+}
+
+/* Is an answer due? A request that was sent asked for one. */
+static inline bool req_is_asked(const struct roce_req *req)
+{
+	return psn_diff(req->asked_psn, req->una_psn) > 0;
+}
 
 #endif /* SKUAD_ROCE_RC_H */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "roce/repeat.h"
+#include "roce/reorder.h"
 #include "roce/roce.h"
 
 struct held {

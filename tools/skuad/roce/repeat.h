@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Selective repeat between two ends that both offer it (manual: "Selective repeat on the
- * wire"): who offers it, the frames, and packets that are held until those before them have come.
+ * wire"): who offers it, and the frames.
  */
 #ifndef SKUAD_ROCE_REPEAT_H
 #define SKUAD_ROCE_REPEAT_H
@@ -86,23 +86,5 @@ bool repeat_offered(struct skua_qp *qp);
 
 /* A HELLO has come to us. */
 void repeat_hello(struct skua_dev *dev, const struct repeat_frame *f);
-
-/* Packets ahead of the expected one: single ones, copied. */
-struct reorder;
-
-/* False: it cannot be held. */
-bool reorder_hold(struct skua_dev *dev, struct reorder **r, uint32_t expected,
-		  const struct train *t);
-bool reorder_has(const struct reorder *r, uint32_t psn);
-/* Behind the last that is held; @r holds some. */
-uint32_t reorder_end(const struct reorder *r);
-static inline bool reorder_empty(const struct reorder *r)
-{
-	return !r;
-}
-/* The packet with this PSN, held no longer, to be freed; or NULL. */
-struct train *reorder_take(struct skua_dev *dev, struct reorder **r, uint32_t psn);
-/* Hold nothing, in no memory. */
-void reorder_free(struct skua_dev *dev, struct reorder **r);
 
 #endif /* SKUAD_ROCE_REPEAT_H */

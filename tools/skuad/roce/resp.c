@@ -13,6 +13,8 @@
  */
 #include <stdlib.h>
 
+#include "roce/dcqcn.h"
+#include "roce/reorder.h"
 #include "roce/resp.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_atomic.h"
@@ -22,7 +24,6 @@
 #include "roce/resp_read.h"
 #include "roce/resp_recv.h"
 #include "roce/resp_replay.h"
-#include "roce/roce.h"
 
 void resp_reset(struct skua_qp *qp)
 {

@@ -6,6 +6,7 @@
 #define SKUAD_ROCE_RESP_ACK_H
 
 #include "roce/rc.h"
+#include "roce/send.h"
 
 /* Note @syndrome as what the peer is owed. @psn: that a NAK is for. */
 void resp_owe(struct skua_qp *qp, uint8_t syndrome, uint32_t psn);

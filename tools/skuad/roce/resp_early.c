@@ -3,9 +3,9 @@
  * Requests that come before the expected PSN. The first one is answered with a NAK, and all are dropped until the gap is
  * filled. If the peer offers selective repeat, they are held instead, and MISSING frames tell the peer what is missing.
  */
+#include "roce/reorder.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_early.h"
-#include "roce/roce.h"
 
 /* After a new gap the peer is told again when so many packets have come early: then its kPacketThreshold is met. */
 #define TELL_SOON	2

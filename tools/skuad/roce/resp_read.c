@@ -2,6 +2,7 @@
 /*
  * READs at the responder: a request is checked and queued; its responses are sent when the QP has its turn.
  */
+#include "roce/dcqcn.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_jobs.h"
 #include "roce/resp_read.h"

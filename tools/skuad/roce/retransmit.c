@@ -8,7 +8,12 @@
  * packets: IBTA lets a duplicate READ ask for a part. Peers limit how many such requests they keep, and some
  * forget what lies before the last one. So a peer without selective repeat is asked for the oldest gap only.
  */
-#include "roce/req.h"
+#include "roce/congestion.h"
+#include "roce/dcqcn.h"
+#include "roce/loss.h"
+#include "roce/req_complete.h"
+#include "roce/req_send.h"
+#include "roce/retransmit.h"
 
 /* The WQE that has the PSN, of those that were sent. */
 static struct send_wqe *wqe_of(const struct skua_qp *qp, uint32_t psn)

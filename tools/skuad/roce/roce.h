@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * RoCEv2 for a device: what all its QPs share, its transports, and what arrives.
+ * RoCEv2 for a device: what all its QPs share, and its transports.
  */
 #ifndef SKUAD_ROCE_ROCE_H
 #define SKUAD_ROCE_ROCE_H
@@ -26,14 +26,9 @@ static inline bool sent_is_scarce(const struct skua_dev *dev)
 
 extern const struct transport_ops rc_ops, uc_ops, ud_ops, gsi_ops;
 
-/* roce.c: dev->roce, in the state after reset. False: no memory. */
+/* dev->roce, in the state after reset. False: no memory. */
 bool roce_create(struct skua_dev *dev);
 void roce_reset(struct skua_dev *dev);
 void roce_destroy(struct skua_dev *dev);	/* after sent_free_all() */
-
-/* rx.c: what has come to the port. */
-void roce_rx_train(struct skua_dev *dev, const struct train *t);
-/* A frame that is RDMA's is taken, good or bad (ETH-9); it lies in memory of our own. */
-bool roce_rx_frame(struct skua_dev *dev, const uint8_t *frame, uint32_t len);
 
 #endif /* SKUAD_ROCE_ROCE_H */

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What arrives on the port: which QP it is for, and whether that QP expects it.
+ *
+ * The services stand above this file. It calls them by struct transport_ops. A MISSING goes to the requester of RC by
+ * name, as no other service has such frames.
  */
 #include <string.h>
 
 #include "packet/frame.h"
 #include "packet/packet.h"
-#include "roce/rc.h"
-#include "roce/roce.h"
+#include "roce/cnp.h"
+#include "roce/dcqcn.h"
+#include "roce/req_rx.h"
+#include "roce/rx.h"
 
 static bool takes_rdma(const struct skua_dev *dev)
 {
@@ -83,7 +88,7 @@ static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t)
 static void hand_over(struct skua_qp *qp, const struct train *t)
 {
 	if (t->payload && (t->path->traffic_class & ECN_MASK) == ECN_CE && is_connected(qp))
-		dcqcn_marked(qp, t->npkts);
+		cnp_marked(qp, t->npkts);
 	if (t->op == TRAIN_CNP)
 		dcqcn_cnp(qp);
 	else
@@ -148,7 +153,7 @@ static void rx_repeat(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 	t.path = &f.path;
 	qp = qp_for(dev, &t);
 	if (qp)
-		roce_req_missing(qp, &f);
+		req_rx_missing(qp, &f);
 }
 
 static bool is_our_mac(const struct skua_dev *dev, const uint8_t *mac)

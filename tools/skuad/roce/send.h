@@ -5,9 +5,11 @@
 #ifndef SKUAD_ROCE_SEND_H
 #define SKUAD_ROCE_SEND_H
 
-#include "core/device.h"
+#include "core/qp.h"
 
 /* A train whose path is filled in; what is lost counts as sent; @mark as in link/port.h. */
 enum port_result roce_send_train(struct skua_dev *dev, const struct train *t, struct port_mark *mark);
+/* The same of a QP of RC or UC, which fills in the path. */
+enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark *mark);
 
 #endif /* SKUAD_ROCE_SEND_H */

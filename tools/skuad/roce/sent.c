@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "roce/roce.h"
+#include "roce/sent.h"
 
 void sent_init(struct sent *s)
 {

@@ -8,8 +8,10 @@
  * never ended is the next one's.
  */
 #include "base/copy.h"
-#include "roce/conn.h"
+#include "roce/cnp.h"
+#include "roce/dcqcn.h"
 #include "roce/roce.h"
+#include "roce/send.h"
 
 struct uc_qp {
 	struct roce_conn conn;
@@ -210,12 +212,12 @@ static bool uc_run(struct skua_qp *qp, int32_t *budget)
 {
 	bool any = unacked_run(qp, budget);
 
-	return (dcqcn_is_due(qp) && dcqcn_notify(qp)) || any;
+	return (cnp_is_due(qp) && cnp_send(qp)) || any;
 }
 
 static bool uc_is_pending(const struct skua_qp *qp)
 {
-	return dcqcn_is_due(qp) || unacked_is_pending(qp);
+	return cnp_is_due(qp) || unacked_is_pending(qp);
 }
 
 static bool uc_flush(struct skua_qp *qp)

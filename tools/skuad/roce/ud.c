@@ -4,11 +4,14 @@
  *
  * A datagram is a train of one packet and goes the way of all trains; where it does not leave the
  * process there are no headers of it, and the receiver's copy of them is made from its path.
+ *
+ * A datagram for a group of which this device has members goes to rx.c besides, which calls ud_rx() of each member.
  */
 #include "base/copy.h"
 #include "core/transport.h"
 #include "packet/packet.h"
 #include "roce/roce.h"
+#include "roce/rx.h"
 #include "roce/send.h"
 
 #define PACKET_HEADERS	96		/* of the MTU; PRT-6 */

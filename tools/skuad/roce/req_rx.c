@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What the peer answers: ACKs, NAKs, and responses of READs and atomics. READs count as acknowledged as far as their
+ * responses have come in order, atomics when theirs has.
+ */
+#include <stdlib.h>
+
+#include "base/copy.h"
+#include "roce/arrival.h"
+#include "roce/loss.h"
+#include "roce/reorder.h"
+#include "roce/req_complete.h"
+#include "roce/req_rx.h"
+
+/* RNR timer codes in units of 10 us (IBTA table of RNR NAK timers). */
+static const uint32_t rnr_10us[32] = {
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,
+	1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+};
+
+/* The oldest READ or atomic without all of its responses, of those that were begun; or NULL. */
+static struct send_wqe *oldest_read(const struct skua_qp *qp)
+{
+	for (uint32_t i = qp->sq.una; i != qp->sq.tail; i++) {
+		struct send_wqe *wqe = sq_wqe(qp, i);
+
+		if (wqe->npsn && wqe_has_response(wqe) && !wqe->done)
+			return wqe;
+	}
+	return NULL;
+}
+
+/* PSN of the response that @read waits for. */
+static uint32_t next_response(const struct skua_qp *qp, const struct send_wqe *read)
+{
+	return psn_add(read->psn, read->read_off >> qp->log_pmtu);
+}
+
+/* All before @psn is accepted, and its responses have come. */
+static void done_up_to(struct skua_qp *qp, uint32_t psn)
+{
+	struct roce_req *req = &rc_of(qp)->req;
+
+	if (psn_diff(psn, req->una_psn) <= 0)
+		return;
+	req->una_psn = psn;
+	req->rnr_retries = 0;
+	req->rnr_wait = false;
+	req->rnr_trying = false;
+	arrival_acked(qp, psn);
+	req_complete_acked(qp);
+}
+
+/* The peer has accepted all before @psn. It counts as acknowledged as far as responses have come. */
+static void ack_up_to(struct skua_qp *qp, uint32_t psn)
+{
+	struct roce_req *req = &rc_of(qp)->req;
+	const struct send_wqe *read = req->reads ? oldest_read(qp) : NULL;
+	bool accepted = psn_diff(psn, req->acked_psn) > 0;
+	uint32_t done;
+
+	if (accepted)
+		req->acked_psn = psn;
+	done = req->acked_psn;
+	if (read && psn_diff(done, next_response(qp, read)) > 0)
+		done = next_response(qp, read);
+	done_up_to(qp, done);
+	if (accepted && done != req->acked_psn)
+		arrival_accepted(qp, req->acked_psn);
+}
+
+/* The responses before @psn have come, the last of them now. */
+static void responses_up_to(struct skua_qp *qp, uint32_t psn)
+{
+	if (psn_diff(rc_of(qp)->req.acked_psn, psn) > 0) {
+		ack_up_to(qp, psn);	/* perhaps WRITEs or SENDs behind them are done with, too */
+		return;
+	}
+	rc_of(qp)->req.acked_psn = psn;
+	done_up_to(qp, psn);
+}
+
+static void rnr_nak(struct skua_qp *qp, uint8_t code)
+{
+	struct roce_req *req = &rc_of(qp)->req;
+
+	STAT_INC(qp->dev, rnr_nak_received);
+	if (qp->attr.rnr_retry != 7 && req->rnr_retries >= qp->attr.rnr_retry) {
+		req_fail(qp, SKUA_CQE_RNR_RETRY_EXC_ERR, SKUA_VENDOR_ERR_PEER_NAK);
+		return;
+	}
+	if (qp->attr.rnr_retry != 7)
+		req->rnr_retries++;
+	loss_rnr_nak(qp);
+	req->rnr_wait = true;
+	req->rnr_until = now_of(qp) + rnr_10us[code & 31] * 10000ull;
+	timer_set(&qp->dev->engine->timers, &rc_of(qp)->timer, req->rnr_until);
+}
+
+static void rx_ack(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_req *req = &rc_of(qp)->req;
+	uint8_t status;
+
+	if (psn_diff(t->psn, req->una_psn) < 0 || psn_diff(t->psn, req->sent_psn) >= 0)
+		return;
+	if (AETH_TYPE(t->syndrome) == 0) {
+		ack_up_to(qp, psn_add(t->psn, 1));
+		return;
+	}
+	ack_up_to(qp, t->psn);
+	if (t->syndrome == AETH_NAK_SEQ) {
+		STAT_INC(qp->dev, seq_nak_received);
+		if (req->acked_psn == t->psn)
+			loss_nak(qp, t->psn);
+		return;
+	}
+	/* Responses before it were lost. The peer repeats this NAK when they have come. */
+	if (req->una_psn != t->psn)
+		return;
+	if (AETH_TYPE(t->syndrome) == AETH_RNR) {
+		rnr_nak(qp, t->syndrome & 31);
+		return;
+	}
+	switch (t->syndrome) {
+	case AETH_NAK_INV_REQ:
+		status = SKUA_CQE_REM_INV_REQ_ERR;
+		break;
+	case AETH_NAK_ACCESS:
+		status = SKUA_CQE_REM_ACCESS_ERR;
+		break;
+	case AETH_NAK_OP:
+		status = SKUA_CQE_REM_OP_ERR;
+		break;
+	default:
+		STAT_INC(qp->dev, rdma_rx_bad_packet);
+		return;
+	}
+	req_fail(qp, status, SKUA_VENDOR_ERR_PEER_NAK);
+}
+
+/*
+ * A response that comes early tells that the peer has accepted all requests before it. But anybody may have
+ * guessed its PSN, so it counts as news only, and completes nothing.
+ */
+static void rx_early_response(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_req *req = &rc_of(qp)->req;
+	const struct sent_run *run = sent_find(&req->sent, t->psn);
+
+	if (!run || !run->response)
+		return;
+	if (reorder_has(req->early, t->psn)) {
+		loss_came_twice(qp);
+		return;
+	}
+	arrival_response_early(qp, t->psn, t->npkts,
+			    reorder_hold(qp->dev, &req->early, req->una_psn, t));
+	arrival_accepted(qp, t->psn);
+}
+
+/* @wqe is the oldest that has one to come. */
+static bool is_next_response(struct skua_qp *qp, const struct send_wqe *wqe, const struct train *t)
+{
+	int32_t ahead = wqe ? psn_diff(t->psn, next_response(qp, wqe)) : -1;
+
+	if (ahead > 0)
+		rx_early_response(qp, t);
+	else if (ahead < 0)
+		loss_came_twice(qp);
+	else if (t->psn != rc_of(qp)->req.una_psn)
+		ack_up_to(qp, t->psn);
+	return !ahead;
+}
+
+/* The response does not fit the request. If it was held, it may have been forged: drop it. */
+static void refuse_response(struct skua_qp *qp, const struct train *t)
+{
+	if (rc_of(qp)->req.from_held)
+		loss_response_refused(qp, t->psn);
+	else
+		req_fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
+}
+
+static void rx_read_resp(struct skua_qp *qp, const struct train *t)
+{
+	struct send_wqe *wqe = oldest_read(qp);
+	struct seglist *dst = &qp->dev->engine->dst;
+	uint32_t bytes = t->payload ? t->payload->bytes : 0;
+	bool end;
+	int err;
+
+	if (!is_next_response(qp, wqe, t))
+		return;
+	/*
+	 * A peer that cuts them otherwise, or has no end where the bytes end, would give them
+	 * other PSNs than we have set aside.
+	 */
+	end = wqe->read_off + bytes == wqe->length;
+	if (wqe->opcode != SKUA_WQE_READ || t->npkts != qp_packets(qp, bytes) ||
+	    bytes > wqe->length - wqe->read_off || (end && !t->last) ||
+	    (!end && bytes != t->npkts * qp->pmtu)) {
+		refuse_response(qp, t);
+		return;
+	}
+	dst->n = 0;
+	dst->bytes = 0;
+	err = sq_payload(qp, wqe, wqe->read_off, bytes, SKUA_ACCESS_LOCAL_WRITE, dst);
+	if (err) {
+		req_fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+		return;
+	}
+	if (bytes)
+		copy_segs(dst, t->payload);
+	wqe->read_off += bytes;
+	wqe->done = end;
+	responses_up_to(qp, psn_add(t->psn, t->npkts));
+}
+
+static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
+{
+	struct send_wqe *wqe = oldest_read(qp);
+	struct seglist *dst = &qp->dev->engine->dst, *src = &qp->dev->engine->src;
+	uint64_t value = htole64(t->swap_add);
+	int err;
+
+	if (!is_next_response(qp, wqe, t))
+		return;
+	if (!wqe_is_atomic(wqe)) {
+		refuse_response(qp, t);
+		return;
+	}
+	dst->n = 0;
+	dst->bytes = 0;
+	err = sq_payload(qp, wqe, 0, sizeof(value), SKUA_ACCESS_LOCAL_WRITE, dst);
+	if (err) {
+		req_fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+		return;
+	}
+	src->n = 1;
+	src->bytes = sizeof(value);
+	src->seg[0] = (struct seg){ (uint8_t *)&value, sizeof(value) };
+	copy_segs(dst, src);
+	wqe->done = true;
+	responses_up_to(qp, psn_add(t->psn, 1));
+}
+
+static void rx(struct skua_qp *qp, const struct train *t)
+{
+	if (t->op == TRAIN_ACK)
+		rx_ack(qp, t);
+	else if (t->op == TRAIN_ATOMIC_RESP)
+		rx_atomic_resp(qp, t);
+	else
+		rx_read_resp(qp, t);
+}
+
+/* The next response, if it came before its time. */
+static struct train *take_held(struct skua_qp *qp)
+{
+	const struct send_wqe *wqe = qp_can_send(qp) ? oldest_read(qp) : NULL;
+
+	return wqe ? reorder_take(qp->dev, &rc_of(qp)->req.early, next_response(qp, wqe)) : NULL;
+}
+
+static void rx_held(struct skua_qp *qp)
+{
+	struct roce_req *req = &rc_of(qp)->req;
+	struct train *held;
+
+	req->from_held = true;
+	while ((held = take_held(qp))) {
+		rx(qp, held);
+		free(held);
+	}
+	req->from_held = false;
+	if (!reorder_empty(req->early) && psn_diff(req->una_psn, reorder_end(req->early)) >= 0)
+		reorder_free(qp->dev, &req->early);	/* it came in a train besides */
+}
+
+void req_rx_missing(struct skua_qp *qp, const struct repeat_frame *f)
+{
+	arrival_missing(qp, f);
+	qp_activate(qp);
+}
+
+void req_rx(struct skua_qp *qp, const struct train *t)
+{
+	rx(qp, t);
+	if (!reorder_empty(rc_of(qp)->req.early))
+		rx_held(qp);
+	qp_activate(qp);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Packets of a WQE, sent for the first time or again: how many may be sent, and whether they ask for an ACK.
+ */
+#include "roce/congestion.h"
+#include "roce/dcqcn.h"
+#include "roce/loss.h"
+#include "roce/req_complete.h"
+#include "roce/req_send.h"
+#include "roce/roce.h"
+#include "roce/send.h"
+
+#define LOSSY_NS	1000000000	/* after a loss others are expected for so long */
+#define ACK_EVERY	(1u << 20)	/* ask for an ACK in the middle of long messages, bytes */
+
+static const enum train_op train_ops[] = {
+	[SKUA_WQE_SEND]		= TRAIN_SEND,
+	[SKUA_WQE_SEND_IMM]	= TRAIN_SEND_IMM,
+	[SKUA_WQE_SEND_INV]	= TRAIN_SEND_INV,
+	[SKUA_WQE_WRITE]	= TRAIN_WRITE,
+	[SKUA_WQE_WRITE_IMM]	= TRAIN_WRITE_IMM,
+	[SKUA_WQE_READ]		= TRAIN_READ_REQ,
+	[SKUA_WQE_CMP_SWAP]	= TRAIN_CMP_SWAP,
+	[SKUA_WQE_FETCH_ADD]	= TRAIN_FETCH_ADD,
+};
+
+uint32_t req_room(const struct skua_qp *qp)
+{
+	const struct roce_req *req = &rc_of(qp)->req;
+	uint32_t ahead = psn_add(req->sent_psn, -req->una_psn), room = congestion_room(qp);
+	uint32_t limit = PSN_WINDOW;
+
+	/* Receivers hold packets behind a gap only so far. */
+	if (req->loss.lost_at && now_of(qp) - req->loss.lost_at < LOSSY_NS)
+		limit = REPEAT_WINDOW;
+
+	if (ahead >= limit)
+		return 0;
+	return room < limit - ahead ? room : limit - ahead;
+}
+
+bool req_must_ask(const struct skua_qp *qp, uint32_t npkts)
+{
+	const struct roce_req *req = &rc_of(qp)->req;
+	uint32_t most = (conn_of(qp)->dcqcn ? DCQCN_BURST : ACK_EVERY) >> qp->log_pmtu;
+
+	/* In time for the window to move on. */
+	if (most > req->congestion.window / 2)
+		most = req->congestion.window / 2;
+	return req->ask || !req->loss.smoothed_rtt || req->unasked + npkts >= most || sent_is_scarce(qp->dev);
+}
+
+/* False: the wire has no room. Loss detection takes care of what is lost on the way. */
+static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
+{
+	struct roce_req *req = &rc_of(qp)->req;
+	int32_t again = psn_diff(req->sent_psn, t->psn);
+
+	if (roce_send(qp, t, &wqe->mark) == PORT_BUSY) {
+		qp->sq.busy = true;
+		return false;
+	}
+	if (again > 0)
+		STAT_ADD(qp->dev, retransmits, t->npkts);
+	req->unasked += t->npkts;
+	if (t->ack_req) {
+		req->unasked = 0;
+		loss_asked(qp, psn_add(t->psn, t->npkts));
+	}
+	return true;
+}
+
+bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t npkts)
+{
+	uint32_t off = pkt * qp->pmtu;
+	struct train t = train_blank;
+
+	t.op = train_ops[wqe->opcode];
+	t.first = t.last = true;
+	t.ack_req = true;
+	t.npkts = 1;
+	/* For a READ of nothing rdma_rxe remembers the rkey 0, and drops the repeat of one that has another. */
+	t.rkey = wqe->length ? wqe->rkey : 0;
+	t.raddr = wqe->raddr + off;
+	t.psn = psn_add(wqe->psn, pkt);
+	if (wqe_is_atomic(wqe)) {
+		t.swap_add = wqe->swap_add;
+		t.compare = wqe->compare;
+	} else {
+		t.msg_len = pkt + npkts < wqe->npsn ? npkts * qp->pmtu : wqe->length - off;
+	}
+	return transmit(qp, wqe, &t);
+}
+
+bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt,
+		      uint32_t npkts, bool ack_req)
+{
+	struct seglist *src = &qp->dev->engine->src;
+	uint32_t offset = pkt * qp->pmtu, len = wqe->length - offset;
+	struct train t = train_blank;
+	int err;
+
+	if (len > npkts * qp->pmtu)
+		len = npkts * qp->pmtu;
+	src->n = 0;
+	src->bytes = 0;
+	err = sq_payload(qp, wqe, offset, len, 0, src);
+	if (err) {
+		wqe->status = SKUA_CQE_LOC_PROT_ERR;
+		wqe->vendor_err = (uint8_t)err;
+		return true;
+	}
+	t.op = train_ops[wqe->opcode];
+	t.imm = wqe->imm;
+	t.rkey = wqe->rkey;
+	t.raddr = wqe->raddr;
+	t.msg_len = wqe->length;
+	t.npkts = npkts;
+	t.psn = psn_add(wqe->psn, pkt);
+	t.first = pkt == 0;
+	t.last = pkt + npkts == wqe->npsn;
+	t.solicited = wqe->flags & SKUA_WQE_SOLICITED;
+	t.ack_req = t.last || ack_req;
+	t.payload = src;
+	return transmit(qp, wqe, &t);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Packets of a WQE, sent for the first time or again.
+ */
+#ifndef SKUAD_ROCE_REQ_SEND_H
+#define SKUAD_ROCE_REQ_SEND_H
+
+#include "roce/rc.h"
+
+/* How many packets may be sent that were not sent before. */
+uint32_t req_room(const struct skua_qp *qp);
+/* Must the last of @npkts packets that are sent now ask for an ACK? */
+bool req_must_ask(const struct skua_qp *qp, uint32_t npkts);
+/*
+ * Packets of a SEND or WRITE, from its @pkt-th on. False: no room on the wire. What is wrong with the payload is in the
+ * WQE's status; then nothing was sent.
+ */
+bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t npkts, bool ack_req);
+/* The request of an atomic, or of @npkts packets of a READ from its @pkt-th on. */
+bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t npkts);
+
+#endif /* SKUAD_ROCE_REQ_SEND_H */

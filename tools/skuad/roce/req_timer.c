@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The timer of the requester. A QP has one for the loss time, the probe timeout, the Local ACK Timeout and the wait after
+ * an RNR NAK.
+ *
+ * Theory of operation. If nothing arrives, nothing is known to be lost. So whenever packets are outstanding, the probe
+ * timeout runs (RFC 9002, section 6.2): when it fires, the oldest packet is retransmitted and asks for an answer. A probe
+ * says nothing about what was lost; the answer does. The timeout doubles with each probe.
+ *
+ * Above that stands the Local ACK Timeout of IBTA. Its time without progress, and without a response that comes early, is
+ * a retry: all that is outstanding counts as lost. More than retry_cnt retries end the QP.
+ */
+#include "roce/congestion.h"
+#include "roce/dcqcn.h"
+#include "roce/loss.h"
+#include "roce/req_complete.h"
+#include "roce/req_send.h"
+#include "roce/req_timer.h"
+#include "roce/rtt.h"
+
+#define PTO_COUNT_MAX		20
+
+void req_timer_set(struct skua_qp *qp)
+{
+	const struct loss *l = &rc_of(qp)->req.loss;
+	uint64_t at = l->pto_from + GRANULARITY_NS;
+
+	if (sent_is_empty(&rc_of(qp)->req.sent))
+		return;
+	/* One that fires too early looks again: cheaper than moving it with every ACK. */
+	if (rc_of(qp)->timer.pos && rc_of(qp)->timer.deadline <= at && l->loss_time == TIMER_NEVER)
+		return;
+	at = l->pto_from + rtt_pto_ns(qp);
+	if (l->loss_time < at)
+		at = l->loss_time;
+	if (qp->attr.timeout && l->ack_from + rtt_ack_timeout_ns(qp) < at)
+		at = l->ack_from + rtt_ack_timeout_ns(qp);
+	if (!rc_of(qp)->timer.pos || rc_of(qp)->timer.deadline > at)
+		timer_set(&qp->dev->engine->timers, &rc_of(qp)->timer, at);
+}
+
+/* Forget all reports of held packets: the peer may have dropped them (REP-5), or the reports were forged. */
+static void hold_nothing(struct skua_qp *qp)
+{
+	struct roce_req *req = &rc_of(qp)->req;
+	struct sent_run *run;
+
+	TAILQ_FOREACH(run, &req->sent.runs, entry)
+		if (run->state == SENT_WAITING ||
+		    (run->state == SENT_HELD && !run->response && psn_diff(run->psn, req->acked_psn) >= 0))
+			sent_set_state(&req->sent, run, SENT_IN_FLIGHT);
+}
+
+/* RFC 9002, section 6.2.4. */
+static void probe(struct skua_qp *qp)
+{
+	struct loss *l = &rc_of(qp)->req.loss;
+
+	l->pto_from = now_of(qp);
+	/* The last one has not found room on the line yet. */
+	if (rc_of(qp)->req.probe)
+		return;
+	if (l->pto_count < PTO_COUNT_MAX)
+		l->pto_count++;
+	if (l->probes < UINT8_MAX)
+		l->probes++;
+	if (l->pto_count > 1)
+		hold_nothing(qp);
+	repeat_agreed(qp);
+	rc_of(qp)->req.probe = true;
+	qp_activate(qp);
+}
+
+/* The Local ACK Timeout has passed. */
+static void retry(struct skua_qp *qp)
+{
+	struct loss *l = &rc_of(qp)->req.loss;
+
+	loss_restart(qp);
+	/* Nothing was sent since the last retry: it waits for its turn on the line, or the peer tells that it holds all. */
+	if (!l->sent_since) {
+		probe(qp);
+		return;
+	}
+	STAT_INC(qp->dev, ack_timeouts);
+	if (l->retries >= qp->attr.retry_cnt) {
+		req_fail(qp, SKUA_CQE_RETRY_EXC_ERR, SKUA_VENDOR_ERR_TIMEOUT);
+		return;
+	}
+	l->retries++;
+	l->sent_since = false;
+	l->nak_taken = false;
+	hold_nothing(qp);
+	loss_lose_all(qp, 0);
+	congestion_persistent(qp);
+	rc_of(qp)->req.rnr_trying = false;
+	l->min_rtt_at = 0;
+	/* The estimate is so long that no probe comes before a retry. It may be wrong (RFC 6298, section 5). */
+	if (l->retries > 1 && !l->pto_count)
+		l->smoothed_rtt = 0;
+	qp_activate(qp);
+}
+
+/*
+ * No answer is on its way: no packet that asks for one was sent yet, or all that may be answered is lost. But one
+ * that asks will be sent, when the QP has its turn and its rate, and the line has room.
+ */
+static bool is_about_to_ask(const struct skua_qp *qp)
+{
+	const struct roce_req *req = &rc_of(qp)->req;
+	bool waits = qp->sq.busy || dcqcn_paused(qp);
+
+	if (req_is_asked(req))
+		return waits && req->sent.npkts[SENT_LOST] && !req->sent.npkts[SENT_IN_FLIGHT];
+	return waits || (req->unasked && req_room(qp));
+}
+
+static void run_timers(struct skua_qp *qp)
+{
+	struct loss *l = &rc_of(qp)->req.loss;
+	uint64_t now = now_of(qp);
+
+	if (sent_is_empty(&rc_of(qp)->req.sent))
+		return;
+	/* Another engine of this process has not taken the oldest packet from the port yet: it is not lost. */
+	if (!port_passed(&sq_wqe(qp, qp->sq.una)->mark))
+		loss_restart(qp);
+	if (is_about_to_ask(qp)) {
+		rc_of(qp)->req.ask = true;
+		loss_restart(qp);
+		qp_activate(qp);
+	}
+	if (now >= l->loss_time)
+		loss_detect(qp);
+	if (qp->attr.timeout && now >= l->ack_from + rtt_ack_timeout_ns(qp))
+		retry(qp);
+	else if (now >= l->pto_from + rtt_pto_ns(qp))
+		probe(qp);
+	if (qp_can_send(qp))
+		req_timer_set(qp);
+}
+
+void req_timer_fire(struct timer *timer)
+{
+	struct skua_qp *qp = (void *)((char *)timer - offsetof(struct rc_qp, timer));
+	struct roce_req *req = &rc_of(qp)->req;
+
+	if (!qp_can_send(qp) || !dev_running(qp->dev))
+		return;
+	if (!req->rnr_wait)
+		run_timers(qp);
+	else if (now_of(qp) < req->rnr_until)
+		timer_set(&qp->dev->engine->timers, timer, req->rnr_until);
+	else
+		qp_activate(qp);
+}
