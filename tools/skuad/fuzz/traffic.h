@@ -77,17 +77,17 @@ static void check_requester(const struct skua_qp *qp)
 	CHECK(sq->tail - sq->una <= sq->wqe_mask + 1 && sq->nxt - sq->una <= sq->tail - sq->una);
 	if (qp->state != SKUA_QPS_RTS || sq->una == sq->tail)
 		return;
-	CHECK(!una->npsn || (psn_diff(req->una_psn, una->psn) >= 0 &&
-			     psn_diff(req->una_psn, una->psn) <= (int32_t)una->npsn));
-	CHECK(psn_diff(sq->psn, req->una_psn) >= 0);
-	CHECK(req->reads <= qp->max_rd);
+	CHECK(!una->npsn || (psn_diff(req->oldest_unacked_psn, una->psn) >= 0 &&
+			     psn_diff(req->oldest_unacked_psn, una->psn) <= (int32_t)una->npsn));
+	CHECK(psn_diff(sq->psn, req->oldest_unacked_psn) >= 0);
+	CHECK(req->reads_outstanding <= qp->max_rd);
 	if (sent_is_empty(&req->sent)) {
-		CHECK(req->sent_psn == req->una_psn && dcqcn_paused(qp));
+		CHECK(req->next_psn == req->oldest_unacked_psn && dcqcn_paused(qp));
 		return;
 	}
 	/* Whatever is outstanding has a timer (ROC-17). */
 	CHECK(rc_of(qp)->timer.pos);
-	CHECK(TAILQ_FIRST(&req->sent.runs)->psn == req->una_psn);
+	CHECK(TAILQ_FIRST(&req->sent.runs)->psn == req->oldest_unacked_psn);
 }
 
 static void check_qp(const struct skua_qp *qp)
@@ -102,7 +102,7 @@ static void check_qp(const struct skua_qp *qp)
 		CHECK(qp->sq.una == qp->sq.tail || paused);
 	else
 		CHECK(qp->sq.una == qp->sq.nxt);
-	CHECK(!rc || paused || (rc_of(qp)->resp.reads_head == rc_of(qp)->resp.reads_tail && !rc_of(qp)->resp.ack_due));
+	CHECK(!rc || paused || (rc_of(qp)->resp.jobs_head == rc_of(qp)->resp.jobs_tail && !rc_of(qp)->resp.ack_due));
 	CHECK(!connected || !cnp_is_due(qp));
 	if (qp->state != SKUA_QPS_ERR)
 		return;

@@ -57,7 +57,7 @@ static void begin_op(struct forge *f, enum target target, enum train_op op)
 	f->t = (struct train){
 		.op = op, .transport = transports[target], .first = true, .last = true, .npkts = 1,
 		.pmtu = FORGE_PMTU, .dest_qpn = qp->number, .src_qpn = 0x777, .qkey = QKEY,
-		.psn = response ? rc_of(qp)->req.una_psn : qp->epsn, .ack_req = below(f, 2),
+		.psn = response ? rc_of(qp)->req.oldest_unacked_psn : qp->epsn, .ack_req = below(f, 2),
 		.solicited = below(f, 2), .syndrome = AETH_ACK, .imm = (uint32_t)forge_random(s),
 		.rkey = s->victim->key, .raddr = s->victim->buf + 8 * below(f, 1000), .msg_len = len,
 		.swap_add = forge_random(s), .compare = forge_random(s), .path = &f->path,
@@ -544,7 +544,7 @@ static void read_again_of_more(struct forge *f)
 
 	begin_op(f, any_rc(f), TRAIN_READ_REQ);
 	resp = &rc_of(f->s->qp[f->path.sgid[0] ? RC_IPV6 : RC_IPV4])->resp;
-	last = &resp->served[(resp->nserved - 1) % resp->rd_size];
+	last = &resp->served[(resp->num_served - 1) % resp->jobs_size];
 	f->t.psn = last->psn;
 	f->t.raddr = last->raddr;
 	f->t.msg_len = last->length;
@@ -576,7 +576,7 @@ static void no_receive(struct forge *f)
 /* Behind all that was sent, or before all that was acknowledged. */
 static uint32_t psn_of_nothing(struct forge *f, const struct skua_qp *qp)
 {
-	return below(f, 2) ? psn_add(rc_of(qp)->req.una_psn, -1 - below(f, 1 << 22)) :
+	return below(f, 2) ? psn_add(rc_of(qp)->req.oldest_unacked_psn, -1 - below(f, 1 << 22)) :
 	       psn_add(qp->sq.psn, below(f, 1 << 22));
 }
 
@@ -655,7 +655,7 @@ static void repeat_frame(struct forge *f, enum repeat_type type)
 	struct scene *s = f->s;
 	struct repeat_frame frame = {
 		.type = type, .path = s->path[RC_BUSY], .answer = below(f, 2),
-		.dest_qpn = s->qp[RC_BUSY]->number, .psn = rc_of(s->qp[RC_BUSY])->req.una_psn,
+		.dest_qpn = s->qp[RC_BUSY]->number, .psn = rc_of(s->qp[RC_BUSY])->req.oldest_unacked_psn,
 		.held = { (uint8_t)forge_random(s) },
 	};
 

@@ -72,7 +72,7 @@ static void check_table(const struct view *v)
 {
 	const struct sent *sent = &v->req->sent;
 	const struct sent_run *run, *before = NULL;
-	uint32_t npkts[SENT_STATES] = { 0 }, again = 0, reads = 0, psn = v->req->una_psn;
+	uint32_t npkts[SENT_STATES] = { 0 }, again = 0, reads = 0, psn = v->req->oldest_unacked_psn;
 
 	TAILQ_FOREACH(run, &sent->runs, entry) {
 		/* Packets that are sent later do not join a run. */
@@ -89,22 +89,23 @@ static void check_table(const struct view *v)
 		reads += run->last;
 		before = run;
 	}
-	if (before && psn != v->req->sent_psn)
-		BROKEN(v, "table", "ends at PSN 0x%x, sent were those before 0x%x", psn, v->req->sent_psn);
+	if (before && psn != v->req->next_psn)
+		BROKEN(v, "table", "ends at PSN 0x%x, sent were those before 0x%x", psn, v->req->next_psn);
 	if (memcmp(npkts, sent->npkts, sizeof(npkts)) || again != sent->num_retransmitted ||
-	    reads != v->req->reads)
+	    reads != v->req->reads_outstanding)
 		BROKEN(v, "table", "its counts are wrong: %u in flight, %u READs, not %u and %u",
-		       sent->npkts[SENT_IN_FLIGHT], v->req->reads, npkts[SENT_IN_FLIGHT], reads);
+		       sent->npkts[SENT_IN_FLIGHT], v->req->reads_outstanding, npkts[SENT_IN_FLIGHT], reads);
 }
 
 /* REC-1: no memory for what has come in order, nor where nothing is outstanding. */
 static void check_held(const struct view *v)
 {
-	const struct reorder *requests = rc_of(v->qp)->resp.early, *responses = v->req->early;
+	const struct reorder *requests = rc_of(v->qp)->resp.early_requests, *responses = v->req->early_responses;
 
 	if (requests && psn_diff(v->qp->epsn, reorder_end(requests)) >= 0)
 		BROKEN(v, "early", "requests are held that came in order");
-	if (responses && (sent_is_empty(&v->req->sent) || psn_diff(v->req->una_psn, reorder_end(responses)) >= 0))
+	if (responses && (sent_is_empty(&v->req->sent) ||
+			  psn_diff(v->req->oldest_unacked_psn, reorder_end(responses)) >= 0))
 		BROKEN(v, "early", "responses are held that came in order");
 }
 
@@ -117,7 +118,7 @@ static void check_forgotten(const struct view *v)
 		return;
 	TAILQ_FOREACH(run, &v->req->sent.runs, entry)
 		if (run->state == SENT_WAITING || (run->state == SENT_HELD && !run->response &&
-						   psn_diff(run->psn, v->req->acked_psn) >= 0))
+						   psn_diff(run->psn, v->req->accepted_psn) >= 0))
 			BROKEN(v, "kept", "PSN 0x%x still counts as held", run->psn);
 }
 
@@ -125,14 +126,14 @@ static void check_forgotten(const struct view *v)
 static void check_timer(const struct view *v)
 {
 	const struct loss *l = v->loss;
-	uint64_t due = l->pto_from + pto(v, l->smoothed_rtt, l->rttvar, l->pto_count);
+	uint64_t due = l->pto_start + pto(v, l->smoothed_rtt, l->rttvar, l->pto_count);
 
-	if (v->qp->active || v->req->rnr_wait || sent_is_empty(&v->req->sent) || dcqcn_paused(v->qp))
+	if (v->qp->active || v->req->rnr_waiting || sent_is_empty(&v->req->sent) || dcqcn_paused(v->qp))
 		return;
 	if (l->loss_time < due)
 		due = l->loss_time;
-	if (v->qp->attr.timeout && l->ack_from + ack_timeout(v) < due)
-		due = l->ack_from + ack_timeout(v);
+	if (v->qp->attr.timeout && l->ack_timeout_start + ack_timeout(v) < due)
+		due = l->ack_timeout_start + ack_timeout(v);
 	if (!rc_of(v->qp)->timer.pos || rc_of(v->qp)->timer.deadline > (due > v->now ? due : v->now))
 		BROKEN(v, "timer", "set to %.3f ms from now, not %.3f", rc_of(v->qp)->timer.pos ?
 		       ((double)rc_of(v->qp)->timer.deadline - (double)v->now) / 1e6 : 1e9,
@@ -170,7 +171,7 @@ static void check_lost(const struct view *v)
 
 static bool is_accepted(const struct view *v, const struct sent_run *run)
 {
-	return run->accepted || psn_diff(v->req->acked_psn, run->psn) > 0;
+	return run->accepted || psn_diff(v->req->accepted_psn, run->psn) > 0;
 }
 
 /* REC-2: a response tells that its request was accepted, and all before it. */
@@ -259,11 +260,11 @@ static void check_reordering(const struct view *v)
 		BROKEN(v, "reordering", "n grows from %u to %u too soon", seen->reordered, n);
 	/* Each recovery begins with a loss. Most lost packets have been retransmitted by now. */
 	lost = v->req->sent.npkts[SENT_LOST] + v->req->sent.next_order - seen->next_order -
-	       psn_add(v->req->sent_psn, -seen->sent_psn);
+	       psn_add(v->req->next_psn, -seen->sent_psn);
 	if (seen->reordered && !n && seen->persist > lost)
 		SUSPECT(v, "reordering", "forgotten, %u recoveries too soon", seen->persist);
 	if (seen->first == SENT_LOST && !seen->first_again && !n && v->req->sent.next_order == seen->next_order &&
-	    psn_diff(v->req->una_psn, seen->first_psn) > 0)
+	    psn_diff(v->req->oldest_unacked_psn, seen->first_psn) > 0)
 		BROKEN(v, "reordering", "PSN 0x%x was late, and n is 0", seen->first_psn);
 }
 
@@ -278,8 +279,8 @@ static void check_window(const struct view *v)
 		BROKEN(v, "window", "%u packets", c->window);
 	if (v->seen->window > most)
 		most = v->seen->window;
-	if (c->window_before > most)
-		most = c->window_before;
+	if (c->window_before_recovery > most)
+		most = c->window_before_recovery;
 	/* Packets that are held no longer are in flight again, without a transmission. */
 	if (sent_gaps(&v->req->sent) < v->seen->gaps || flight <= v->seen->flight || flight <= 2 * most + SLACK)
 		return;
@@ -304,7 +305,7 @@ static uint32_t arrived_since(const struct view *v)
 {
 	const struct sent *sent = &v->req->sent;
 
-	return psn_add(v->req->sent_psn, -v->seen->una_psn) - sent->npkts[SENT_IN_FLIGHT] -
+	return psn_add(v->req->next_psn, -v->seen->una_psn) - sent->npkts[SENT_IN_FLIGHT] -
 	       sent->npkts[SENT_WAITING] - sent->npkts[SENT_LOST];
 }
 
@@ -329,7 +330,7 @@ static void check_growth(const struct view *v)
 	if (c->window > seen->window && arrived < seen->window / 2)
 		SUSPECT(v, "growth", "the window grows from %u to %u, with %llu packets in flight", seen->window,
 		       c->window, (unsigned long long)arrived);
-	if (c->window < seen->window && c->window_before && seen->next_order <= seen->recovery_order &&
+	if (c->window < seen->window && c->window_before_recovery && seen->next_order <= seen->recovery_order &&
 	    !is_recovered(v, seen->recovery_order))
 		SUSPECT(v, "growth", "the window shrinks from %u to %u in the recovery period", seen->window,
 		       c->window);
@@ -341,14 +342,14 @@ static void check_new(const struct view *v)
 	const struct roce_req *req = v->req;
 	const struct sent_run *run = TAILQ_FIRST(&req->sent.runs);
 
-	if (req->sent_psn == v->seen->sent_psn || !run)
+	if (req->next_psn == v->seen->sent_psn || !run)
 		return;
 	if (v->seen->first == SENT_LOST && run->state == SENT_LOST && !run->response && run->psn == v->seen->first_psn &&
 	    run->order == v->seen->first_order)
 		BROKEN(v, "new-first", "PSN 0x%x is lost, and new packets were sent", run->psn);
 	if (v->seen->lost_at && v->now - v->seen->lost_at < LOSSY &&
-	    psn_diff(req->sent_psn, req->una_psn) > REPEAT_WINDOW)
-		BROKEN(v, "ahead", "%d PSNs ahead soon after a loss", psn_diff(req->sent_psn, req->una_psn));
+	    psn_diff(req->next_psn, req->oldest_unacked_psn) > REPEAT_WINDOW)
+		BROKEN(v, "ahead", "%d PSNs ahead soon after a loss", psn_diff(req->next_psn, req->oldest_unacked_psn));
 }
 
 /* ROC-13: a retry counts if anything was sent since the last, and retry_cnt of them are allowed. */
@@ -373,7 +374,7 @@ static void check_rnr(const struct view *v)
 
 	/* Progress or a retry ends it. */
 	if (!run || seen->rnr_over || v->req->rnr_until != seen->rnr_until || seen->at >= seen->rnr_until ||
-	    v->req->una_psn != seen->rnr_una_psn || v->loss->retries != seen->rnr_retries)
+	    v->req->oldest_unacked_psn != seen->rnr_una_psn || v->loss->retries != seen->rnr_retries)
 		return;
 	if (sent && v->now < v->req->rnr_until && seen->rnr)
 		BROKEN(v, "rnr", "%llu packets were sent while it waits", (unsigned long long)sent);
@@ -400,12 +401,12 @@ static void look(const struct view *v)
 	const struct roce_req *req = v->req;
 	const struct sent_run *run = TAILQ_FIRST(&req->sent.runs);
 	struct sim_seen *seen = v->seen;
-	bool progress = req->una_psn != seen->una_psn;
+	bool progress = req->oldest_unacked_psn != seen->una_psn;
 
 	/* Packets that were held arrived before they were acknowledged. */
 	if ((progress && seen->first != SENT_HELD) || !seen->at)
 		/* What arrived before a pause did so before now. */
-		seen->quiet_since = v->now == v->s->resumed_at ? v->loss->arrived_at : v->now;
+		seen->quiet_since = v->now == v->s->resumed_at ? v->loss->last_arrival_at : v->now;
 	else if (req->sent.next_order != seen->next_order)
 		seen->quiet_since = last_sent_at(v);
 	seen->nruns = 0;
@@ -426,8 +427,8 @@ static void look(const struct view *v)
 	seen->persist = v->loss->reo_wnd_persist;
 	seen->first_again = run && run->retransmitted;
 	seen->at = v->now;
-	seen->una_psn = req->una_psn;
-	seen->sent_psn = req->sent_psn;
+	seen->una_psn = req->oldest_unacked_psn;
+	seen->sent_psn = req->next_psn;
 	seen->next_order = req->sent.next_order;
 	seen->reordered = v->loss->reo_wnd_mult;
 	seen->rtt = v->loss->smoothed_rtt;
@@ -435,21 +436,21 @@ static void look(const struct view *v)
 	seen->probes = v->loss->probes;
 	seen->pto_count = v->loss->pto_count;
 	seen->retries = v->loss->retries;
-	seen->rnr = req->rnr_wait || req->rnr_trying;
+	seen->rnr = req->rnr_waiting || req->rnr_probing;
 	if (req->rnr_until != seen->rnr_until) {
 		seen->rnr_until = req->rnr_until;
 		/* Progress may have followed the NAK before this look, and have ended the wait. */
 		seen->rnr_over = !seen->rnr && progress;
-		seen->rnr_una_psn = req->una_psn;
+		seen->rnr_una_psn = req->oldest_unacked_psn;
 		seen->rnr_retries = v->loss->retries;
 	}
 	seen->window = req->congestion.window;
-	seen->window_before = req->congestion.window_before;
+	seen->window_before = req->congestion.window_before_recovery;
 	seen->ssthresh = req->congestion.ssthresh;
 	seen->recovery_order = req->congestion.recovery_order;
 	seen->gaps = sent_gaps(&req->sent);
 	seen->flight = req->sent.npkts[SENT_IN_FLIGHT];
-	seen->lost_at = v->loss->lost_at;
+	seen->lost_at = v->loss->last_loss_at;
 	seen->first = run ? run->state : SENT_STATES;
 	seen->first_psn = run ? run->psn : 0;
 	seen->first_order = run ? run->order : 0;

@@ -298,12 +298,12 @@ static void a_request_that_comes_again(void **state)
 		resp_rx(qp, &again);
 		settle(w);
 		assert_int_equal(word(b, b->buf), 9);
-		assert_int_equal(resp->reads[(resp->reads_head - 1) % (2 * resp->rd_size)].swap_add, 5);
+		assert_int_equal(resp->jobs[(resp->jobs_head - 1) % (2 * resp->jobs_size)].swap_add, 5);
 	}
 	/* While its answer waits for its turn, it is not answered again. */
 	for (int i = 0; i < 3; i++)
 		resp_rx(qp, &again);
-	assert_int_equal(resp->reads_again, 1);
+	assert_int_equal(resp->jobs_again, 1);
 	settle(w);
 	assert_int_equal(word(b, b->buf), 9);
 	/* One that is too old is forgotten, and not carried out either. */

@@ -407,7 +407,7 @@ static uint32_t ahead(struct node *n)
 {
 	const struct skua_qp *qp = numtab_get(&n->dev->qps, n->qpn);
 
-	return psn_add(rc_of(qp)->req.sent_psn, -rc_of(qp)->req.una_psn);
+	return psn_add(rc_of(qp)->req.next_psn, -rc_of(qp)->req.oldest_unacked_psn);
 }
 
 static void post_write(struct node *a, const struct node *b, uint32_t len)
@@ -470,7 +470,7 @@ static void few_responses_are_asked_for_at_first(void **state)
 	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 2 << 20, b->buf, b->key, 0);
 	turn(w);
 	assert_int_equal(ahead(a), 2048);
-	assert_int_equal(req->reads, 2);
+	assert_int_equal(req->reads_outstanding, 2);
 	world_destroy(w);
 }
 

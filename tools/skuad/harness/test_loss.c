@@ -69,7 +69,7 @@ static void stop_impairing(struct node *n)
 /* Post a WRITE of @npkts packets of which none reaches @b; returns the PSN of the first. */
 static uint32_t lose_write(struct world *w, struct node *a, struct node *b, uint32_t npkts)
 {
-	uint32_t psn = rc_of(qp_of(a))->req.sent_psn;
+	uint32_t psn = rc_of(qp_of(a))->req.next_psn;
 
 	fill(a, npkts * MTU, psn);
 	IMPAIR(a, "drop=100%,dir=out");
@@ -130,13 +130,13 @@ static void missing_comes_before_the_ack(void **state)
 	arrive_only(b, a, t);
 	arrive_only(b, a, write_packet(b, a, psn, 2, 6));
 	arrive_only(b, a, write_packet(b, a, psn, 3, 6));
-	while (rc_of(qp_of(a))->req.una_psn == psn) {
+	while (rc_of(qp_of(a))->req.oldest_unacked_psn == psn) {
 		held = rc_of(qp_of(a))->req.sent.npkts[SENT_HELD];
 		next_event(w);
 	}
 	/* Packet 0, too: it is before the expected PSN. */
 	assert_int_equal(held, 3);
-	assert_int_equal(rc_of(qp_of(a))->req.una_psn, psn_add(psn, 1));
+	assert_int_equal(rc_of(qp_of(a))->req.oldest_unacked_psn, psn_add(psn, 1));
 }
 
 static void expect_unharmed(struct world *w, struct node *n)
@@ -217,7 +217,7 @@ static void a_forged_response_that_is_held_is_dropped(void **state)
 	prepare(w);
 	for (int shape = 0; shape < 3; shape++) {
 		uint64_t start = engine_now(w->engines[0]);
-		uint32_t psn = rc_of(qp_of(a))->req.sent_psn;
+		uint32_t psn = rc_of(qp_of(a))->req.next_psn;
 
 		fill(b, 4 * MTU, (uint32_t)shape);
 		IMPAIR(b, "drop=100%,dir=out");
@@ -249,7 +249,7 @@ static struct train response(struct node *to, struct node *from, uint32_t psn, u
 /* Post a READ of @npkts packets whose responses are all lost; returns the PSN of the first. */
 static uint32_t lose_responses(struct world *w, struct node *a, struct node *b, uint32_t npkts)
 {
-	uint32_t psn = rc_of(qp_of(a))->req.sent_psn;
+	uint32_t psn = rc_of(qp_of(a))->req.next_psn;
 
 	fill(b, npkts * MTU, psn);
 	IMPAIR(b, "drop=100%,dir=out");
@@ -358,7 +358,7 @@ static void no_packet_is_sent_beyond_what_can_be_held(void **state)
 
 		rc_of(qp_of(a))->req.congestion.window = 4096;
 		psn = lose_write(w, a, b, 1024);
-		assert_int_equal(psn_add(rc_of(qp_of(a))->req.sent_psn, -psn), later ? 1024 : 512);
+		assert_int_equal(psn_add(rc_of(qp_of(a))->req.next_psn, -psn), later ? 1024 : 512);
 		stop_impairing(a);
 		completes(w, a);
 		pass(w, 1100 * MS);
@@ -398,8 +398,8 @@ static void expect_no_memory(struct world *w)
 		const struct skua_qp *qp = qp_of(&w->n[i]);
 
 		assert_true(sent_is_empty(&rc_of(qp)->req.sent));
-		assert_null(rc_of(qp)->req.early);
-		assert_null(rc_of(qp)->resp.early);
+		assert_null(rc_of(qp)->req.early_responses);
+		assert_null(rc_of(qp)->resp.early_requests);
 		assert_int_equal(w->n[i].dev->roce->held_bytes, 0);
 	}
 }
@@ -412,7 +412,7 @@ static void nothing_outstanding_needs_no_memory(void **state)
 	prepare(w);
 	/* Held, and then it comes in a train besides. */
 	arrive(w, b, a, write_packet(b, a, qp_of(b)->epsn + 3, 0, 1));
-	assert_non_null(rc_of(qp_of(b))->resp.early);
+	assert_non_null(rc_of(qp_of(b))->resp.early_requests);
 	post_write(a, b, 8 * MTU);
 	completes(w, a);
 	expect_no_memory(w);

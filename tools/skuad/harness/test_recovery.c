@@ -494,7 +494,7 @@ static void a_forged_map_only_slows(void **state)
 		while (!(cqe = poll_cq(a))) {
 			f = frame_from(b, a, REPEAT_MISSING);
 			memset(f.held, i & 1 ? 0xff : (int)i, i / 2 % sizeof(f.held));
-			f.psn = psn_add(rc_of(qp_of(a))->req.una_psn, i % 7 - 3);
+			f.psn = psn_add(rc_of(qp_of(a))->req.oldest_unacked_psn, i % 7 - 3);
 			send_repeat(a, &f);
 			next_event(w);
 		}

@@ -114,7 +114,7 @@ static void ack(struct world *w, uint32_t psn, uint8_t syndrome)
 static uint32_t lose_write(struct world *w, uint32_t npkts)
 {
 	struct node *a = &w->n[0];
-	uint32_t psn = rc_of(qp_of(a))->req.sent_psn;
+	uint32_t psn = rc_of(qp_of(a))->req.next_psn;
 
 	IMPAIR(a, "drop=100%,dir=out");
 	post_write(a, &w->n[1], npkts * MTU);
@@ -125,7 +125,7 @@ static uint32_t lose_write(struct world *w, uint32_t npkts)
 /* Post a READ of @npkts packets that the peer gets, and whose responses are all lost. */
 static uint32_t lose_responses(struct world *w, uint32_t npkts)
 {
-	uint32_t psn = rc_of(qp_of(&w->n[0]))->req.sent_psn;
+	uint32_t psn = rc_of(qp_of(&w->n[0]))->req.next_psn;
 
 	IMPAIR(&w->n[1], "drop=100%,dir=out");
 	post_read(&w->n[0], &w->n[1], npkts);
@@ -316,7 +316,7 @@ static void a_response_that_was_lost_is_no_sample(void **state)
 	pass(w, RTT);
 	assert_int_equal(again(w), 1);
 	respond(w, psn, 1, 4);
-	assert_int_equal(rc_of(qp_of(a))->req.una_psn, psn_add(psn, 2));
+	assert_int_equal(rc_of(qp_of(a))->req.oldest_unacked_psn, psn_add(psn, 2));
 	assert_int_equal(loss_of(a)->smoothed_rtt, rtt);
 }
 
@@ -336,7 +336,7 @@ static void the_first_sample_is_not_between_responses(void **state)
 	respond(w, psn, 0, 1);
 	pass(w, 5 * US);
 	respond(w, psn_add(psn, 1), 0, 1);
-	assert_int_equal(rc_of(qp_of(a))->req.una_psn, psn_add(psn, 2));
+	assert_int_equal(rc_of(qp_of(a))->req.oldest_unacked_psn, psn_add(psn, 2));
 	assert_int_equal(loss_of(a)->smoothed_rtt, 0);
 }
 
@@ -452,9 +452,9 @@ static void what_comes_twice_was_late(void **state)
 	assert_int_equal(loss_of(a)->reo_wnd_mult, 1);
 	/* The peer says so. */
 	loss_of(a)->reo_wnd_mult = 0;
-	missing(w, rc_of(qp_of(a))->req.una_psn, 0, 0, false);
+	missing(w, rc_of(qp_of(a))->req.oldest_unacked_psn, 0, 0, false);
 	assert_int_equal(loss_of(a)->reo_wnd_mult, 0);
-	missing(w, rc_of(qp_of(a))->req.una_psn, 0, 0, true);
+	missing(w, rc_of(qp_of(a))->req.oldest_unacked_psn, 0, 0, true);
 	assert_int_equal(loss_of(a)->reo_wnd_mult, 1);
 }
 
@@ -465,7 +465,7 @@ static void reordering_is_forgotten(void **state)
 	struct node *a = &w->n[0];
 
 	prepare(w);
-	missing(w, rc_of(qp_of(a))->req.una_psn, 0, 0, true);
+	missing(w, rc_of(qp_of(a))->req.oldest_unacked_psn, 0, 0, true);
 	for (int i = 0; i < 16; i++) {
 		uint32_t psn = lose_write(w, 2);
 
@@ -569,7 +569,7 @@ static void a_probe_that_waits_for_the_line_is_one(void **state)
 	settle(w);
 	for (int i = 0; i < 50; i++)
 		pass(w, MS);
-	assert_true(rc_of(qp_of(a))->req.probe);
+	assert_true(rc_of(qp_of(a))->req.probe_due);
 	assert_int_equal(loss_of(a)->pto_count, 1);
 }
 
@@ -767,7 +767,7 @@ static void who_waits_for_its_turn_needs_no_retry(void **state)
 	engine_clock_advance(engine, TIMEOUT);
 	timers_run(&engine->timers, engine->now);
 	assert_int_equal(a->dev->stats.ack_timeouts, 0);
-	assert_false(rc_of(qp_of(a))->req.probe);
+	assert_false(rc_of(qp_of(a))->req.probe_due);
 	completes(w, a);
 	assert_int_equal(again(w), 0);
 }
@@ -796,9 +796,9 @@ static void a_long_queue_with_loss_halves_the_window(void **state)
 		}
 	}
 	/* They were late rather than lost. */
-	missing(w, rc_of(qp_of(a))->req.una_psn, 1, 4, true);
+	missing(w, rc_of(qp_of(a))->req.oldest_unacked_psn, 1, 4, true);
 	assert_int_equal(c->window, 128);
-	missing(w, rc_of(qp_of(a))->req.una_psn, 1, 4, true);
+	missing(w, rc_of(qp_of(a))->req.oldest_unacked_psn, 1, 4, true);
 	assert_int_equal(c->window, 128);
 }
 

@@ -106,7 +106,7 @@ static void a_packet_that_came_twice_is_told(void **state)
 	}
 	assert_int_equal(loss->reo_wnd_mult, 0);
 	request(w, 199, 1, 200);
-	assert_true(rc_of(qp_of(b))->resp.duplicate);
+	assert_true(rc_of(qp_of(b))->resp.duplicate_seen);
 	settle(w);
 	assert_int_equal(loss->reo_wnd_mult, 1);
 }
@@ -139,8 +139,8 @@ static void a_place_that_was_left_is_used_again(void **state)
 	settle(w);
 	assert_int_equal(qp_of(b)->epsn, psn_add(FIRST_PSN, 8));
 	request(w, 3 + REPEAT_WINDOW, 1, 1000);
-	assert_false(rc_of(qp_of(b))->resp.duplicate);
-	assert_int_equal(reorder_end(rc_of(qp_of(b))->resp.early), psn_add(FIRST_PSN, 4 + REPEAT_WINDOW));
+	assert_false(rc_of(qp_of(b))->resp.duplicate_seen);
+	assert_int_equal(reorder_end(rc_of(qp_of(b))->resp.early_requests), psn_add(FIRST_PSN, 4 + REPEAT_WINDOW));
 }
 
 /* A part of the READ of the first PSN, as it comes again. */
@@ -166,13 +166,13 @@ static void a_read_that_comes_again_and_again_is_answered_once(void **state)
 	for (int i = 0; i < 3; i++)
 		ask_again(w, 0, 16);
 	ask_again(w, 4, 4);
-	assert_int_equal(rc_of(qp_of(b))->resp.reads_again, 1);
+	assert_int_equal(rc_of(qp_of(b))->resp.jobs_again, 1);
 	settle(w);
 	assert_int_equal(b->dev->stats.rdma_tx_packets - before, 16);
 	/* As many parts as there may be READs; the others are dropped. */
 	for (uint32_t i = 0; i < 16; i++)
 		ask_again(w, i, 1);
-	assert_int_equal(rc_of(qp_of(b))->resp.reads_again, MAX_DEST_RD);
+	assert_int_equal(rc_of(qp_of(b))->resp.jobs_again, MAX_DEST_RD);
 	settle(w);
 	assert_int_equal(b->dev->stats.rdma_tx_packets - before, 16 + MAX_DEST_RD);
 }
@@ -198,9 +198,9 @@ static void the_ack_goes_before_the_qp(void **state)
 static uint32_t next_response(struct node *n)
 {
 	const struct roce_resp *resp = &rc_of(qp_of(n))->resp;
-	const struct read_job *job = &resp->reads[resp->reads_tail & (2 * resp->rd_size - 1)];
+	const struct read_job *job = &resp->jobs[resp->jobs_tail & (2 * resp->jobs_size - 1)];
 
-	return psn_add(psn_add(job->psn, job->sent), -FIRST_PSN);
+	return psn_add(psn_add(job->psn, job->npkts_sent), -FIRST_PSN);
 }
 
 /* The line has room for one packet at a time: a long part has begun when an earlier one is asked for. */

@@ -51,10 +51,10 @@ static void take_news(struct skua_qp *qp, const struct news *news)
 	struct rack *rack = &l->rack[news->kind];
 	uint64_t now = now_of(qp);
 
-	if (news->sample.from && !news->sample.is_bad)
+	if (news->sample.from && !news->sample.is_unusable)
 		rtt_take(qp, &news->sample, news->order);
 	if (news->npkts)
-		l->pto_from = l->arrived_at = now;
+		l->pto_start = l->last_arrival_at = now;
 	if (news->order)
 		l->pto_count = 0;
 	if (news->order > rack->order) {
@@ -79,11 +79,11 @@ void arrival_acked(struct skua_qp *qp, uint32_t psn)
 			npkts = run->npkts;
 		has_arrived(qp, run, npkts, &news);
 		if (run->last && npkts == run->npkts)
-			req->reads--;
+			req->reads_outstanding--;
 		run->accepted = run->response;
 		sent_remove(qp->dev, &req->sent, npkts);
 	}
-	req->loss.ack_from = now_of(qp);
+	req->loss.ack_timeout_start = now_of(qp);
 	req->loss.retries = 0;
 	req->loss.nak_taken = false;
 	take_news(qp, &news);
@@ -147,7 +147,7 @@ void arrival_response_early(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bo
 	if (held) {
 		hold(qp, run, psn, npkts, &news);
 		/* The peer answers in order: perhaps a long READ, which it was asked for before what is missing. */
-		req->loss.ack_from = now_of(qp);
+		req->loss.ack_timeout_start = now_of(qp);
 	} else if (run->state == SENT_IN_FLIGHT && !rtt_is_ambiguous(qp, run)) {
 		/* There is no place for it, so it has to be retransmitted. It still tells of others. */
 		news.order = run->order + psn_add(psn, -run->psn);
@@ -191,7 +191,7 @@ void arrival_missing(struct skua_qp *qp, const struct repeat_frame *f)
 	struct news news = { .kind = NEWS_HELD };
 	uint32_t end = repeat_end(f);
 
-	if (psn_diff(f->psn, req->una_psn) < 0 || psn_diff(end, req->sent_psn) > 0)
+	if (psn_diff(f->psn, req->oldest_unacked_psn) < 0 || psn_diff(end, req->next_psn) > 0)
 		return;
 	if (f->duplicate)
 		loss_came_twice(qp);

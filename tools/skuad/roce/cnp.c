@@ -12,9 +12,9 @@ void cnp_marked(struct skua_qp *qp, uint32_t npkts)
 	uint64_t now = engine_now(qp->dev->engine);
 
 	STAT_ADD(qp->dev, rdma_rx_ecn_marked, npkts);
-	if (now - conn_of(qp)->cnp_at < CNP_NS)
+	if (now - conn_of(qp)->last_cnp_at < CNP_NS)
 		return;
-	conn_of(qp)->cnp_at = now;
+	conn_of(qp)->last_cnp_at = now;
 	conn_of(qp)->cnp_due = true;
 	qp_activate(qp);
 }

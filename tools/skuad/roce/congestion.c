@@ -27,7 +27,7 @@ static void set_window(struct congestion *c, uint32_t window)
 {
 	c->window = window < MINIMUM_WINDOW ? MINIMUM_WINDOW : window;
 	c->ssthresh = c->window;
-	c->acked = 0;
+	c->acked_since_growth = 0;
 }
 
 /* A recovery period begins, unless @order was sent before one did. kLossReductionFactor is 0.5. */
@@ -38,7 +38,7 @@ static void reduce(struct skua_qp *qp, uint64_t order)
 	if (order <= c->recovery_order)
 		return;
 	c->recovery_order = rc_of(qp)->req.sent.next_order;
-	c->window_before = c->window;
+	c->window_before_recovery = c->window;
 	set_window(c, c->window / 2);
 }
 
@@ -51,19 +51,19 @@ static void count_lost(struct skua_qp *qp, uint32_t acked, uint32_t lost, uint64
 	struct congestion *c = &rc_of(qp)->req.congestion;
 	uint32_t all;
 
-	c->num_acked += acked;
-	c->num_lost += lost;
-	all = c->num_acked + c->num_lost;
+	c->counted_acked += acked;
+	c->counted_lost += lost;
+	all = c->counted_acked + c->counted_lost;
 	if (all < c->window || all < LEAST_COUNTED)
 		return;
-	if (c->num_lost > all / MANY_LOST) {
+	if (c->counted_lost > all / MANY_LOST) {
 		reduce(qp, order);
 		/* The line carries no more. */
-		set_window(c, c->num_acked < c->window ? c->num_acked : c->window);
-		c->window_before = 0;
+		set_window(c, c->counted_acked < c->window ? c->counted_acked : c->window);
+		c->window_before_recovery = 0;
 	}
-	c->num_acked = 0;
-	c->num_lost = 0;
+	c->counted_acked = 0;
+	c->counted_lost = 0;
 }
 
 /* A peer without selective repeat drops all that is in the queue behind a loss: any queue costs much there. */
@@ -86,9 +86,9 @@ void congestion_not_lost(struct skua_qp *qp)
 {
 	struct congestion *c = &rc_of(qp)->req.congestion;
 
-	if (c->window_before > c->window)
-		c->window = c->window_before;
-	c->window_before = 0;
+	if (c->window_before_recovery > c->window)
+		c->window = c->window_before_recovery;
+	c->window_before_recovery = 0;
 }
 
 void congestion_queue(struct skua_qp *qp, uint64_t order)
@@ -109,10 +109,10 @@ void congestion_acked(struct skua_qp *qp, uint32_t npkts, uint64_t order)
 		c->window += npkts;
 		return;
 	}
-	c->acked += npkts;
-	if (c->acked < c->window)
+	c->acked_since_growth += npkts;
+	if (c->acked_since_growth < c->window)
 		return;
-	c->acked -= c->window;
+	c->acked_since_growth -= c->window;
 	c->window++;
 }
 
@@ -123,7 +123,7 @@ void congestion_persistent(struct skua_qp *qp)
 	if (c->ssthresh > c->window / 2)
 		c->ssthresh = c->window / 2;
 	c->window = MINIMUM_WINDOW;
-	c->acked = 0;
+	c->acked_since_growth = 0;
 	c->recovery_order = 0;
-	c->window_before = 0;
+	c->window_before_recovery = 0;
 }

@@ -11,8 +11,8 @@
 struct roce_conn {
 	struct skua_qp qp;
 	struct dcqcn *dcqcn;		/* NULL: it sends as fast as it can */
-	bool cnp_due;			/* the peer's packets were marked: it is to be told */
-	uint64_t cnp_at;		/* when it was to be told the last time */
+	bool cnp_due;			/* the peer's packets were marked: a CNP is to be sent */
+	uint64_t last_cnp_at;		/* when the peer was to be told the last time */
 	struct message message;		/* that comes in */
 };
 

@@ -35,15 +35,15 @@
 
 struct dcqcn {
 	struct skua_qp *qp;
-	struct timer timer;		/* it may send again */
+	struct timer timer;		/* the QP may send again */
 	uint64_t rate;			/* bits a second */
 	uint32_t alpha;
-	bool new;			/* it never rose: still on its way down from the speed of the port */
+	bool never_rose;		/* the rate is still on its way down from the speed of the port */
 	uint64_t lowered_at;
-	uint64_t period_at;		/* time is reckoned with up to here */
-	uint64_t bytes;			/* sent since the last rise by bytes */
-	uint32_t rises;			/* since it was lowered */
-	uint64_t next;			/* when the next train may go */
+	uint64_t period_at;		/* time has been taken into account up to here */
+	uint64_t bytes_since_rise;	/* sent since the last rise by bytes */
+	uint32_t rises;			/* since the rate was lowered */
+	uint64_t next_send_at;		/* when the next train may be sent */
 };
 
 static void end(struct skua_qp *qp)
@@ -63,7 +63,7 @@ void dcqcn_reset(struct skua_qp *qp)
 static void rise(struct dcqcn *c)
 {
 	c->rate += ++c->rises * RISE_BPS;
-	c->new = false;
+	c->never_rose = false;
 }
 
 static bool is_over(const struct dcqcn *c)
@@ -80,7 +80,7 @@ static struct dcqcn *reckon(struct skua_qp *qp, uint64_t now)
 		return NULL;
 	while (now - c->period_at >= PERIOD_NS && !is_over(c)) {
 		c->period_at += PERIOD_NS;
-		if (!c->new)
+		if (!c->never_rose)
 			c->alpha -= c->alpha >> LOG_GAIN;
 		rise(c);
 	}
@@ -107,9 +107,9 @@ static struct dcqcn *begin(struct skua_qp *qp, uint64_t now)
 	c->timer.fire = wake;
 	c->rate = LINE_BPS;
 	c->alpha = 1u << LOG_ALPHA;
-	c->new = true;
+	c->never_rose = true;
 	c->lowered_at = now - CNP_NS;
-	c->next = now;
+	c->next_send_at = now;
 	conn_of(qp)->dcqcn = c;
 	return c;
 }
@@ -122,7 +122,7 @@ void dcqcn_cnp(struct skua_qp *qp)
 	STAT_INC(qp->dev, cnp_received);
 	if (!c)
 		c = begin(qp, now);
-	if (!c || now - c->lowered_at < (c->new ? CNP_NS : PERIOD_NS))
+	if (!c || now - c->lowered_at < (c->never_rose ? CNP_NS : PERIOD_NS))
 		return;
 	c->rate -= c->rate * c->alpha >> (LOG_ALPHA + 1);
 	if (c->rate < LEAST_BPS)
@@ -130,7 +130,7 @@ void dcqcn_cnp(struct skua_qp *qp)
 	c->alpha += ((1u << LOG_ALPHA) - c->alpha) >> LOG_GAIN;
 	c->lowered_at = c->period_at = now;
 	c->rises = 0;
-	c->bytes = 0;
+	c->bytes_since_rise = 0;
 }
 
 void dcqcn_sent(struct skua_qp *qp, const struct train *t)
@@ -141,13 +141,13 @@ void dcqcn_sent(struct skua_qp *qp, const struct train *t)
 
 	bytes = roce_train_bytes(t, &longest);
 	/* Who was woken late makes up for it. */
-	if (c->next + LATE_NS < now)
-		c->next = now - LATE_NS;
-	c->next += bytes * 8 * 1000000000 / c->rate;
-	c->bytes += bytes;
-	if (c->bytes < PERIOD_BYTES)
+	if (c->next_send_at + LATE_NS < now)
+		c->next_send_at = now - LATE_NS;
+	c->next_send_at += bytes * 8 * 1000000000 / c->rate;
+	c->bytes_since_rise += bytes;
+	if (c->bytes_since_rise < PERIOD_BYTES)
 		return;
-	c->bytes -= PERIOD_BYTES;
+	c->bytes_since_rise -= PERIOD_BYTES;
 	rise(c);
 }
 
@@ -156,9 +156,9 @@ bool dcqcn_waits(struct skua_qp *qp)
 	uint64_t now = engine_now(qp->dev->engine);
 	struct dcqcn *c = reckon(qp, now);
 
-	if (!c || c->next <= now)
+	if (!c || c->next_send_at <= now)
 		return false;
-	timer_set(&qp->dev->engine->timers, &c->timer, c->next);
+	timer_set(&qp->dev->engine->timers, &c->timer, c->next_send_at);
 	return true;
 }
 

@@ -91,7 +91,7 @@ static void have_lost(struct skua_qp *qp, const struct losses *lost)
 
 	if (!lost->npkts)
 		return;
-	l->lost_at = now_of(qp);
+	l->last_loss_at = now_of(qp);
 	repeat_agreed(qp);	/* or ask whether it does */
 	if (lost->order > rc_of(qp)->req.congestion.recovery_order)
 		forget_reordering(l);
@@ -217,8 +217,8 @@ void loss_rnr_nak(struct skua_qp *qp)
 	TAILQ_FOREACH(run, &rc_of(qp)->req.sent.runs, entry)
 		if (!run->response || run->state != SENT_HELD)
 			sent_set_state(&rc_of(qp)->req.sent, run, SENT_LOST);
-	rc_of(qp)->req.loss.ack_from = now_of(qp);
-	rc_of(qp)->req.loss.sent_since = false;
+	rc_of(qp)->req.loss.ack_timeout_start = now_of(qp);
+	rc_of(qp)->req.loss.sent_since_retry = false;
 }
 
 void loss_response_refused(struct skua_qp *qp, uint32_t psn)

@@ -10,18 +10,18 @@
 void loss_init(struct loss *l);
 
 /*
- * A packet that asks for an answer to all before @psn has been sent; call it before loss_sent(). Until then no answer is
- * late (REC-16).
+ * A packet that asks for an answer to all before @psn has been sent; call it before loss_sent(). Until then no answer
+ * is late (REC-16).
  */
 static inline void loss_asked(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &rc_of(qp)->req;
 
 	if (!req_is_asked(req))
-		req->loss.ack_from = now_of(qp);
-	if (psn_diff(psn, req->asked_psn) > 0)
-		req->asked_psn = psn;
-	req->ask = false;
+		req->loss.ack_timeout_start = now_of(qp);
+	if (psn_diff(psn, req->ack_requested_psn) > 0)
+		req->ack_requested_psn = psn;
+	req->request_ack = false;
 }
 
 /* A packet has been sent; before it is put in the table. */
@@ -29,14 +29,14 @@ static inline void loss_sent(struct skua_qp *qp)
 {
 	struct loss *l = &rc_of(qp)->req.loss;
 
-	l->pto_from = now_of(qp);
-	l->sent_since = true;
+	l->pto_start = now_of(qp);
+	l->sent_since_retry = true;
 }
 
 /* The ACK timeout and the probe timeout begin anew. */
 static inline void loss_restart(struct skua_qp *qp)
 {
-	rc_of(qp)->req.loss.ack_from = rc_of(qp)->req.loss.pto_from = now_of(qp);
+	rc_of(qp)->req.loss.ack_timeout_start = rc_of(qp)->req.loss.pto_start = now_of(qp);
 }
 
 /* A packet was late rather than lost: widen the reordering window, once for what was sent together. */
@@ -50,8 +50,8 @@ void loss_rnr_nak(struct skua_qp *qp);
 /* The held response @psn, whose turn it is, cannot be from the peer: it is lost. */
 void loss_response_refused(struct skua_qp *qp, uint32_t psn);
 /*
- * All requests that the peer has not accepted are lost; responses that are held here are not. @nak_rtt: how long the NAK
- * took that tells of it. 0: the ACK timeout has passed; then all other responses are lost, too.
+ * All requests that the peer has not accepted are lost; responses that are held here are not. @nak_rtt: how long the
+ * NAK took that tells of it. 0: the ACK timeout has passed; then all other responses are lost, too.
  */
 void loss_lose_all(struct skua_qp *qp, uint64_t nak_rtt);
 

@@ -17,7 +17,7 @@
 static void init(struct skua_qp *qp)
 {
 	rc_of(qp)->timer.fire = req_timer_fire;
-	STAILQ_INIT(&rc_of(qp)->resp.held);
+	STAILQ_INIT(&rc_of(qp)->resp.held_cqes);
 }
 
 static void reset(struct skua_qp *qp)
@@ -76,7 +76,7 @@ static void progress(const struct skua_qp *qp, struct transport_progress *p)
 {
 	const struct roce_req *req = &rc_of(qp)->req;
 
-	p->una_psn = req->una_psn;
+	p->una_psn = req->oldest_unacked_psn;
 	p->retries = req->loss.retries;
 	p->rnr_retries = req->rnr_retries;
 	p->rate = dcqcn_rate(qp);

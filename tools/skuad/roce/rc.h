@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * QPs of RC: a requester and a responder.
+ * The state of an RC QP: its requester and its responder.
  */
 #ifndef SKUAD_ROCE_RC_H
 #define SKUAD_ROCE_RC_H
@@ -14,26 +14,26 @@
 /* The congestion window (congestion.c), in packets. */
 struct congestion {
 	uint32_t window;		/* packets that may be in flight */
-	uint32_t ssthresh;		/* below, slow start */
-	uint32_t acked;			/* in congestion avoidance, since the window grew */
+	uint32_t ssthresh;		/* below it, the window grows by slow start */
+	uint32_t acked_since_growth;	/* in congestion avoidance */
 	uint64_t recovery_order;	/* send order that ends the recovery period */
-	uint32_t window_before;		/* the recovery period */
-	uint32_t num_acked, num_lost;	/* of the window of packets that is counted */
+	uint32_t window_before_recovery;
+	uint32_t counted_acked, counted_lost;	/* of the window's worth of packets that is counted */
 };
 
 /*
- * When one packet has arrived, others that were sent before it should have arrived, too. Which ones, depends on
- * the kind of news: an ACK or a response follows all that the peer has sent before it; a MISSING overtakes
- * responses; and the peer answers a partial request before others.
+ * When one packet has arrived, the packets sent before it should have arrived, too. Which ones depends on the kind of
+ * news: an ACK or a response follows all that the peer has sent before it; a MISSING overtakes responses; and the peer
+ * answers a partial request before others.
  */
 enum news_kind {
-	NEWS_ANSWERED,			/* tells of all */
-	NEWS_HELD,			/* by the peer: of requests that it has not accepted */
-	NEWS_PART,			/* of other such parts */
+	NEWS_ANSWERED,			/* tells of all packets */
+	NEWS_HELD,			/* the peer holds requests: tells of those that it has not accepted */
+	NEWS_PART,			/* a partial request is answered: tells of other such requests */
 	NEWS_KINDS,
 };
 
-/* RACK: what was sent last of all that has arrived. */
+/* RACK: of all packets that have arrived, the one that was sent last. */
 struct rack {
 	uint64_t order;			/* its send order + 1 */
 	uint64_t rtt;
@@ -41,118 +41,117 @@ struct rack {
 
 /* Loss detection: round trips (rtt.c), lost packets (loss.c), and the timer (req_timer.c). Times in ns. */
 struct loss {
-	uint64_t smoothed_rtt;		/* 0: none was measured */
+	uint64_t smoothed_rtt;		/* 0: no round trip was measured */
 	uint64_t rttvar;
-	uint64_t path_rtt;		/* smoothed, too: of samples of the path alone, not of the peer's pauses */
+	uint64_t path_rtt;		/* smoothed, too: from samples of the path alone, not of the peer's pauses */
 	uint64_t min_rtt, min_rtt_at;	/* the shortest of some seconds, and when it was measured */
 
 	struct rack rack[NEWS_KINDS];
 	uint8_t reo_wnd_mult;		/* 0: no reordering was seen */
-	uint8_t reo_wnd_persist;	/* recoveries until that is forgotten */
-	uint64_t reo_order;		/* it grows again when packets from here on have arrived */
-	uint64_t lost_at;		/* the last time; 0: never */
+	uint8_t reo_wnd_persist;	/* recoveries until reordering is forgotten */
+	uint64_t reo_order;		/* reo_wnd_mult grows again when packets from this send order on have arrived */
+	uint64_t last_loss_at;		/* 0: never */
 	uint64_t loss_time;		/* when the next packet will be lost; TIMER_NEVER: none */
-
-	uint64_t arrived_at;		/* the last news */
+	uint64_t last_arrival_at;
 
 	/* Probe timeout. */
-	uint64_t pto_from;		/* the last packet was sent, or something arrived */
+	uint64_t pto_start;		/* the last packet was sent, or something arrived */
 	uint8_t pto_count;		/* in a row, without progress */
 	uint8_t probes;			/* since a packet last arrived that was sent only once */
 	uint64_t probe_order;		/* behind the send order of the last probe */
 
 	/* IBTA's Local ACK Timeout. */
-	uint64_t ack_from;		/* the last progress, or the first packet was sent */
+	uint64_t ack_timeout_start;	/* the last progress, or the first packet was sent */
 	uint8_t retries;		/* without progress */
-	bool sent_since;		/* anything, since the last retry */
-	bool nak_taken;			/* a sequence NAK, since the last progress or retry: */
-	uint32_t nak_psn;		/* for this PSN; others for it are copies */
+	bool sent_since_retry;		/* any packet, since the last retry */
+	bool nak_taken;			/* a sequence NAK was taken since the last progress or retry: */
+	uint32_t nak_psn;		/* for this PSN; other NAKs for it are copies */
 };
 
 /* The requester. */
 struct roce_req {
-	uint32_t una_psn;		/* oldest not acknowledged, or READ without its responses */
-	uint32_t acked_psn;		/* the peer has accepted all requests before */
-	uint32_t sent_psn;		/* behind the last packet that was sent */
-	uint32_t asked_psn;		/* behind the last packet that asked for an answer */
-	bool ask;			/* the next packet has to ask */
-	uint32_t unasked;		/* packets sent since the last with AckReq */
-	uint32_t reads;			/* requests of READs and atomics without all of their responses */
+	uint32_t oldest_unacked_psn;	/* not acknowledged, or a READ without its responses */
+	uint32_t accepted_psn;		/* the peer has accepted all requests before it */
+	uint32_t next_psn;		/* behind the last packet that was sent */
+	uint32_t ack_requested_psn;	/* behind the last packet that asked for an ACK, or for responses */
+	bool request_ack;		/* the next packet has to set AckReq */
+	uint32_t npkts_since_ack_req;	/* sent since the last packet with AckReq */
+	uint32_t reads_outstanding;	/* requests of READs and atomics without all of their responses */
 	uint8_t rnr_retries;		/* so far, without progress */
-	bool rnr_wait;
-	bool rnr_trying;		/* after the wait only the oldest packet goes, until it is accepted */
-	bool failing;			/* the oldest without an answer has a status of its own */
-	bool flushing;			/* that one has completed: all behind it are flushed */
-	bool probe;			/* the oldest packet is to go again, to be answered */
-	bool from_held;			/* the response that is looked at was held */
+	bool rnr_waiting;		/* until rnr_until */
+	bool rnr_probing;		/* after that only the oldest packet is sent, until it is accepted */
+	bool failing;			/* the oldest WQE without an answer has a status of its own */
+	bool flushing;			/* that WQE has completed: all WQEs behind it are flushed */
+	bool probe_due;			/* the oldest packet is to be retransmitted, to be answered */
+	bool response_was_held;		/* the response that is looked at was held before */
 	uint64_t rnr_until;
 	struct sent sent;
 	struct loss loss;
 	struct congestion congestion;
-	struct reorder *early;		/* responses that came before their time */
+	struct reorder *early_responses;
 };
 
 /* A READ or an atomic that is to be answered. */
 struct read_job {
 	uint32_t psn, npkts;		/* of the responses */
-	uint32_t sent;			/* packets */
+	uint32_t npkts_sent;
 	uint32_t rkey;
 	uint64_t raddr;
 	uint32_t length;
 	uint32_t msn;
-	bool duplicate;			/* came again */
+	bool duplicate;			/* the request came again */
 	enum train_op op;		/* READ_REQ or an atomic */
-	bool done;			/* an atomic: carried out, swap_add is what it fetched */
+	bool atomic_done;		/* it was carried out: swap_add is what it fetched */
 	uint64_t swap_add, compare;
-	uint32_t served;		/* index of what is remembered of it */
+	uint32_t served_index;		/* what is remembered of it: resp_served_at() */
 };
 
-/* What is remembered of one, for its peer to ask again. */
+/* What the responder remembers of a READ or an atomic, in case its request comes again. */
 struct served {
 	enum train_op op;
 	uint32_t psn, npkts;
 	uint32_t rkey, length;
 	uint64_t raddr;
-	bool done;			/* an atomic: value is what it fetched */
+	bool done;			/* an atomic was carried out: value is what it fetched */
 	uint64_t value;
 };
 
 /*
- * The CQE of a receive, held back until trains that may refer to the region that its message
- * invalidated are over, or behind one that is.
+ * The CQE of a receive. It is held back until all trains are over that may refer to the region which its message
+ * invalidated, or it waits behind such a CQE.
  */
 struct held_recv {
 	STAILQ_ENTRY(held_recv) entry;
 	struct skua_cqe cqe;
-	uint64_t ticket;
+	uint64_t ticket;		/* port_drained() tells when the trains are over */
 };
 
 /* The responder. */
 struct roce_resp {
 	uint32_t msn;
-	bool nak_sent;			/* silence until epsn comes */
-	bool from_held;			/* what is looked at was held: the peer can send it again */
-	struct reorder *early;		/* requests that came before epsn */
+	bool nak_sent;			/* nothing more is sent until epsn comes */
+	bool request_was_held;		/* the request that is looked at was held before; the peer can retransmit it */
+	struct reorder *early_requests;
 	bool missing_due;		/* the peer is to be told what is missing */
-	uint8_t untold;			/* early packets since it was told */
-	bool duplicate;			/* a request came twice: the peer is to be told */
-	bool ack_due;
-	uint8_t syndrome;		/* of what is due */
+	uint8_t early_since_missing;	/* packets that came early since the peer was told */
+	bool duplicate_seen;		/* a packet came twice: the peer is to be told */
+	bool ack_due;			/* an ACK or NAK is owed: */
+	uint8_t due_syndrome;
 	uint32_t nak_psn;
-	STAILQ_HEAD(, held_recv) held;
-	uint32_t rd_size;		/* READs and atomics that there is room for: a power of two, or 0 */
-	struct read_job *reads;		/* ring of 2 * rd_size: new ones, and as many that came again */
-	uint32_t reads_head, reads_tail;
-	uint32_t reads_new, reads_again; /* of those in it */
-	struct served *served;		/* ring of rd_size, the last that were accepted */
-	uint32_t nserved;		/* runs free */
+	STAILQ_HEAD(, held_recv) held_cqes;
+	uint32_t jobs_size;		/* READs and atomics that there is room for: a power of two, or 0 */
+	struct read_job *jobs;		/* ring of 2 * jobs_size: new ones, and as many that came again */
+	uint32_t jobs_head, jobs_tail;	/* run free */
+	uint32_t jobs_new, jobs_again;	/* of those in the ring */
+	struct served *served;		/* ring of jobs_size: the last that were accepted */
+	uint32_t num_served;		/* runs free */
 };
 
 struct rc_qp {
 	struct roce_conn conn;
 	struct timer timer;		/* of the requester */
-	bool responses_first;		/* in its next turn: requester and responder take turns */
-	bool missing_last;		/* in its next turn: after a MISSING the line had no room for responses */
+	bool responses_first;		/* in the next turn: requester and responder take turns */
+	bool missing_last;		/* in the next turn: after a MISSING the line had no room for responses */
 	struct roce_req req;
 	struct roce_resp resp;
 };
@@ -171,13 +170,13 @@ static inline uint64_t now_of(const struct skua_qp *qp)
 /* Has the peer accepted the request that sent this, or that asks for these responses? */
 static inline bool req_is_accepted(const struct roce_req *req, const struct sent_run *run)
 {
-	return run->accepted || psn_diff(req->acked_psn, run->psn) > 0;
+	return run->accepted || psn_diff(req->accepted_psn, run->psn) > 0;
 }
 
 /* Is an answer due? A request that was sent asked for one. */
 static inline bool req_is_asked(const struct roce_req *req)
 {
-	return psn_diff(req->asked_psn, req->una_psn) > 0;
+	return psn_diff(req->ack_requested_psn, req->oldest_unacked_psn) > 0;
 }
 
 #endif /* SKUAD_ROCE_RC_H */

@@ -7,12 +7,12 @@
  * retransmitted. What was sent and is not acknowledged stands in a table (sent.c). loss.c finds out what of it is lost,
  * and retransmit.c retransmits that before anything new is sent.
  *
- * A long READ is requested in parts of up to READ_PART packets, and no more than the congestion window has room for. Each
- * part is a READ of its own to the peer.
+ * A long READ is requested in parts of up to READ_PART packets, and no more than the congestion window has room for.
+ * Each part is a READ of its own to the peer.
  *
  * Two ways lead through the requester. A turn of the QP sends: req.c, retransmit.c, req_send.c. What the peer answers
- * comes in: req_rx.c, arrival.c, loss.c, req_complete.c. They meet in the state of the QP only; req_timer.c is the third
- * way in.
+ * comes in: req_rx.c, arrival.c, loss.c, req_complete.c. They meet in the state of the QP only; req_timer.c is the
+ * third way in.
  */
 #include "roce/congestion.h"
 #include "roce/dcqcn.h"
@@ -29,7 +29,7 @@
 void req_reset(struct skua_qp *qp)
 {
 	sent_clear(qp->dev, &rc_of(qp)->req.sent);
-	reorder_free(qp->dev, &rc_of(qp)->req.early);
+	reorder_free(qp->dev, &rc_of(qp)->req.early_responses);
 	rc_of(qp)->req = (struct roce_req){ 0 };
 	sent_init(&rc_of(qp)->req.sent);
 	loss_init(&rc_of(qp)->req.loss);
@@ -41,7 +41,7 @@ void req_start(struct skua_qp *qp)
 {
 	struct roce_req *req = &rc_of(qp)->req;
 
-	req->una_psn = req->acked_psn = req->sent_psn = req->asked_psn = qp->sq.psn;
+	req->oldest_unacked_psn = req->accepted_psn = req->next_psn = req->ack_requested_psn = qp->sq.psn;
 }
 
 /* Give the message its PSNs, when it is begun for the first time. */
@@ -97,7 +97,7 @@ static void now_outstanding(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bo
 
 	loss_sent(qp);
 	sent_add(qp->dev, &req->sent, psn, npkts, response, now_of(qp));
-	req->sent_psn = psn_add(psn, npkts);
+	req->next_psn = psn_add(psn, npkts);
 }
 
 /* Can what the peer answers be stored? An atomic is carried out once: its place is looked up, too. */
@@ -128,7 +128,7 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 		wqe->vendor_err = SKUA_VENDOR_ERR_WQE_OPCODE;
 		return true;
 	}
-	if (req->reads >= qp->max_rd)
+	if (req->reads_outstanding >= qp->max_rd)
 		return false;
 	if (!qp->sq.nxt_pkt && !check_response(qp, wqe))
 		return true;
@@ -150,7 +150,7 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 	if (!req_send_request(qp, wqe, qp->sq.nxt_pkt, npkts))
 		return false;
 	now_outstanding(qp, psn_add(wqe->psn, qp->sq.nxt_pkt), npkts, true);
-	req->reads++;
+	req->reads_outstanding++;
 	qp->sq.nxt_pkt += npkts;
 	if (qp->sq.nxt_pkt == wqe->npsn)
 		next_wqe(&qp->sq);
@@ -211,7 +211,7 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 		req_fail(qp, wqe->status, wqe->vendor_err);
 		return true;
 	}
-	if (wqe->flags & SKUA_WQE_FENCE && req->reads)
+	if (wqe->flags & SKUA_WQE_FENCE && req->reads_outstanding)
 		return false;
 	*budget -= MESSAGE_COST;
 	if (wqe->opcode == SKUA_WQE_NOP || wqe->opcode == SKUA_WQE_LOCAL_INV)
@@ -240,22 +240,22 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 
 	qp->sq.busy = false;
 	req_complete_acked(qp);
-	if (req->rnr_wait) {
+	if (req->rnr_waiting) {
 		if (now_of(qp) < req->rnr_until)
 			return false;
 		/* The oldest packet goes alone, as a probe. The others follow when the peer has taken it. */
-		req->rnr_wait = false;
-		req->rnr_trying = true;
-		req->probe = true;
+		req->rnr_waiting = false;
+		req->rnr_probing = true;
+		req->probe_due = true;
 		loss_restart(qp);
 	}
-	if ((req->probe || req->sent.npkts[SENT_LOST]) && !retransmit_run(qp, budget)) {
+	if ((req->probe_due || req->sent.npkts[SENT_LOST]) && !retransmit_run(qp, budget)) {
 		req_timer_set(qp);
 		return *budget != before;
 	}
 	again = *budget != before;
 	while (*budget > 0 && next_ready(qp)) {
-		if (req->rnr_trying || !send_step(qp, sq_wqe(qp, qp->sq.nxt), budget))
+		if (req->rnr_probing || !send_step(qp, sq_wqe(qp, qp->sq.nxt), budget))
 			break;
 		any = true;
 	}

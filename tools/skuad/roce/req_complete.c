@@ -2,9 +2,9 @@
 /*
  * How WQEs of the requester end: they complete or fail strictly in order.
  *
- * An acknowledged WQE completes when no train in a ring between engines refers to its payload any more. A WQE that fails
- * waits until all before it have completed. Then it completes with its error, and the QP goes to ERR, where the rest is
- * flushed.
+ * An acknowledged WQE completes when no train in a ring between engines refers to its payload any more. A WQE that
+ * fails waits until all before it have completed. Then it completes with its error, and the QP goes to ERR, where the
+ * rest is flushed.
  */
 #include "roce/reorder.h"
 #include "roce/req_complete.h"
@@ -13,7 +13,7 @@ static bool acked(const struct roce_req *req, const struct send_wqe *wqe)
 {
 	if (!wqe->npsn || wqe_has_response(wqe))
 		return wqe->done;
-	return psn_diff(req->una_psn, psn_add(wqe->psn, wqe->npsn)) >= 0;
+	return psn_diff(req->oldest_unacked_psn, psn_add(wqe->psn, wqe->npsn)) >= 0;
 }
 
 /* The oldest WQE that the peer has not answered; the tail: there is none. Those before it may
@@ -83,7 +83,7 @@ void req_flush(struct skua_qp *qp)
 	struct roce_req *req = &rc_of(qp)->req;
 
 	sent_clear(qp->dev, &req->sent);
-	reorder_free(qp->dev, &req->early);
+	reorder_free(qp->dev, &req->early_responses);
 	while (qp->sq.una != qp->sq.tail) {
 		struct send_wqe *wqe = sq_wqe(qp, qp->sq.una);
 

@@ -41,12 +41,12 @@ static void done_up_to(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &rc_of(qp)->req;
 
-	if (psn_diff(psn, req->una_psn) <= 0)
+	if (psn_diff(psn, req->oldest_unacked_psn) <= 0)
 		return;
-	req->una_psn = psn;
+	req->oldest_unacked_psn = psn;
 	req->rnr_retries = 0;
-	req->rnr_wait = false;
-	req->rnr_trying = false;
+	req->rnr_waiting = false;
+	req->rnr_probing = false;
 	arrival_acked(qp, psn);
 	req_complete_acked(qp);
 }
@@ -55,28 +55,28 @@ static void done_up_to(struct skua_qp *qp, uint32_t psn)
 static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &rc_of(qp)->req;
-	const struct send_wqe *read = req->reads ? oldest_read(qp) : NULL;
-	bool accepted = psn_diff(psn, req->acked_psn) > 0;
+	const struct send_wqe *read = req->reads_outstanding ? oldest_read(qp) : NULL;
+	bool accepted = psn_diff(psn, req->accepted_psn) > 0;
 	uint32_t done;
 
 	if (accepted)
-		req->acked_psn = psn;
-	done = req->acked_psn;
+		req->accepted_psn = psn;
+	done = req->accepted_psn;
 	if (read && psn_diff(done, next_response(qp, read)) > 0)
 		done = next_response(qp, read);
 	done_up_to(qp, done);
-	if (accepted && done != req->acked_psn)
-		arrival_accepted(qp, req->acked_psn);
+	if (accepted && done != req->accepted_psn)
+		arrival_accepted(qp, req->accepted_psn);
 }
 
 /* The responses before @psn have come, the last of them now. */
 static void responses_up_to(struct skua_qp *qp, uint32_t psn)
 {
-	if (psn_diff(rc_of(qp)->req.acked_psn, psn) > 0) {
+	if (psn_diff(rc_of(qp)->req.accepted_psn, psn) > 0) {
 		ack_up_to(qp, psn);	/* perhaps WRITEs or SENDs behind them are done with, too */
 		return;
 	}
-	rc_of(qp)->req.acked_psn = psn;
+	rc_of(qp)->req.accepted_psn = psn;
 	done_up_to(qp, psn);
 }
 
@@ -92,7 +92,7 @@ static void rnr_nak(struct skua_qp *qp, uint8_t code)
 	if (qp->attr.rnr_retry != 7)
 		req->rnr_retries++;
 	loss_rnr_nak(qp);
-	req->rnr_wait = true;
+	req->rnr_waiting = true;
 	req->rnr_until = now_of(qp) + rnr_10us[code & 31] * 10000ull;
 	timer_set(&qp->dev->engine->timers, &rc_of(qp)->timer, req->rnr_until);
 }
@@ -102,7 +102,7 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 	struct roce_req *req = &rc_of(qp)->req;
 	uint8_t status;
 
-	if (psn_diff(t->psn, req->una_psn) < 0 || psn_diff(t->psn, req->sent_psn) >= 0)
+	if (psn_diff(t->psn, req->oldest_unacked_psn) < 0 || psn_diff(t->psn, req->next_psn) >= 0)
 		return;
 	if (AETH_TYPE(t->syndrome) == 0) {
 		ack_up_to(qp, psn_add(t->psn, 1));
@@ -111,12 +111,12 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 	ack_up_to(qp, t->psn);
 	if (t->syndrome == AETH_NAK_SEQ) {
 		STAT_INC(qp->dev, seq_nak_received);
-		if (req->acked_psn == t->psn)
+		if (req->accepted_psn == t->psn)
 			loss_nak(qp, t->psn);
 		return;
 	}
 	/* Responses before it were lost. The peer repeats this NAK when they have come. */
-	if (req->una_psn != t->psn)
+	if (req->oldest_unacked_psn != t->psn)
 		return;
 	if (AETH_TYPE(t->syndrome) == AETH_RNR) {
 		rnr_nak(qp, t->syndrome & 31);
@@ -150,12 +150,12 @@ static void rx_early_response(struct skua_qp *qp, const struct train *t)
 
 	if (!run || !run->response)
 		return;
-	if (reorder_has(req->early, t->psn)) {
+	if (reorder_has(req->early_responses, t->psn)) {
 		loss_came_twice(qp);
 		return;
 	}
 	arrival_response_early(qp, t->psn, t->npkts,
-			    reorder_hold(qp->dev, &req->early, req->una_psn, t));
+			    reorder_hold(qp->dev, &req->early_responses, req->oldest_unacked_psn, t));
 	arrival_accepted(qp, t->psn);
 }
 
@@ -168,7 +168,7 @@ static bool is_next_response(struct skua_qp *qp, const struct send_wqe *wqe, con
 		rx_early_response(qp, t);
 	else if (ahead < 0)
 		loss_came_twice(qp);
-	else if (t->psn != rc_of(qp)->req.una_psn)
+	else if (t->psn != rc_of(qp)->req.oldest_unacked_psn)
 		ack_up_to(qp, t->psn);
 	return !ahead;
 }
@@ -176,7 +176,7 @@ static bool is_next_response(struct skua_qp *qp, const struct send_wqe *wqe, con
 /* The response does not fit the request. If it was held, it may have been forged: drop it. */
 static void refuse_response(struct skua_qp *qp, const struct train *t)
 {
-	if (rc_of(qp)->req.from_held)
+	if (rc_of(qp)->req.response_was_held)
 		loss_response_refused(qp, t->psn);
 	else
 		req_fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
@@ -260,7 +260,7 @@ static struct train *take_held(struct skua_qp *qp)
 {
 	const struct send_wqe *wqe = qp_can_send(qp) ? oldest_read(qp) : NULL;
 
-	return wqe ? reorder_take(qp->dev, &rc_of(qp)->req.early, next_response(qp, wqe)) : NULL;
+	return wqe ? reorder_take(qp->dev, &rc_of(qp)->req.early_responses, next_response(qp, wqe)) : NULL;
 }
 
 static void rx_held(struct skua_qp *qp)
@@ -268,14 +268,16 @@ static void rx_held(struct skua_qp *qp)
 	struct roce_req *req = &rc_of(qp)->req;
 	struct train *held;
 
-	req->from_held = true;
+	req->response_was_held = true;
 	while ((held = take_held(qp))) {
 		rx(qp, held);
 		free(held);
 	}
-	req->from_held = false;
-	if (!reorder_empty(req->early) && psn_diff(req->una_psn, reorder_end(req->early)) >= 0)
-		reorder_free(qp->dev, &req->early);	/* it came in a train besides */
+	req->response_was_held = false;
+	/* The rest came in a train besides. */
+	if (!reorder_empty(req->early_responses) &&
+	    psn_diff(req->oldest_unacked_psn, reorder_end(req->early_responses)) >= 0)
+		reorder_free(qp->dev, &req->early_responses);
 }
 
 void req_rx_missing(struct skua_qp *qp, const struct repeat_frame *f)
@@ -287,7 +289,7 @@ void req_rx_missing(struct skua_qp *qp, const struct repeat_frame *f)
 void req_rx(struct skua_qp *qp, const struct train *t)
 {
 	rx(qp, t);
-	if (!reorder_empty(rc_of(qp)->req.early))
+	if (!reorder_empty(rc_of(qp)->req.early_responses))
 		rx_held(qp);
 	qp_activate(qp);
 }

@@ -27,11 +27,11 @@ static const enum train_op train_ops[] = {
 uint32_t req_room(const struct skua_qp *qp)
 {
 	const struct roce_req *req = &rc_of(qp)->req;
-	uint32_t ahead = psn_add(req->sent_psn, -req->una_psn), room = congestion_room(qp);
+	uint32_t ahead = psn_add(req->next_psn, -req->oldest_unacked_psn), room = congestion_room(qp);
 	uint32_t limit = PSN_WINDOW;
 
 	/* Receivers hold packets behind a gap only so far. */
-	if (req->loss.lost_at && now_of(qp) - req->loss.lost_at < LOSSY_NS)
+	if (req->loss.last_loss_at && now_of(qp) - req->loss.last_loss_at < LOSSY_NS)
 		limit = REPEAT_WINDOW;
 
 	if (ahead >= limit)
@@ -47,14 +47,15 @@ bool req_must_ask(const struct skua_qp *qp, uint32_t npkts)
 	/* In time for the window to move on. */
 	if (most > req->congestion.window / 2)
 		most = req->congestion.window / 2;
-	return req->ask || !req->loss.smoothed_rtt || req->unasked + npkts >= most || sent_is_scarce(qp->dev);
+	return req->request_ack || !req->loss.smoothed_rtt || req->npkts_since_ack_req + npkts >= most ||
+	       sent_is_scarce(qp->dev);
 }
 
 /* False: the wire has no room. Loss detection takes care of what is lost on the way. */
 static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 {
 	struct roce_req *req = &rc_of(qp)->req;
-	int32_t again = psn_diff(req->sent_psn, t->psn);
+	int32_t again = psn_diff(req->next_psn, t->psn);
 
 	if (roce_send(qp, t, &wqe->mark) == PORT_BUSY) {
 		qp->sq.busy = true;
@@ -62,9 +63,9 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 	}
 	if (again > 0)
 		STAT_ADD(qp->dev, retransmits, t->npkts);
-	req->unasked += t->npkts;
+	req->npkts_since_ack_req += t->npkts;
 	if (t->ack_req) {
-		req->unasked = 0;
+		req->npkts_since_ack_req = 0;
 		loss_asked(qp, psn_add(t->psn, t->npkts));
 	}
 	return true;

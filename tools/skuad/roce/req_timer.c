@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The timer of the requester. A QP has one for the loss time, the probe timeout, the Local ACK Timeout and the wait after
- * an RNR NAK.
+ * The timer of the requester. A QP has one for the loss time, the probe timeout, the Local ACK Timeout and the wait
+ * after an RNR NAK.
  *
  * Theory of operation. If nothing arrives, nothing is known to be lost. So whenever packets are outstanding, the probe
- * timeout runs (RFC 9002, section 6.2): when it fires, the oldest packet is retransmitted and asks for an answer. A probe
- * says nothing about what was lost; the answer does. The timeout doubles with each probe.
+ * timeout runs (RFC 9002, section 6.2): when it fires, the oldest packet is retransmitted and asks for an answer. A
+ * probe says nothing about what was lost; the answer does. The timeout doubles with each probe.
  *
- * Above that stands the Local ACK Timeout of IBTA. Its time without progress, and without a response that comes early, is
- * a retry: all that is outstanding counts as lost. More than retry_cnt retries end the QP.
+ * Above that stands the Local ACK Timeout of IBTA. Its time without progress, and without a response that comes early,
+ * is a retry: all that is outstanding counts as lost. More than retry_cnt retries end the QP.
  */
 #include "roce/congestion.h"
 #include "roce/dcqcn.h"
@@ -20,21 +20,15 @@
 
 #define PTO_COUNT_MAX		20
 
-void req_timer_set(struct skua_qp *qp)
+void req_timer_move(struct skua_qp *qp)
 {
 	const struct loss *l = &rc_of(qp)->req.loss;
-	uint64_t at = l->pto_from + GRANULARITY_NS;
+	uint64_t at = l->pto_start + rtt_pto_ns(qp);
 
-	if (sent_is_empty(&rc_of(qp)->req.sent))
-		return;
-	/* One that fires too early looks again: cheaper than moving it with every ACK. */
-	if (rc_of(qp)->timer.pos && rc_of(qp)->timer.deadline <= at && l->loss_time == TIMER_NEVER)
-		return;
-	at = l->pto_from + rtt_pto_ns(qp);
 	if (l->loss_time < at)
 		at = l->loss_time;
-	if (qp->attr.timeout && l->ack_from + rtt_ack_timeout_ns(qp) < at)
-		at = l->ack_from + rtt_ack_timeout_ns(qp);
+	if (qp->attr.timeout && l->ack_timeout_start + rtt_ack_timeout_ns(qp) < at)
+		at = l->ack_timeout_start + rtt_ack_timeout_ns(qp);
 	if (!rc_of(qp)->timer.pos || rc_of(qp)->timer.deadline > at)
 		timer_set(&qp->dev->engine->timers, &rc_of(qp)->timer, at);
 }
@@ -47,7 +41,7 @@ static void hold_nothing(struct skua_qp *qp)
 
 	TAILQ_FOREACH(run, &req->sent.runs, entry)
 		if (run->state == SENT_WAITING ||
-		    (run->state == SENT_HELD && !run->response && psn_diff(run->psn, req->acked_psn) >= 0))
+		    (run->state == SENT_HELD && !run->response && psn_diff(run->psn, req->accepted_psn) >= 0))
 			sent_set_state(&req->sent, run, SENT_IN_FLIGHT);
 }
 
@@ -56,9 +50,9 @@ static void probe(struct skua_qp *qp)
 {
 	struct loss *l = &rc_of(qp)->req.loss;
 
-	l->pto_from = now_of(qp);
+	l->pto_start = now_of(qp);
 	/* The last one has not found room on the line yet. */
-	if (rc_of(qp)->req.probe)
+	if (rc_of(qp)->req.probe_due)
 		return;
 	if (l->pto_count < PTO_COUNT_MAX)
 		l->pto_count++;
@@ -67,7 +61,7 @@ static void probe(struct skua_qp *qp)
 	if (l->pto_count > 1)
 		hold_nothing(qp);
 	repeat_agreed(qp);
-	rc_of(qp)->req.probe = true;
+	rc_of(qp)->req.probe_due = true;
 	qp_activate(qp);
 }
 
@@ -77,8 +71,8 @@ static void retry(struct skua_qp *qp)
 	struct loss *l = &rc_of(qp)->req.loss;
 
 	loss_restart(qp);
-	/* Nothing was sent since the last retry: it waits for its turn on the line, or the peer tells that it holds all. */
-	if (!l->sent_since) {
+	/* Nothing was sent since the last retry: the QP waits for the line, or the peer reports that it holds all. */
+	if (!l->sent_since_retry) {
 		probe(qp);
 		return;
 	}
@@ -88,12 +82,12 @@ static void retry(struct skua_qp *qp)
 		return;
 	}
 	l->retries++;
-	l->sent_since = false;
+	l->sent_since_retry = false;
 	l->nak_taken = false;
 	hold_nothing(qp);
 	loss_lose_all(qp, 0);
 	congestion_persistent(qp);
-	rc_of(qp)->req.rnr_trying = false;
+	rc_of(qp)->req.rnr_probing = false;
 	l->min_rtt_at = 0;
 	/* The estimate is so long that no probe comes before a retry. It may be wrong (RFC 6298, section 5). */
 	if (l->retries > 1 && !l->pto_count)
@@ -112,7 +106,7 @@ static bool is_about_to_ask(const struct skua_qp *qp)
 
 	if (req_is_asked(req))
 		return waits && req->sent.npkts[SENT_LOST] && !req->sent.npkts[SENT_IN_FLIGHT];
-	return waits || (req->unasked && req_room(qp));
+	return waits || (req->npkts_since_ack_req && req_room(qp));
 }
 
 static void run_timers(struct skua_qp *qp)
@@ -126,15 +120,15 @@ static void run_timers(struct skua_qp *qp)
 	if (!port_passed(&sq_wqe(qp, qp->sq.una)->mark))
 		loss_restart(qp);
 	if (is_about_to_ask(qp)) {
-		rc_of(qp)->req.ask = true;
+		rc_of(qp)->req.request_ack = true;
 		loss_restart(qp);
 		qp_activate(qp);
 	}
 	if (now >= l->loss_time)
 		loss_detect(qp);
-	if (qp->attr.timeout && now >= l->ack_from + rtt_ack_timeout_ns(qp))
+	if (qp->attr.timeout && now >= l->ack_timeout_start + rtt_ack_timeout_ns(qp))
 		retry(qp);
-	else if (now >= l->pto_from + rtt_pto_ns(qp))
+	else if (now >= l->pto_start + rtt_pto_ns(qp))
 		probe(qp);
 	if (qp_can_send(qp))
 		req_timer_set(qp);
@@ -147,7 +141,7 @@ void req_timer_fire(struct timer *timer)
 
 	if (!qp_can_send(qp) || !dev_running(qp->dev))
 		return;
-	if (!req->rnr_wait)
+	if (!req->rnr_waiting)
 		run_timers(qp);
 	else if (now_of(qp) < req->rnr_until)
 		timer_set(&qp->dev->engine->timers, timer, req->rnr_until);

@@ -3,8 +3,9 @@
  * The responder of RC.
  *
  * Theory of operation. Packets are executed in the order of their PSNs. What comes early waits or is refused
- * (resp_early.c). What comes again is acknowledged again; a READ or an atomic is answered again (resp_replay.c). What is
- * expected goes to the file of its class: SEND and WRITE (resp_payload.c), READ (resp_read.c), atomics (resp_atomic.c).
+ * (resp_early.c). What comes again is acknowledged again; a READ or an atomic is answered again (resp_replay.c). What
+ * is expected goes to the file of its class: SEND and WRITE (resp_payload.c), READ (resp_read.c), atomics
+ * (resp_atomic.c).
  *
  * What the responder owes is noted, and sent when the QP has its turn: responses of READs and atomics first, in order,
  * then one ACK or NAK for all that has come.
@@ -30,9 +31,9 @@ void resp_reset(struct skua_qp *qp)
 	struct roce_resp *resp = &rc_of(qp)->resp;
 
 	resp_jobs_free(qp);
-	reorder_free(qp->dev, &resp->early);
+	reorder_free(qp->dev, &resp->early_requests);
 	resp_drop_cqes(qp);
-	*resp = (struct roce_resp){ .held = STAILQ_HEAD_INITIALIZER(resp->held) };
+	*resp = (struct roce_resp){ .held_cqes = STAILQ_HEAD_INITIALIZER(resp->held_cqes) };
 	conn_of(qp)->message = (struct message){ 0 };
 }
 
@@ -121,9 +122,9 @@ static void rx_one_held(struct skua_qp *qp, const struct train *t)
 	const uint32_t epsn = qp->epsn, rq_ci = qp->rq.ci;
 	const uint64_t raddr = msg->raddr;
 
-	resp->from_held = true;
+	resp->request_was_held = true;
 	rx(qp, t);
-	resp->from_held = false;
+	resp->request_was_held = false;
 	if (qp->epsn != epsn)
 		return;
 	msg->op = op;
@@ -142,19 +143,19 @@ static void rx_held(struct skua_qp *qp)
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct train *t;
 
-	while ((t = reorder_take(qp->dev, &resp->early, qp->epsn))) {
+	while ((t = reorder_take(qp->dev, &resp->early_requests, qp->epsn))) {
 		rx_one_held(qp, t);
 		free(t);
 		/* Refused, perhaps for now: the peer comes back to it, and to what is behind it. */
 		if (resp->nak_sent || !qp_can_receive(qp)) {
-			reorder_free(qp->dev, &resp->early);
+			reorder_free(qp->dev, &resp->early_requests);
 			return;
 		}
 	}
-	if (reorder_empty(resp->early))
+	if (reorder_empty(resp->early_requests))
 		return;
-	if (psn_diff(qp->epsn, reorder_end(resp->early)) >= 0)
-		reorder_free(qp->dev, &resp->early);	/* it came in a train besides */
+	if (psn_diff(qp->epsn, reorder_end(resp->early_requests)) >= 0)
+		reorder_free(qp->dev, &resp->early_requests);	/* it came in a train besides */
 	else
 		resp_owe_missing(qp, true);
 }
@@ -164,7 +165,7 @@ void resp_rx(struct skua_qp *qp, const struct train *t)
 	uint32_t epsn = qp->epsn;
 
 	rx(qp, t);
-	if (reorder_empty(rc_of(qp)->resp.early))
+	if (reorder_empty(rc_of(qp)->resp.early_requests))
 		return;
 	if (qp->epsn != epsn)
 		rx_held(qp);
@@ -181,7 +182,7 @@ bool resp_run(struct skua_qp *qp, int32_t *budget)
 	if (resp->missing_due && !rc_of(qp)->missing_last)
 		any |= resp_send_missing(qp);
 	while (resp_has_jobs(qp)) {
-		struct read_job *job = resp_job_at(resp, resp->reads_tail);
+		struct read_job *job = resp_job_at(resp, resp->jobs_tail);
 
 		if (*budget <= 0 || !(train_is_atomic(job->op) ? resp_send_atomic(qp, job, budget) :
 				      resp_send_read(qp, job, budget)))

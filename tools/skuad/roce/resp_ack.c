@@ -18,10 +18,10 @@ void resp_owe(struct skua_qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
 
-	if (resp->ack_due && is_nak(resp->syndrome) && !is_nak(syndrome))
+	if (resp->ack_due && is_nak(resp->due_syndrome) && !is_nak(syndrome))
 		return;
 	resp->ack_due = true;
-	resp->syndrome = syndrome;
+	resp->due_syndrome = syndrome;
 	resp->nak_psn = psn;
 	qp_activate(qp);
 }
@@ -33,7 +33,7 @@ void resp_owe_ack(struct skua_qp *qp)
 
 void resp_refuse(struct skua_qp *qp, uint8_t syndrome, uint8_t event)
 {
-	if (rc_of(qp)->resp.from_held)
+	if (rc_of(qp)->resp.request_was_held)
 		return;
 	if (syndrome == AETH_NAK_ACCESS)
 		STAT_INC(qp->dev, access_nak_sent);
@@ -70,11 +70,11 @@ bool resp_send_ack(struct skua_qp *qp)
 	t.first = t.last = true;
 	t.npkts = 1;
 	t.psn = resp->nak_psn;
-	t.syndrome = resp->syndrome;
+	t.syndrome = resp->due_syndrome;
 	t.msn = resp->msn;
 
 	/* Since it became due held packets may have been taken, or the request of a NAK may have come again. */
-	if (!is_nak(resp->syndrome) || resp->nak_psn != qp->epsn) {
+	if (!is_nak(resp->due_syndrome) || resp->nak_psn != qp->epsn) {
 		t.syndrome = AETH_ACK;
 		t.psn = psn_add(qp->epsn, PSN_MASK);
 	}

@@ -30,7 +30,7 @@ void resp_rx_atomic(struct skua_qp *qp, const struct train *t)
 	int err;
 
 	if (msg->under_way || t->raddr % 8 || !dev_has(qp->dev, SKUA_F_ATOMIC) ||
-	    resp->reads_new >= qp->max_dest_rd) {
+	    resp->jobs_new >= qp->max_dest_rd) {
 		resp_refuse_invalid(qp);
 		return;
 	}
@@ -68,8 +68,8 @@ bool resp_send_atomic(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	uint64_t *p;
 	int err;
 
-	if (!job->done) {
-		struct served *s = resp_served_at(resp, job->served);
+	if (!job->atomic_done) {
+		struct served *s = resp_served_at(resp, job->served_index);
 
 		p = atomic_target(qp, job->rkey, job->raddr, &err);
 		if (!p) {
@@ -79,7 +79,7 @@ bool resp_send_atomic(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 			return true;
 		}
 		job->swap_add = do_atomic(p, job);
-		job->done = true;
+		job->atomic_done = true;
 		s->value = job->swap_add;
 		s->done = true;
 		STAT_INC(qp->dev, rdma_rx_atomic);

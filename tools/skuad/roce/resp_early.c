@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Requests that come before the expected PSN. The first one is answered with a NAK, and all are dropped until the gap is
- * filled. If the peer offers selective repeat, they are held instead, and MISSING frames tell the peer what is missing.
+ * Requests that come before the expected PSN. The first one is answered with a NAK, and all are dropped until the gap
+ * is filled. If the peer offers selective repeat, they are held instead, and MISSING frames tell the peer what is
+ * missing.
  */
 #include "roce/reorder.h"
 #include "roce/resp_ack.h"
@@ -16,7 +17,7 @@ void resp_tell_duplicate(struct skua_qp *qp)
 {
 	if (!repeat_offered(qp))
 		return;
-	rc_of(qp)->resp.duplicate = true;
+	rc_of(qp)->resp.duplicate_seen = true;
 	rc_of(qp)->resp.missing_due = true;
 	qp_activate(qp);
 }
@@ -26,11 +27,11 @@ void resp_owe_missing(struct skua_qp *qp, bool now)
 	struct roce_resp *resp = &rc_of(qp)->resp;
 
 	if (now)
-		resp->untold = 0;
-	else if (++resp->untold != TELL_SOON && resp->untold < TELL_EVERY)
+		resp->early_since_missing = 0;
+	else if (++resp->early_since_missing != TELL_SOON && resp->early_since_missing < TELL_EVERY)
 		return;
-	else if (resp->untold == TELL_EVERY)
-		resp->untold = 0;
+	else if (resp->early_since_missing == TELL_EVERY)
+		resp->early_since_missing = 0;
 	resp->missing_due = true;
 	qp_activate(qp);
 }
@@ -38,12 +39,12 @@ void resp_owe_missing(struct skua_qp *qp, bool now)
 void resp_rx_early(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
-	uint32_t end = reorder_empty(resp->early) ? qp->epsn : reorder_end(resp->early);
+	uint32_t end = reorder_empty(resp->early_requests) ? qp->epsn : reorder_end(resp->early_requests);
 
 	STAT_INC(qp->dev, out_of_order);
 	if (resp->nak_sent)
 		return;
-	if (reorder_has(resp->early, t->psn)) {
+	if (reorder_has(resp->early_requests, t->psn)) {
 		resp_tell_duplicate(qp);
 		return;
 	}
@@ -51,13 +52,13 @@ void resp_rx_early(struct skua_qp *qp, const struct train *t)
 		/* A peer with selective repeat finds out by itself what there is no place for. */
 		if (psn_diff(t->psn, qp->epsn) > REPEAT_WINDOW)
 			return;
-		if (reorder_hold(qp->dev, &resp->early, qp->epsn, t)) {
+		if (reorder_hold(qp->dev, &resp->early_requests, qp->epsn, t)) {
 			resp_owe_missing(qp, psn_diff(t->psn, end) > 0);
 			return;
 		}
 	}
 	/* What there was no place for is missing, as if it were lost. */
-	if (!reorder_empty(resp->early))
+	if (!reorder_empty(resp->early_requests))
 		return;
 	STAT_INC(qp->dev, seq_nak_sent);
 	resp_owe(qp, AETH_NAK_SEQ, qp->epsn);
@@ -69,15 +70,15 @@ bool resp_send_missing(struct skua_qp *qp)
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct repeat_frame f = {
 		.type = REPEAT_MISSING, .path = qp->path, .dest_qpn = qp->dest_qpn,
-		.psn = qp->epsn, .duplicate = resp->duplicate,
+		.psn = qp->epsn, .duplicate = resp->duplicate_seen,
 	};
 
-	for (uint32_t i = 0; resp->early && i < REPEAT_WINDOW; i++)
-		if (reorder_has(resp->early, psn_add(qp->epsn, i + 1)))
+	for (uint32_t i = 0; resp->early_requests && i < REPEAT_WINDOW; i++)
+		if (reorder_has(resp->early_requests, psn_add(qp->epsn, i + 1)))
 			f.held[i / 8] |= (uint8_t)(1 << i % 8);
-	if ((resp->early || resp->duplicate) && !repeat_send(qp->dev, &f))
+	if ((resp->early_requests || resp->duplicate_seen) && !repeat_send(qp->dev, &f))
 		return false;
 	resp->missing_due = false;
-	resp->duplicate = false;
+	resp->duplicate_seen = false;
 	return true;
 }

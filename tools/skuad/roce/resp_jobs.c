@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * READs and atomics that the responder has accepted: a queue of those to be answered, and a memory of the last ones, for
- * requests that come again.
+ * READs and atomics that the responder has accepted: a queue of those to be answered, and a memory of the last ones,
+ * for requests that come again.
  *
  * Requests that came again stand in the queue before new ones. The requester needs their responses first.
  */
@@ -18,19 +18,19 @@ void resp_jobs_free(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
 
-	free(resp->reads);
+	free(resp->jobs);
 	free(resp->served);
-	qp->dev->pages_used -= RD_COST * resp->rd_size;
-	resp->rd_size = 0;
+	qp->dev->pages_used -= RD_COST * resp->jobs_size;
+	resp->jobs_size = 0;
 }
 
 /* What is there goes to where there is more room. */
 static void move_jobs(struct roce_resp *to, const struct roce_resp *from)
 {
-	for (uint32_t i = from->reads_tail; i != from->reads_head; i++)
+	for (uint32_t i = from->jobs_tail; i != from->jobs_head; i++)
 		*resp_job_at(to, i) = *resp_job_at(from, i);
-	for (uint32_t i = 1; i <= from->rd_size && i <= from->nserved; i++)
-		*resp_served_at(to, from->nserved - i) = *resp_served_at(from, from->nserved - i);
+	for (uint32_t i = 1; i <= from->jobs_size && i <= from->num_served; i++)
+		*resp_served_at(to, from->num_served - i) = *resp_served_at(from, from->num_served - i);
 }
 
 int resp_jobs_reserve(struct skua_qp *qp, uint32_t max_dest_rd)
@@ -38,19 +38,19 @@ int resp_jobs_reserve(struct skua_qp *qp, uint32_t max_dest_rd)
 	struct roce_resp *resp = &rc_of(qp)->resp, larger = *resp;
 
 	/* A power of two, as indices run free. */
-	larger.rd_size = max_dest_rd ? 1 : 0;
-	while (larger.rd_size < max_dest_rd)
-		larger.rd_size *= 2;
-	if (larger.rd_size <= resp->rd_size)
+	larger.jobs_size = max_dest_rd ? 1 : 0;
+	while (larger.jobs_size < max_dest_rd)
+		larger.jobs_size *= 2;
+	if (larger.jobs_size <= resp->jobs_size)
 		return SKUA_CMD_OK;
-	if (!pages_charge(qp->dev, RD_COST * larger.rd_size))
+	if (!pages_charge(qp->dev, RD_COST * larger.jobs_size))
 		return SKUA_CMD_NO_RESOURCE;
-	larger.reads = calloc(2 * larger.rd_size, sizeof(*larger.reads));
-	larger.served = calloc(larger.rd_size, sizeof(*larger.served));
-	if (!larger.reads || !larger.served) {
-		free(larger.reads);
+	larger.jobs = calloc(2 * larger.jobs_size, sizeof(*larger.jobs));
+	larger.served = calloc(larger.jobs_size, sizeof(*larger.served));
+	if (!larger.jobs || !larger.served) {
+		free(larger.jobs);
 		free(larger.served);
-		qp->dev->pages_used -= RD_COST * larger.rd_size;
+		qp->dev->pages_used -= RD_COST * larger.jobs_size;
 		return SKUA_CMD_NO_RESOURCE;
 	}
 	move_jobs(&larger, resp);
@@ -63,9 +63,9 @@ void resp_jobs_drop(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
 
-	resp->reads_tail = resp->reads_head;
-	resp->reads_new = 0;
-	resp->reads_again = 0;
+	resp->jobs_tail = resp->jobs_head;
+	resp->jobs_new = 0;
+	resp->jobs_again = 0;
 }
 
 void resp_job_fill(struct skua_qp *qp, struct read_job *job, const struct train *t)
@@ -85,12 +85,12 @@ void resp_job_add(struct skua_qp *qp, const struct train *t)
 
 	resp->msn = psn_add(resp->msn, 1);
 	resp->nak_sent = false;
-	job = resp_job_at(resp, resp->reads_head++);
+	job = resp_job_at(resp, resp->jobs_head++);
 	resp_job_fill(qp, job, t);
-	job->served = resp->nserved++;
-	resp->reads_new++;
+	job->served_index = resp->num_served++;
+	resp->jobs_new++;
 	qp->epsn = psn_add(qp->epsn, job->npkts);
-	*resp_served_at(resp, job->served) = (struct served){
+	*resp_served_at(resp, job->served_index) = (struct served){
 		.op = t->op, .psn = t->psn, .npkts = job->npkts, .rkey = t->rkey,
 		.raddr = t->raddr, .length = t->msg_len,
 	};
@@ -98,11 +98,11 @@ void resp_job_add(struct skua_qp *qp, const struct train *t)
 
 bool resp_job_is_queued(const struct roce_resp *resp, uint32_t psn, uint32_t npkts)
 {
-	for (uint32_t i = resp->reads_tail; i != resp->reads_head; i++) {
+	for (uint32_t i = resp->jobs_tail; i != resp->jobs_head; i++) {
 		const struct read_job *job = resp_job_at(resp, i);
-		uint32_t from = psn_add(job->psn, job->sent), at = psn_add(psn, -from);
+		uint32_t from = psn_add(job->psn, job->npkts_sent), at = psn_add(psn, -from);
 
-		if (at < job->npkts - job->sent && npkts <= job->npkts - job->sent - at)
+		if (at < job->npkts - job->npkts_sent && npkts <= job->npkts - job->npkts_sent - at)
 			return true;
 	}
 	return false;
@@ -114,27 +114,18 @@ void resp_job_add_again(struct skua_qp *qp, const struct train *t, uint64_t valu
 	struct read_job *job, *next;
 	uint32_t at;
 
-	if (resp->reads_again >= qp->max_dest_rd)
+	if (resp->jobs_again >= qp->max_dest_rd)
 		return;
-	resp->reads_again++;
-	for (at = --resp->reads_tail; at + 1 != resp->reads_head; at++) {
+	resp->jobs_again++;
+	for (at = --resp->jobs_tail; at + 1 != resp->jobs_head; at++) {
 		next = resp_job_at(resp, at + 1);
-		if (!next->duplicate || psn_diff(psn_add(next->psn, next->sent), t->psn) > 0)
+		if (!next->duplicate || psn_diff(psn_add(next->psn, next->npkts_sent), t->psn) > 0)
 			break;
 		*resp_job_at(resp, at) = *next;
 	}
 	job = resp_job_at(resp, at);
 	resp_job_fill(qp, job, t);
 	job->duplicate = true;
-	job->done = true;
+	job->atomic_done = true;
 	job->swap_add = value;
-}
-
-void resp_job_over(struct roce_resp *resp, const struct read_job *job)
-{
-	if (job->duplicate)
-		resp->reads_again--;
-	else
-		resp->reads_new--;
-	resp->reads_tail++;
 }

@@ -17,8 +17,8 @@ void resp_jobs_drop(struct skua_qp *qp);
 void resp_job_add(struct skua_qp *qp, const struct train *t);
 /*
  * Queue a request that came again: before all new ones, and before others that came again and have later responses to
- * send. The requester cannot use those without the earlier ones. There may be as many of them as new ones. The requester
- * asks for any others again. @value: what an atomic fetched.
+ * send. The requester cannot use those without the earlier ones. There may be as many of them as new ones. The
+ * requester asks for any others again. @value: what an atomic fetched.
  */
 void resp_job_add_again(struct skua_qp *qp, const struct train *t, uint64_t value);
 /*
@@ -29,24 +29,31 @@ void resp_job_add_again(struct skua_qp *qp, const struct train *t, uint64_t valu
 bool resp_job_is_queued(const struct roce_resp *resp, uint32_t psn, uint32_t npkts);
 /* @job is what @t asks for. */
 void resp_job_fill(struct skua_qp *qp, struct read_job *job, const struct train *t);
-/* @job, the first, has been answered. */
-void resp_job_over(struct roce_resp *resp, const struct read_job *job);
-
 static inline struct read_job *resp_job_at(const struct roce_resp *resp, uint32_t i)
 {
-	return &resp->reads[i & (2 * resp->rd_size - 1)];
+	return &resp->jobs[i & (2 * resp->jobs_size - 1)];
 }
 
 /* What is remembered of the READ or atomic that was the @i-th. */
 static inline struct served *resp_served_at(const struct roce_resp *resp, uint32_t i)
 {
-	return &resp->served[i & (resp->rd_size - 1)];
+	return &resp->served[i & (resp->jobs_size - 1)];
+}
+
+/* @job, the first, has been answered. */
+static inline void resp_job_over(struct roce_resp *resp, const struct read_job *job)
+{
+	if (job->duplicate)
+		resp->jobs_again--;
+	else
+		resp->jobs_new--;
+	resp->jobs_tail++;
 }
 
 /* Are READs or atomics to be answered? */
 static inline bool resp_has_jobs(const struct skua_qp *qp)
 {
-	return rc_of(qp)->resp.reads_tail != rc_of(qp)->resp.reads_head;
+	return rc_of(qp)->resp.jobs_tail != rc_of(qp)->resp.jobs_head;
 }
 
 #endif /* SKUAD_ROCE_RESP_JOBS_H */

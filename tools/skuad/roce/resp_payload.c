@@ -99,7 +99,7 @@ static bool invalidate(struct skua_qp *qp, const struct train *t)
 
 	if (!err)
 		return true;
-	if (rc_of(qp)->resp.from_held)
+	if (rc_of(qp)->resp.request_was_held)
 		return false;
 	resp_fail_recv(qp, SKUA_CQE_REM_INV_REQ_ERR, (uint8_t)err);
 	qp->epsn = psn_add(qp->epsn, t->npkts);

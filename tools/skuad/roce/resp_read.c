@@ -22,7 +22,7 @@ void resp_rx_read(struct skua_qp *qp, const struct train *t)
 	struct message *msg = &conn_of(qp)->message;
 	int err;
 
-	if (msg->under_way || t->msg_len > LIMIT_MSG || resp->reads_new >= qp->max_dest_rd) {
+	if (msg->under_way || t->msg_len > LIMIT_MSG || resp->jobs_new >= qp->max_dest_rd) {
 		resp_refuse_invalid(qp);
 		return;
 	}
@@ -40,8 +40,8 @@ bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ };
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct seglist *src = &qp->dev->engine->src;
-	uint32_t offset = job->sent * qp->pmtu, len = job->length - offset;
-	uint32_t n = job->npkts - job->sent, max = qp_burst(qp) >> qp->log_pmtu;
+	uint32_t offset = job->npkts_sent * qp->pmtu, len = job->length - offset;
+	uint32_t n = job->npkts - job->npkts_sent, max = qp_burst(qp) >> qp->log_pmtu;
 	struct train t = train_blank;
 	int err = 0;
 
@@ -62,22 +62,22 @@ bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	}
 	if (err) {
 		resp_jobs_drop(qp);
-		qp->epsn = psn_add(job->psn, job->sent);
+		qp->epsn = psn_add(job->psn, job->npkts_sent);
 		resp_refuse_memory(qp, err);
 		return true;
 	}
 	t.op = TRAIN_READ_RESP;
 	t.syndrome = AETH_ACK;
 	t.msn = job->msn;
-	t.psn = psn_add(job->psn, job->sent);
+	t.psn = psn_add(job->psn, job->npkts_sent);
 	t.npkts = n;
-	t.first = job->sent == 0;
-	t.last = job->sent + n == job->npkts;
+	t.first = job->npkts_sent == 0;
+	t.last = job->npkts_sent + n == job->npkts;
 	t.payload = len ? src : NULL;
 	if (!resp_transmit(qp, &t))
 		return false;
 	*budget -= (int32_t)len + 64;
-	job->sent += n;
+	job->npkts_sent += n;
 	if (t.last)
 		resp_job_over(resp, job);
 	return true;

@@ -12,7 +12,7 @@
 
 static void drop_held_cqe(struct skua_qp *qp, struct held_recv *held)
 {
-	STAILQ_REMOVE_HEAD(&rc_of(qp)->resp.held, entry);
+	STAILQ_REMOVE_HEAD(&rc_of(qp)->resp.held_cqes, entry);
 	qp->dev->roce->held_bytes -= sizeof(*held);
 	free(held);
 }
@@ -30,16 +30,16 @@ static void hold_cqe(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ti
 	qp->dev->roce->held_bytes += sizeof(*held);
 	held->cqe = *cqe;
 	held->ticket = ticket;
-	STAILQ_INSERT_TAIL(&rc_of(qp)->resp.held, held, entry);
+	STAILQ_INSERT_TAIL(&rc_of(qp)->resp.held_cqes, held, entry);
 	qp_activate(qp);
 }
 
-bool resp_release_cqes(struct skua_qp *qp, int32_t *budget)
+bool resp_release_held_cqes(struct skua_qp *qp, int32_t *budget)
 {
 	struct held_recv *held;
 	bool any = false;
 
-	while (*budget > 0 && (held = STAILQ_FIRST(&rc_of(qp)->resp.held)) &&
+	while (*budget > 0 && (held = STAILQ_FIRST(&rc_of(qp)->resp.held_cqes)) &&
 	       port_drained(qp->dev->port, held->ticket)) {
 		*budget -= MESSAGE_COST;
 		qp_complete_recv(qp, &held->cqe);
@@ -74,7 +74,7 @@ void resp_fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 	};
 	struct message *msg = &conn_of(qp)->message;
 
-	if (!msg->have_recv || rc_of(qp)->resp.from_held)
+	if (!msg->have_recv || rc_of(qp)->resp.request_was_held)
 		return;
 	message_use_recv(msg, &cqe);
 	resp_complete_recv(qp, &cqe);
@@ -84,6 +84,6 @@ void resp_drop_cqes(struct skua_qp *qp)
 {
 	struct held_recv *held;
 
-	while ((held = STAILQ_FIRST(&rc_of(qp)->resp.held)))
+	while ((held = STAILQ_FIRST(&rc_of(qp)->resp.held_cqes)))
 		drop_held_cqe(qp, held);
 }

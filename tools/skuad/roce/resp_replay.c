@@ -12,8 +12,8 @@ static const struct served *find_served(const struct skua_qp *qp, const struct t
 {
 	const struct roce_resp *resp = &rc_of(qp)->resp;
 
-	for (uint32_t i = 1; i <= qp->max_dest_rd && i <= resp->nserved; i++) {
-		const struct served *s = resp_served_at(resp, resp->nserved - i);
+	for (uint32_t i = 1; i <= qp->max_dest_rd && i <= resp->num_served; i++) {
+		const struct served *s = resp_served_at(resp, resp->num_served - i);
 
 		if (psn_add(t->psn, -s->psn) < s->npkts)
 			return s->op == t->op && s->rkey == t->rkey ? s : NULL;
@@ -33,7 +33,7 @@ void resp_replay_atomic(struct skua_qp *qp, const struct train *t)
 /* The READ with this PSN, if it has responses still to be sent for the first time. */
 static struct read_job *job_of(const struct roce_resp *resp, uint32_t psn)
 {
-	for (uint32_t i = resp->reads_tail; i != resp->reads_head; i++) {
+	for (uint32_t i = resp->jobs_tail; i != resp->jobs_head; i++) {
 		struct read_job *job = resp_job_at(resp, i);
 
 		if (!job->duplicate && psn_add(psn, -job->psn) < job->npkts)
@@ -48,14 +48,14 @@ static struct read_job *job_of(const struct roce_resp *resp, uint32_t psn)
  */
 static void restart(struct skua_qp *qp, struct read_job *job, const struct train *t)
 {
-	uint32_t sent = psn_add(job->psn, job->sent), served = job->served;
+	uint32_t sent = psn_add(job->psn, job->npkts_sent), served = job->served_index;
 	uint32_t end = psn_add(t->psn, qp_packets(qp, t->msg_len));
 
 	if (psn_diff(end, sent) <= 0) {
 		resp_job_add_again(qp, t, 0);
 	} else if (psn_diff(t->psn, sent) < 0 && end == psn_add(job->psn, job->npkts)) {
 		resp_job_fill(qp, job, t);
-		job->served = served;
+		job->served_index = served;
 	}
 }
 

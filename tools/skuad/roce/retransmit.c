@@ -57,7 +57,7 @@ static bool may_ask(struct skua_qp *qp, const struct sent_run *run, uint32_t par
 /* Can all of these responses be held while earlier ones are missing? */
 static bool has_place(const struct roce_req *req, const struct sent_run *run)
 {
-	return !run->response || psn_diff(psn_add(run->psn, run->npkts), req->una_psn) <= REPEAT_WINDOW ||
+	return !run->response || psn_diff(psn_add(run->psn, run->npkts), req->oldest_unacked_psn) <= REPEAT_WINDOW ||
 	       run == TAILQ_FIRST(&req->sent.runs);
 }
 
@@ -100,7 +100,7 @@ static bool send_probe(struct skua_qp *qp, int32_t *budget)
 
 	if (run && !send_again(qp, run, run->response && !is_part(qp, run) ? run->npkts : 1, true, budget))
 		return false;
-	req->probe = false;
+	req->probe_due = false;
 	req->loss.probe_order = req->sent.next_order;
 	return true;
 }
@@ -123,9 +123,9 @@ bool retransmit_run(struct skua_qp *qp, int32_t *budget)
 	struct sent_run *run;
 	uint32_t npkts, parts;
 
-	if (req->probe && !send_probe(qp, budget))
+	if (req->probe_due && !send_probe(qp, budget))
 		return false;
-	if (req->rnr_trying)
+	if (req->rnr_probing)
 		return true;
 	parts = parts_asked(qp);
 	for (run = TAILQ_FIRST(&req->sent.runs); run; run = TAILQ_NEXT(run, entry)) {

@@ -54,18 +54,18 @@ void rtt_sample(const struct skua_qp *qp, const struct sent_run *run, struct rtt
 	const struct loss *l = &rc_of(qp)->req.loss;
 
 	/* The ACK of packets before the last probe may have been lost, so they say no more. */
-	if (sample->is_least && run->sent_at <= sample->from)
+	if (sample->is_lower_bound && run->sent_at <= sample->from)
 		return;
 	sample->from = sample->first_sent_at = run->first_sent_at;
-	sample->is_gap = run->response && l->smoothed_rtt && l->arrived_at > run->first_sent_at;
-	sample->is_most = run->retransmitted;
-	sample->is_least = run->retransmitted && l->smoothed_rtt && l->probes >= PROBES_SLOW;
+	sample->is_gap = run->response && l->smoothed_rtt && l->last_arrival_at > run->first_sent_at;
+	sample->is_upper_bound = run->retransmitted;
+	sample->is_lower_bound = run->retransmitted && l->smoothed_rtt && l->probes >= PROBES_SLOW;
 	if (sample->is_gap)
-		sample->from = is_gap_by_loss(qp, run) ? 0 : l->arrived_at;
-	else if (sample->is_least)
+		sample->from = is_gap_by_loss(qp, run) ? 0 : l->last_arrival_at;
+	else if (sample->is_lower_bound)
 		sample->from = run->sent_at;
 	else if (run->was_lost || (run->retransmitted && l->smoothed_rtt))
-		sample->is_bad = true;
+		sample->is_unusable = true;
 }
 
 /* RFC 9002, section 5.3. */
@@ -103,11 +103,11 @@ void rtt_take(struct skua_qp *qp, const struct rtt_sample *sample, uint64_t orde
 	struct loss *l = &rc_of(qp)->req.loss;
 	bool first = !l->smoothed_rtt;
 
-	if (sample->is_gap && !sample->is_most && whole < l->smoothed_rtt) {
+	if (sample->is_gap && !sample->is_upper_bound && whole < l->smoothed_rtt) {
 		update_rtt(qp, whole);
 		return;
 	}
-	if ((sample->is_gap || sample->is_least) && rtt <= l->smoothed_rtt)
+	if ((sample->is_gap || sample->is_lower_bound) && rtt <= l->smoothed_rtt)
 		return;
 	/* An outage of the line may have been in it. */
 	if (sample->is_gap && rtt > rtt_ack_timeout_ns(qp))
@@ -118,7 +118,7 @@ void rtt_take(struct skua_qp *qp, const struct rtt_sample *sample, uint64_t orde
 	if (!sample->is_gap)
 		l->path_rtt = l->path_rtt ? l->path_rtt - l->path_rtt / 8 + rtt / 8 : rtt;
 	/* Perhaps the probe was answered: then the round trip is shorter, and needs no margin besides. */
-	if (first && sample->is_most)
+	if (first && sample->is_upper_bound)
 		l->rttvar = 0;
 	if (!sample->is_gap && order && rtt > l->min_rtt + LONG_QUEUE_NS)
 		congestion_queue(qp, order);

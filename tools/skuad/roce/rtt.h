@@ -9,14 +9,14 @@
 
 #define GRANULARITY_NS	1000000		/* kGranularity: a peer's thread may wait so long for its core */
 
-/* A sample of the round trip, that something which has arrived gives. */
+/* A sample of the round trip: a packet that has arrived gives it. */
 struct rtt_sample {
-	uint64_t from;			/* it is the time since then; 0: there is no sample */
-	uint64_t first_sent_at;		/* the packet that gives it */
-	bool is_gap;			/* it is the time between two responses */
-	bool is_most;			/* an upper bound: the packet was sent more than once */
-	bool is_least;			/* a lower bound: an earlier transmission may have arrived */
-	bool is_bad;			/* some packets had to wait for one that was retransmitted */
+	uint64_t from;			/* the sample is the time since then; 0: there is none */
+	uint64_t first_sent_at;		/* when the packet was sent first */
+	bool is_gap;			/* the sample is the time between two responses */
+	bool is_upper_bound;		/* the packet was sent more than once */
+	bool is_lower_bound;		/* an earlier transmission may have arrived */
+	bool is_unusable;		/* some packets had to wait for one that was retransmitted */
 };
 
 /* @run has arrived: the sample that it gives. */

@@ -2,8 +2,8 @@
 /*
  * From a QP to its port: what all services send alike.
  *
- * The port of a peer on the same engine calls its owner within port_send_train(), so the peer's rx.c runs before the call
- * returns. No answer comes back within the call: a responder notes what it owes, and sends it in its turn.
+ * The port of a peer on the same engine calls its owner within port_send_train(), so the peer's rx.c runs before the
+ * call returns. No answer comes back within the call: a responder notes what it owes, and sends it in its turn.
  */
 #include "roce/dcqcn.h"
 #include "roce/send.h"
