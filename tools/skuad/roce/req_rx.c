@@ -97,18 +97,12 @@ static void rnr_nak(struct skua_qp *qp, uint8_t code)
 	timer_set(&qp->dev->engine->timers, &rc_of(qp)->timer, req->rnr_until);
 }
 
-static void rx_ack(struct skua_qp *qp, const struct train *t)
+/* The PSN of @t is the first that the peer did not accept. */
+static void rx_nak(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_req *req = &rc_of(qp)->req;
 	uint8_t status;
 
-	if (psn_diff(t->psn, req->oldest_unacked_psn) < 0 || psn_diff(t->psn, req->next_psn) >= 0)
-		return;
-	if (AETH_TYPE(t->syndrome) == 0) {
-		ack_up_to(qp, psn_add(t->psn, 1));
-		return;
-	}
-	ack_up_to(qp, t->psn);
 	if (t->syndrome == AETH_NAK_SEQ) {
 		STAT_INC(qp->dev, seq_nak_received);
 		if (req->accepted_psn == t->psn)
@@ -137,6 +131,20 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 		return;
 	}
 	req_fail(qp, status, SKUA_VENDOR_ERR_PEER_NAK);
+}
+
+static void rx_ack(struct skua_qp *qp, const struct train *t)
+{
+	const struct roce_req *req = &rc_of(qp)->req;
+
+	if (psn_diff(t->psn, req->oldest_unacked_psn) < 0 || psn_diff(t->psn, req->next_psn) >= 0)
+		return;
+	if (AETH_TYPE(t->syndrome) == 0) {
+		ack_up_to(qp, psn_add(t->psn, 1));
+		return;
+	}
+	ack_up_to(qp, t->psn);
+	rx_nak(qp, t);
 }
 
 /*
