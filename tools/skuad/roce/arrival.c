@@ -12,11 +12,11 @@
 #include "roce/loss.h"
 #include "roce/rtt.h"
 
-/* What has arrived, while a packet from the peer is looked at. */
+/* What one packet from the peer tells of packets that have arrived. */
 struct news {
-	uint32_t npkts;			/* that were outstanding until now */
-	enum news_kind kind;		/* of the latest */
-	uint64_t order;			/* behind its send order */
+	uint32_t npkts;			/* packets that have arrived, and were outstanding until now */
+	enum news_kind kind;		/* of the latest of them */
+	uint64_t order;			/* behind the send order of the latest */
 	uint64_t sent_at;
 	struct rtt_sample sample;
 };
@@ -89,7 +89,7 @@ void arrival_acked(struct skua_qp *qp, uint32_t psn)
 	take_news(qp, &news);
 }
 
-/* @run, or @npkts of it from @psn on, has arrived, but is not done with. */
+/* @npkts packets of @run from @psn on have arrived, but before earlier ones: mark them as held. */
 static void hold(struct skua_qp *qp, struct sent_run *run, uint32_t psn, uint32_t npkts,
 		 struct news *news)
 {
@@ -124,7 +124,7 @@ void arrival_accepted(struct skua_qp *qp, uint32_t psn)
 		if (run->state == SENT_WAITING)
 			sent_set_state(s, run, SENT_IN_FLIGHT);
 		run->accepted = true;
-		/* What has arrived was sent behind all of these responses, so they should have come. */
+		/* The peer has sent all of these responses before what has arrived, so they should have come. */
 		if (run->state == SENT_IN_FLIGHT && npkts >= run->npkts &&
 		    run->order + run->npkts >= news.order && !run->retransmitted) {
 			news.order = run->order + run->npkts;
@@ -146,10 +146,10 @@ void arrival_response_early(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bo
 	run->accepted = true;
 	if (held) {
 		hold(qp, run, psn, npkts, &news);
-		/* The peer answers in order: perhaps a long READ, which it was asked for before what is missing. */
+		/* The peer is alive: it answers in order, and perhaps these are responses of a long READ. */
 		req->loss.ack_timeout_start = now_of(qp);
 	} else if (run->state == SENT_IN_FLIGHT && !rtt_is_ambiguous(qp, run)) {
-		/* There is no place for it, so it has to be retransmitted. It still tells of others. */
+		/* There is no place for it, so it has to be requested again. It still tells of others. */
 		news.order = run->order + psn_add(psn, -run->psn);
 		news.kind = run->part ? NEWS_PART : NEWS_ANSWERED;
 		news.sent_at = run->sent_at;

@@ -13,10 +13,10 @@
 
 #define INITIAL_WINDOW	128u
 #define MINIMUM_WINDOW	2u		/* kMinimumWindow */
-#define LONG_QUEUE	3		/* times min_rtt, and so much longer than min_rtt: */
-#define LONG_QUEUE_NS	1000000
+#define LONG_QUEUE	3		/* a round trip is long: so many times min_rtt, */
+#define LONG_QUEUE_NS	1000000		/* and longer than min_rtt by so much */
 #define MANY_LOST	4		/* one packet in so many */
-#define LEAST_COUNTED	16		/* packets that say how many are lost */
+#define LEAST_COUNTED	16		/* fewer packets do not say how many are lost */
 
 void congestion_init(struct congestion *c)
 {
@@ -58,7 +58,7 @@ static void count_lost(struct skua_qp *qp, uint32_t acked, uint32_t lost, uint64
 		return;
 	if (c->counted_lost > all / MANY_LOST) {
 		reduce(qp, order);
-		/* The line carries no more. */
+		/* The line carries no more than what has arrived. */
 		set_window(c, c->counted_acked < c->window ? c->counted_acked : c->window);
 		c->window_before_recovery = 0;
 	}
@@ -101,7 +101,7 @@ void congestion_acked(struct skua_qp *qp, uint32_t npkts, uint64_t order)
 	struct congestion *c = &rc_of(qp)->req.congestion;
 
 	count_lost(qp, npkts, 0, order);
-	/* Not in the recovery period, and not where the window does not limit what is sent (7.8). */
+	/* The window does not grow in the recovery period, nor while it does not limit what is sent (7.8). */
 	if (order <= c->recovery_order || c->window >= PSN_WINDOW ||
 	    rc_of(qp)->req.sent.npkts[SENT_IN_FLIGHT] + npkts < c->window / 2)
 		return;

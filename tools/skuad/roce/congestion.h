@@ -7,7 +7,7 @@
 
 #include "roce/rc.h"
 
-/* Packets that the congestion window lets be sent now. */
+/* How many packets the congestion window allows to be sent now. */
 static inline uint32_t congestion_room(const struct skua_qp *qp)
 {
 	uint32_t flight = rc_of(qp)->req.sent.npkts[SENT_IN_FLIGHT];
@@ -17,13 +17,13 @@ static inline uint32_t congestion_room(const struct skua_qp *qp)
 
 void congestion_init(struct congestion *c);
 /*
- * @npkts packets have arrived; @order is behind the send order of the latest. 0: that says nothing of the
- * others, as a peer answers some requests before others.
+ * @npkts packets have arrived; @order is behind the send order of the latest. @order 0: they tell nothing of others, as
+ * a peer answers some requests before others.
  */
 void congestion_acked(struct skua_qp *qp, uint32_t npkts, uint64_t order);
-/* So many packets were lost on the line; @order as above. @rtt: ns, how long an answer takes now. */
+/* @lost packets were lost on the line; @order as above. @rtt: how long an answer takes now, in ns. */
 void congestion_lost(struct skua_qp *qp, uint32_t lost, uint64_t order, uint64_t rtt);
-/* They had only been delayed. */
+/* Packets that counted as lost were only delayed. */
 void congestion_not_lost(struct skua_qp *qp);
 /* A queue has grown too long without loss; @order as above. */
 void congestion_queue(struct skua_qp *qp, uint64_t order);

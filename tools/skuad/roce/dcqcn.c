@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Congestion control of RC and UC: DCQCN (manual: congestion control).
+ * The rate of an RC or UC QP: DCQCN (manual: congestion control).
  *
- * Theory of operation. Who receives marked packets tells their sender by CNPs, now and then. The
- * first CNP gives its QP a rate, which every further one lowers, and time and sent bytes raise; when
- * it has come near the speed of the port, the QP has none again, and pays nothing for all this.
+ * Theory of operation. A receiver of marked packets sends CNPs (cnp.c). The first CNP gives the sender's QP a rate.
+ * Each further CNP lowers the rate; time and sent bytes raise it. When the rate has come near the speed of the port,
+ * the QP has no rate any more, and pays nothing for all this.
  *
- * In silicon the rate rises each 55 us or so. Here a peer's thread, or the one that plays the line,
- * may wake a millisecond late, and CNPs come so far apart: a QP that had recovered by then would never
- * become slow. So time counts by milliseconds, for cuts as for rises: what one queue had marked comes
- * back as many CNPs, and were each of them a cut, the line would stand empty when the queue is gone.
+ * In silicon the rate rises each 55 us or so. Here the thread of a peer, or the thread that plays the line, may wake a
+ * millisecond late, and CNPs come so far apart. A QP whose rate had recovered by then would never become slow. So time
+ * counts in milliseconds, for cuts and for rises. What one queue has marked comes back as many CNPs. If each of them
+ * were a cut, the line would be idle when the queue is empty.
  *
- * DCQCN goes back to the rate of before a cut, fast, and looks for more only then. On a line that is slow
- * for its port, cuts come sooner than that is over: nobody ever gets on, and who came late never gets
- * his share. Here it looks for more at once, by little at first, and by more each time.
+ * DCQCN goes back fast to the rate before a cut, and looks for more only then. On a line that is slow for its port, the
+ * next cut comes before that is over, so a QP that came late never gets its share. Here a QP looks for more at once, by
+ * little at first, and by more each time.
  *
- * Nothing ticks: what time has done to the rate is reckoned when it is asked for, so a QP that rests
- * costs nothing either. A timer only wakes a QP that has something to send, and may not yet.
+ * Nothing ticks: what time has done to the rate is computed when the rate is asked for, so an idle QP costs nothing
+ * either. A timer only wakes a QP that has something to send, and has to wait.
  */
 #include <stdlib.h>
 
@@ -24,9 +24,9 @@
 #include "roce/dcqcn.h"
 
 #define CNP_NS		50000		/* between cuts of a rate that never rose */
-#define PERIOD_NS	1000000		/* between cuts of one that is not; between rises by time */
+#define PERIOD_NS	1000000		/* between cuts of a rate that rose; between rises by time */
 #define PERIOD_BYTES	10000000	/* between rises by bytes */
-#define RISE_BPS	5000000ull	/* so much more each time */
+#define RISE_BPS	5000000ull	/* each rise adds so much more than the one before */
 #define LEAST_BPS	10000000ull
 #define LINE_BPS	(PORT_MBPS * 1000000ull)
 #define LOG_ALPHA	16		/* alpha is a fraction of 2^16 */
@@ -71,7 +71,7 @@ static bool is_over(const struct dcqcn *c)
 	return c->rate >= LINE_BPS - LINE_BPS / 64;
 }
 
-/* What it has now, after all that time has done to it; NULL: it has no rate, or none any more. */
+/* The rate, after all rises by time up to @now; NULL: the QP has none, or has none any more. */
 static struct dcqcn *reckon(struct skua_qp *qp, uint64_t now)
 {
 	struct dcqcn *c = conn_of(qp)->dcqcn;
@@ -96,7 +96,7 @@ static void wake(struct timer *timer)
 	qp_activate(c->qp);
 }
 
-/* It goes at the speed of the port, up to now. */
+/* The QP gets a rate. Until now it has sent at the speed of the port. */
 static struct dcqcn *begin(struct skua_qp *qp, uint64_t now)
 {
 	struct dcqcn *c = calloc(1, sizeof(*c));
@@ -140,7 +140,7 @@ void dcqcn_sent(struct skua_qp *qp, const struct train *t)
 	uint32_t longest;
 
 	bytes = roce_train_bytes(t, &longest);
-	/* Who was woken late makes up for it. */
+	/* A QP that was woken late may catch up. */
 	if (c->next_send_at + LATE_NS < now)
 		c->next_send_at = now - LATE_NS;
 	c->next_send_at += bytes * 8 * 1000000000 / c->rate;

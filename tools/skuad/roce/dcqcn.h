@@ -9,7 +9,7 @@
 
 #define DCQCN_BURST	4096u	/* bytes of a train of a QP that has a rate */
 
-/* It has no rate, and may send at once. */
+/* The QP has no rate any more, and no CNP is due. */
 void dcqcn_reset(struct skua_qp *qp);
 /* A CNP has come. */
 void dcqcn_cnp(struct skua_qp *qp);
@@ -18,9 +18,9 @@ void dcqcn_sent(struct skua_qp *qp, const struct train *t);
 /* The QP has a rate: must it wait until it may send more? Then a timer ends its wait. */
 bool dcqcn_waits(struct skua_qp *qp);
 bool dcqcn_paused(const struct skua_qp *qp);	/* such a timer is set */
-uint64_t dcqcn_rate(const struct skua_qp *qp);	/* bits a second, when last reckoned; 0: it has none */
+uint64_t dcqcn_rate(const struct skua_qp *qp);	/* bits a second, as last computed; 0: it has none */
 
-/* Of packets with payload. */
+/* Does its rate keep the QP from sending packets with payload now? */
 static inline bool qp_must_wait(struct skua_qp *qp)
 {
 	return conn_of(qp)->dcqcn && dcqcn_waits(qp);

@@ -40,7 +40,7 @@ static uint64_t reo_wnd(const struct loss *l)
 	return ns < l->smoothed_rtt ? ns : l->smoothed_rtt;
 }
 
-/* Has what was sent before @order arrived, by any news? */
+/* Has a packet arrived whose send order is @order or later, by any kind of news? */
 static bool has_passed(const struct loss *l, uint64_t order)
 {
 	for (int i = 0; i < NEWS_KINDS; i++)
@@ -92,7 +92,7 @@ static void have_lost(struct skua_qp *qp, const struct losses *lost)
 	if (!lost->npkts)
 		return;
 	l->last_loss_at = now_of(qp);
-	repeat_agreed(qp);	/* or ask whether it does */
+	repeat_agreed(qp);	/* this asks a peer that did not offer it yet */
 	if (lost->order > rc_of(qp)->req.congestion.recovery_order)
 		forget_reordering(l);
 	congestion_lost(qp, lost->on_the_line, lost->order,
@@ -100,7 +100,7 @@ static void have_lost(struct skua_qp *qp, const struct losses *lost)
 	qp_activate(qp);
 }
 
-/* The packet that was sent last of all that have arrived, among the news that tells of @run. */
+/* Of all packets that have arrived, the one that was sent last; only news that tells of @run counts. */
 static const struct rack *latest(const struct roce_req *req, const struct sent_run *run)
 {
 	const struct rack *rack = &req->loss.rack[NEWS_ANSWERED], *other = rack;
@@ -113,8 +113,8 @@ static const struct rack *latest(const struct roce_req *req, const struct sent_r
 }
 
 /*
- * How many of @run's packets, all sent before one that has arrived, are lost now. If the others will be
- * by a time, loss_time says when.
+ * How many of @run's packets are lost now? All were sent before a packet that has arrived. If others will count as lost
+ * later, loss_time says when.
  */
 static uint32_t lost_of(struct skua_qp *qp, const struct sent_run *run)
 {
@@ -122,7 +122,7 @@ static uint32_t lost_of(struct skua_qp *qp, const struct sent_run *run)
 	const struct rack *rack = latest(&rc_of(qp)->req, run);
 	uint64_t later = rack->order - run->order, at;
 	uint32_t npkts = later < run->npkts ? (uint32_t)later : run->npkts;
-	/* A request goes as a whole, as long as the peer may not have it. */
+	/* A request is retransmitted as a whole, unless the peer has accepted it. */
 	bool whole = run->response && !req_is_accepted(&rc_of(qp)->req, run);
 
 	/* Nothing behind the request has arrived: the news is of the request itself. */
@@ -155,11 +155,11 @@ void loss_detect_among_runs(struct skua_qp *qp)
 		npkts = lost_of(qp, run);
 		if (!npkts)
 			continue;
-		/* Without memory to tell them apart all are. */
+		/* Without memory to split the run, all of it counts as lost. */
 		if (npkts < run->npkts && sent_split(qp->dev, s, run, npkts))
 			next = TAILQ_NEXT(run, entry);
 		lose(qp, run, &lost);
-		/* What is lost one by one is retransmitted together. */
+		/* Packets that are lost one by one are retransmitted together. */
 		sent_join(qp->dev, s, run);
 	}
 	have_lost(qp, &lost);
@@ -187,7 +187,7 @@ void loss_lose_all(struct skua_qp *qp, uint64_t nak_rtt)
 		lose(qp, run, &lost);
 	}
 	if (nak_rtt) {
-		/* The peer has dropped most of them itself: these count only if many times those that arrive. */
+		/* The peer has dropped most of them itself, so they count as congestion only if they are very many. */
 		lost.on_the_line = 1 + lost.npkts / 8;
 		lost.nak_rtt = nak_rtt;
 	}
@@ -199,7 +199,7 @@ void loss_nak(struct skua_qp *qp, uint32_t psn)
 	const struct sent_run *run = sent_find(&rc_of(qp)->req.sent, psn);
 
 	/*
-	 * A peer sends one NAK for a gap (ROC-10), so another for this PSN is a copy. One that comes too soon
+	 * A peer sends one NAK for a gap (ROC-10), so another NAK for this PSN is a copy. A NAK that comes too soon
 	 * answers an earlier transmission.
 	 */
 	if ((rc_of(qp)->req.loss.nak_taken && rc_of(qp)->req.loss.nak_psn == psn) ||
@@ -228,7 +228,10 @@ void loss_response_refused(struct skua_qp *qp, uint32_t psn)
 
 	if (!run || run->state != SENT_HELD)
 		return;
-	/* It is the first of its run, as all before it are done with. Without memory all of the run are lost. */
+	/*
+	 * The packet is the first of its run, as all before it are done with. Without memory to split the run, all of
+	 * it is lost.
+	 */
 	if (run->npkts > 1)
 		sent_split(qp->dev, s, run, 1);
 	sent_set_state(s, run, SENT_LOST);

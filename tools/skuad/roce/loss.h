@@ -24,7 +24,7 @@ static inline void loss_asked(struct skua_qp *qp, uint32_t psn)
 	req->request_ack = false;
 }
 
-/* A packet has been sent; before it is put in the table. */
+/* A packet has been sent; call it before the packet is put in the table. */
 static inline void loss_sent(struct skua_qp *qp)
 {
 	struct loss *l = &rc_of(qp)->req.loss;
@@ -50,14 +50,14 @@ void loss_rnr_nak(struct skua_qp *qp);
 /* The held response @psn, whose turn it is, cannot be from the peer: it is lost. */
 void loss_response_refused(struct skua_qp *qp, uint32_t psn);
 /*
- * All requests that the peer has not accepted are lost; responses that are held here are not. @nak_rtt: how long the
- * NAK took that tells of it. 0: the ACK timeout has passed; then all other responses are lost, too.
+ * All requests that the peer has not accepted are lost. Responses that are held here are not. @nak_rtt: how long the
+ * NAK took that reports it. 0: there is no NAK, but the ACK timeout has passed; then all other responses are lost, too.
  */
 void loss_lose_all(struct skua_qp *qp, uint64_t nak_rtt);
 
 void loss_detect_among_runs(struct skua_qp *qp);
 
-/* Which packets are lost now? If others will be later, loss_time says when. */
+/* Find the packets that are lost now. If others will count as lost later, loss_time says when. */
 static inline void loss_detect(struct skua_qp *qp)
 {
 	const struct sent *s = &rc_of(qp)->req.sent;

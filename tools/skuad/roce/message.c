@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Messages that come in: SENDs, and WRITEs.
+ * Messages that come in to an RC or UC QP: SENDs and WRITEs.
  */
 #include "roce/message.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The message that comes in, of QPs with one peer: where its packets go, and the receive that it takes. What a fault
- * means for the QP and its peer, the service knows.
+ * The message that comes in, of an RC or UC QP: where its packets are placed, and the receive that it takes. The
+ * service decides what a fault means for the QP and its peer.
  */
 #ifndef SKUAD_ROCE_MESSAGE_H
 #define SKUAD_ROCE_MESSAGE_H
@@ -12,7 +12,7 @@ struct message {
 	bool under_way;
 	enum train_op op;
 	uint32_t offset;		/* bytes received */
-	uint64_t raddr;			/* WRITE: where it goes */
+	uint64_t raddr;			/* WRITE: where the message is placed */
 	uint32_t rkey, length;
 	bool have_recv;			/* taken from the RQ: */
 	uint8_t vendor_err;		/* of a fault: enum skua_vendor_err */
@@ -39,18 +39,18 @@ static inline bool message_fits(const struct skua_qp *qp, const struct message *
 	       (t->first || message_is_send(t->op) == message_is_send(msg->op));
 }
 
-/* A receive for it: the one that it has, or the next. As qp_peek_recv(), but it is taken. */
+/* Take a receive for the message, unless it has one. As qp_peek_recv(), but the receive leaves the RQ. */
 enum rq_result message_get_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err);
 /* @t begins a WRITE. */
 enum message_fault message_begin_write(struct skua_qp *qp, struct message *msg, const struct train *t);
-/* Where the payload of @t goes, in @dst; it is under way then. */
+/* Find where the payload of @t is placed, in @dst. The message is under way then. */
 enum message_fault message_place(struct skua_qp *qp, struct message *msg, const struct train *t, struct seglist *dst);
-/* The completion of its receive, which it does not have any more; it has come whole, with @t. */
+/* The message has come whole, with @t: fill in the completion of its receive. The message has no receive any more. */
 void message_complete(struct message *msg, const struct train *t, struct skua_cqe *cqe);
-/* The same if it has failed. */
+/* The same for a message that has failed: only the receive is filled in. */
 void message_use_recv(struct message *msg, struct skua_cqe *cqe);
 
-/* It has come whole, with @t. */
+/* The message has come whole, with @t. */
 static inline void message_end(struct skua_qp *qp, struct message *msg, const struct train *t)
 {
 	msg->under_way = false;

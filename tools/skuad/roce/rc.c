@@ -27,8 +27,8 @@ static void reset(struct skua_qp *qp)
 }
 
 /*
- * ROC-27: who comes first fills the line, so requester and responder take turns. A responder that has responses to send
- * and sent no more than a MISSING has not had its turn.
+ * ROC-27: the one that sends first fills the line, so requester and responder take turns. A responder with responses to
+ * send has not had its turn if it sent only a MISSING.
  */
 static bool run(struct skua_qp *qp, int32_t *budget)
 {

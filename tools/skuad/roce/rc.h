@@ -9,7 +9,7 @@
 #include "roce/repeat.h"
 #include "roce/sent.h"
 
-#define PSN_WINDOW	(1u << 22)	/* packets ahead of the oldest that is outstanding, at most */
+#define PSN_WINDOW	(1u << 22)	/* packets ahead of the oldest outstanding one, at most */
 
 /* The congestion window (congestion.c), in packets. */
 struct congestion {
@@ -49,7 +49,7 @@ struct loss {
 	struct rack rack[NEWS_KINDS];
 	uint8_t reo_wnd_mult;		/* 0: no reordering was seen */
 	uint8_t reo_wnd_persist;	/* recoveries until reordering is forgotten */
-	uint64_t reo_order;		/* reo_wnd_mult grows again when packets from this send order on have arrived */
+	uint64_t reo_order;		/* reo_wnd_mult may grow again when this send order has arrived */
 	uint64_t last_loss_at;		/* 0: never */
 	uint64_t loss_time;		/* when the next packet will be lost; TIMER_NEVER: none */
 	uint64_t last_arrival_at;
@@ -130,7 +130,7 @@ struct held_recv {
 struct roce_resp {
 	uint32_t msn;
 	bool nak_sent;			/* nothing more is sent until epsn comes */
-	bool request_was_held;		/* the request that is looked at was held before; the peer can retransmit it */
+	bool request_was_held;		/* the request that is looked at was held: the peer can retransmit it */
 	struct reorder *early_requests;
 	bool missing_due;		/* the peer is to be told what is missing */
 	uint8_t early_since_missing;	/* packets that came early since the peer was told */
@@ -161,19 +161,19 @@ static inline struct rc_qp *rc_of(const struct skua_qp *qp)
 	return (struct rc_qp *)(uintptr_t)qp;
 }
 
-/* engine_now(), for those who ask with every packet. */
+/* engine_now(), without a call: it is asked for with every packet. */
 static inline uint64_t now_of(const struct skua_qp *qp)
 {
 	return qp->dev->engine->now;
 }
 
-/* Has the peer accepted the request that sent this, or that asks for these responses? */
+/* Has the peer accepted the request that @run belongs to, or that asks for its responses? */
 static inline bool req_is_accepted(const struct roce_req *req, const struct sent_run *run)
 {
 	return run->accepted || psn_diff(req->accepted_psn, run->psn) > 0;
 }
 
-/* Is an answer due? A request that was sent asked for one. */
+/* Is an answer due? Then a packet that was sent has asked for one. */
 static inline bool req_is_asked(const struct roce_req *req)
 {
 	return psn_diff(req->ack_requested_psn, req->oldest_unacked_psn) > 0;

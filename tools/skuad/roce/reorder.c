@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Packets that came before their time. They are copied and held, and given to the QP when
- * all before them have come, as if they came only then: so nothing else has to know of
- * them, and memory is written in the order of the message (MEM-11), atomics included.
+ * Packets that came before their time. They are copied and held. The QP gets them when all packets before them have
+ * come, as if they had come only then. So no other file has to know of them, and memory is written in the order of the
+ * message (MEM-11), also by atomics.
  *
- * A place for each PSN of the window. One whose packet came another way is taken over when it
- * is needed again.
+ * There is a slot for each PSN of the window. A packet whose copy came another way stays in its slot until another PSN
+ * needs the slot.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +16,13 @@
 struct held {
 	struct train train;
 	struct seglist payload;
-	uint32_t bytes;			/* of all of this */
+	uint32_t bytes;			/* of this structure and its data */
 	uint8_t data[];
 };
 
 struct reorder {
 	unsigned int n;
-	uint32_t end;			/* behind the last of them */
+	uint32_t end;			/* PSN behind the last of them */
 	struct held *slot[REPEAT_WINDOW];
 };
 

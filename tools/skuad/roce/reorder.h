@@ -9,19 +9,19 @@
 
 struct reorder;
 
-/* False: it cannot be held. */
+/* Hold a copy of @t. False: it cannot be held. */
 bool reorder_hold(struct skua_dev *dev, struct reorder **r, uint32_t expected,
 		  const struct train *t);
 bool reorder_has(const struct reorder *r, uint32_t psn);
-/* Behind the last that is held; @r holds some. */
+/* PSN behind the last packet that is held; @r holds some. */
 uint32_t reorder_end(const struct reorder *r);
 static inline bool reorder_empty(const struct reorder *r)
 {
 	return !r;
 }
-/* The packet with this PSN, held no longer, to be freed; or NULL. */
+/* Take the packet with this PSN out; the caller frees it. NULL: it is not held. */
 struct train *reorder_take(struct skua_dev *dev, struct reorder **r, uint32_t psn);
-/* Hold nothing, in no memory. */
+/* Drop all packets, and free the memory. */
 void reorder_free(struct skua_dev *dev, struct reorder **r);
 
 #endif /* SKUAD_ROCE_REORDER_H */

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Selective repeat: its frames, and who offers it.
+ * Selective repeat: its frames, and which peers offer it.
  *
- * Nobody is asked before something was lost: on a wire that loses nothing there are no such frames
- * at all. Nothing that a frame says completes a work request or places a byte, so that one who
- * forges them makes others slow at most.
+ * A peer is asked only after a loss, so there are no such frames on a wire that loses nothing. No frame completes a
+ * work request or places a byte, so forged frames can only make a QP slow.
  */
 #include <endian.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "packet/train.h"
 
 #define REPEAT_WINDOW	512	/* packets ahead of the expected one that are held, at most */
-#define REPEAT_PEERS	64	/* MACs that are remembered */
+#define REPEAT_PEERS	64	/* peers that are remembered, by MAC */
 #define REPEAT_FRAME	160	/* bytes of the longest frame, and more */
 
 struct skua_dev;
@@ -30,11 +30,11 @@ struct repeat_frame {
 	bool answer;			/* HELLO: one in return is wanted */
 	bool duplicate;			/* MISSING: a request came twice */
 	uint32_t dest_qpn;		/* MISSING */
-	uint32_t psn;			/* the one that is expected */
+	uint32_t psn;			/* the PSN that is expected */
 	uint8_t held[REPEAT_WINDOW / 8]; /* bit i: psn + 1 + i has come */
 };
 
-/* Is packet @psn held, which is ahead of f->psn? */
+/* Does the frame say that packet @psn is held, which is ahead of f->psn? */
 static inline bool repeat_holds(const struct repeat_frame *f, uint32_t psn)
 {
 	uint32_t i = psn_add(psn, -f->psn - 1);
@@ -57,34 +57,34 @@ size_t repeat_build(uint8_t *buf, const struct repeat_frame *f);
 /* The checksum of a frame of @len bytes, its own included. */
 void repeat_seal(uint8_t *frame, size_t len);
 
-/* Is the Ethernet frame one of these, good or bad? */
+/* Is the Ethernet frame one of selective repeat, well formed or not? */
 bool repeat_is_frame(const uint8_t *frame, size_t len);
 
-/* What it says; false: it is no good. */
+/* Read the frame. False: it is malformed. */
 bool repeat_parse(struct repeat_frame *f, const uint8_t *frame, size_t len);
 
-/* Send it, if the port may send. False: no room now. */
+/* Send the frame, if the port may send. False: there is no room on the wire. */
 bool repeat_send(struct skua_dev *dev, const struct repeat_frame *f);
 
-/* Somebody who offers selective repeat, or was asked whether it does. */
+/* A peer that offers selective repeat, or was asked whether it does. */
 struct repeat_peer {
 	uint8_t mac[6];
-	uint64_t until;			/* the offer holds */
-	uint64_t ask_at;		/* not before */
-	uint64_t wait;			/* between this question and the next; 0: a free entry */
-	uint64_t used;			/* last asked for or heard */
+	uint64_t until;			/* when the offer ends */
+	uint64_t ask_at;		/* when it may be asked again */
+	uint64_t wait;			/* from one question to the next; 0: the entry is free */
+	uint64_t used;			/* when the entry was last looked up */
 };
 
 /*
- * Does the peer of the QP offer it? To be asked where packets have been lost: for a peer that has
- * not said so, or not lately, a HELLO goes out.
+ * Does the peer of the QP offer selective repeat? Called where packets have been lost: a HELLO is sent to a peer that
+ * did not offer it lately.
  */
 bool repeat_agreed(struct skua_qp *qp);
 
-/* The same, without a question. */
+/* The same, but no HELLO is sent. */
 bool repeat_offered(struct skua_qp *qp);
 
-/* A HELLO has come to us. */
+/* A HELLO has come. */
 void repeat_hello(struct skua_dev *dev, const struct repeat_frame *f);
 
 #endif /* SKUAD_ROCE_REPEAT_H */

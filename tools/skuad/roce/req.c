@@ -10,9 +10,9 @@
  * A long READ is requested in parts of up to READ_PART packets, and no more than the congestion window has room for.
  * Each part is a READ of its own to the peer.
  *
- * Two ways lead through the requester. A turn of the QP sends: req.c, retransmit.c, req_send.c. What the peer answers
- * comes in: req_rx.c, arrival.c, loss.c, req_complete.c. They meet in the state of the QP only; req_timer.c is the
- * third way in.
+ * Three ways lead into the requester: a turn of the QP (req.c, which calls retransmit.c and req_send.c), what the peer
+ * answers (req_rx.c, which calls arrival.c), and the timer (req_timer.c). Only a turn sends packets. The others note in
+ * the state of the QP what is to be sent.
  */
 #include "roce/congestion.h"
 #include "roce/dcqcn.h"
@@ -100,7 +100,7 @@ static void now_outstanding(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bo
 	req->next_psn = psn_add(psn, npkts);
 }
 
-/* Can what the peer answers be stored? An atomic is carried out once: its place is looked up, too. */
+/* Can the answer of the peer be stored? An atomic is carried out only once, so its place is looked up, too. */
 static bool check_response(struct skua_qp *qp, struct send_wqe *wqe)
 {
 	struct seglist *dst = &qp->dev->engine->dst;
@@ -137,7 +137,7 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 	if (npkts > READ_PART)
 		npkts = READ_PART;
 	room = req_room(qp);
-	/* In large parts: the peer accepts few at a time. */
+	/* A part is large, because the peer accepts few READs at a time. */
 	if (npkts > room) {
 		if (!room || (room < req->congestion.window / 2 && !sent_is_empty(&req->sent)))
 			return false;
@@ -162,7 +162,7 @@ static uint32_t train_of(const struct skua_qp *qp, uint32_t npkts, uint32_t room
 {
 	uint32_t burst;
 
-	/* The first packet asks for an ACK by itself: that measures a round trip before the line is full. */
+	/* The first packet is sent alone and asks for an ACK: it measures a round trip before the line is full. */
 	if (npkts == 1 || (!rc_of(qp)->req.loss.smoothed_rtt && sent_is_empty(&rc_of(qp)->req.sent)))
 		return 1;
 	burst = qp_burst(qp) >> qp->log_pmtu;
@@ -185,7 +185,7 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 		sq->busy = true;
 		return false;
 	}
-	/* The last packet of a message asks in any case. */
+	/* The last packet of a message asks for an ACK in any case. */
 	if (!req_send_packets(qp, wqe, sq->nxt_pkt, npkts,
 			      sq->nxt_pkt + npkts != wqe->npsn && req_must_ask(qp, npkts)))
 		return false;
@@ -221,7 +221,7 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	return send_payload(qp, wqe, budget);
 }
 
-/* May the WQE at nxt be gone on with? In SQD only if it was begun before. */
+/* Is there a WQE at nxt to send from? In SQD only one that was begun before. */
 static bool next_ready(struct skua_qp *qp)
 {
 	struct sq *sq = &qp->sq;
@@ -243,7 +243,7 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 	if (req->rnr_waiting) {
 		if (now_of(qp) < req->rnr_until)
 			return false;
-		/* The oldest packet goes alone, as a probe. The others follow when the peer has taken it. */
+		/* The oldest packet is sent alone, as a probe. The others follow when the peer has accepted it. */
 		req->rnr_waiting = false;
 		req->rnr_probing = true;
 		req->probe_due = true;

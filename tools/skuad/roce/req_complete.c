@@ -16,8 +16,10 @@ static bool acked(const struct roce_req *req, const struct send_wqe *wqe)
 	return psn_diff(req->oldest_unacked_psn, psn_add(wqe->psn, wqe->npsn)) >= 0;
 }
 
-/* The oldest WQE that the peer has not answered; the tail: there is none. Those before it may
- * still wait for their trains to be over. */
+/*
+ * The index of the oldest WQE that the peer has not answered; the tail: there is none. WQEs before it may still wait
+ * for their trains to be over.
+ */
 static uint32_t oldest_unacked(const struct skua_qp *qp)
 {
 	const struct roce_req *req = &rc_of(qp)->req;
@@ -28,7 +30,7 @@ static uint32_t oldest_unacked(const struct skua_qp *qp)
 	return i;
 }
 
-/* Those before it succeed as soon as no train refers to them any more; all behind it are flushed. */
+/* WQEs before the oldest without an answer succeed as soon as no train refers to them any more. */
 void req_fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 {
 	struct roce_req *req = &rc_of(qp)->req;

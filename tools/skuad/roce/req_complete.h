@@ -12,13 +12,13 @@ static inline bool wqe_is_atomic(const struct send_wqe *wqe)
 	return wqe->opcode == SKUA_WQE_CMP_SWAP || wqe->opcode == SKUA_WQE_FETCH_ADD;
 }
 
-/* Is it done when the peer's data have come? */
+/* Does the peer answer with data? The WQE is done when all of them have come. */
 static inline bool wqe_has_response(const struct send_wqe *wqe)
 {
 	return wqe->opcode == SKUA_WQE_READ || wqe_is_atomic(wqe);
 }
 
-/* Complete what can be, in order. */
+/* Complete the WQEs that are done, in order. */
 void req_complete_acked(struct skua_qp *qp);
 /* The oldest WQE without an answer ends with @status, and the QP is in error: all WQEs behind it are flushed. */
 void req_fail(struct skua_qp *qp, uint8_t status, uint8_t vendor_err);

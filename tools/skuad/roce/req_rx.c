@@ -36,7 +36,7 @@ static uint32_t next_response(const struct skua_qp *qp, const struct send_wqe *r
 	return psn_add(read->psn, read->read_off >> qp->log_pmtu);
 }
 
-/* All before @psn is accepted, and its responses have come. */
+/* All requests before @psn are accepted, and their responses have come. */
 static void done_up_to(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &rc_of(qp)->req;
@@ -51,7 +51,7 @@ static void done_up_to(struct skua_qp *qp, uint32_t psn)
 	req_complete_acked(qp);
 }
 
-/* The peer has accepted all before @psn. It counts as acknowledged as far as responses have come. */
+/* The peer has accepted all requests before @psn. They count as acknowledged as far as responses have come. */
 static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 {
 	struct roce_req *req = &rc_of(qp)->req;
@@ -73,7 +73,7 @@ static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 static void responses_up_to(struct skua_qp *qp, uint32_t psn)
 {
 	if (psn_diff(rc_of(qp)->req.accepted_psn, psn) > 0) {
-		ack_up_to(qp, psn);	/* perhaps WRITEs or SENDs behind them are done with, too */
+		ack_up_to(qp, psn);	/* WRITEs or SENDs behind them may be acknowledged already */
 		return;
 	}
 	rc_of(qp)->req.accepted_psn = psn;
@@ -167,7 +167,7 @@ static void rx_early_response(struct skua_qp *qp, const struct train *t)
 	arrival_accepted(qp, t->psn);
 }
 
-/* @wqe is the oldest that has one to come. */
+/* @wqe is the oldest WQE that waits for a response; or NULL. */
 static bool is_next_response(struct skua_qp *qp, const struct send_wqe *wqe, const struct train *t)
 {
 	int32_t ahead = wqe ? psn_diff(t->psn, next_response(qp, wqe)) : -1;
@@ -200,10 +200,7 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 
 	if (!is_next_response(qp, wqe, t))
 		return;
-	/*
-	 * A peer that cuts them otherwise, or has no end where the bytes end, would give them
-	 * other PSNs than we have set aside.
-	 */
+	/* The responses have to use exactly the PSNs of the WQE: full packets, and an end where the bytes end. */
 	end = wqe->read_off + bytes == wqe->length;
 	if (wqe->opcode != SKUA_WQE_READ || t->npkts != qp_packets(qp, bytes) ||
 	    bytes > wqe->length - wqe->read_off || (end && !t->last) ||

@@ -10,7 +10,7 @@
 #include "roce/roce.h"
 #include "roce/send.h"
 
-#define LOSSY_NS	1000000000	/* after a loss others are expected for so long */
+#define LOSSY_NS	1000000000	/* more losses are expected so long after a loss */
 #define ACK_EVERY	(1u << 20)	/* ask for an ACK in the middle of long messages, bytes */
 
 static const enum train_op train_ops[] = {
@@ -30,7 +30,7 @@ uint32_t req_room(const struct skua_qp *qp)
 	uint32_t ahead = psn_add(req->next_psn, -req->oldest_unacked_psn), room = congestion_room(qp);
 	uint32_t limit = PSN_WINDOW;
 
-	/* Receivers hold packets behind a gap only so far. */
+	/* Receivers hold packets behind a gap only within this window. */
 	if (req->loss.last_loss_at && now_of(qp) - req->loss.last_loss_at < LOSSY_NS)
 		limit = REPEAT_WINDOW;
 
@@ -44,14 +44,14 @@ bool req_must_ask(const struct skua_qp *qp, uint32_t npkts)
 	const struct roce_req *req = &rc_of(qp)->req;
 	uint32_t most = (conn_of(qp)->dcqcn ? DCQCN_BURST : ACK_EVERY) >> qp->log_pmtu;
 
-	/* In time for the window to move on. */
+	/* The answer has to come before the window is full. */
 	if (most > req->congestion.window / 2)
 		most = req->congestion.window / 2;
 	return req->request_ack || !req->loss.smoothed_rtt || req->npkts_since_ack_req + npkts >= most ||
 	       sent_is_scarce(qp->dev);
 }
 
-/* False: the wire has no room. Loss detection takes care of what is lost on the way. */
+/* False: there is no room on the wire. A train that is lost counts as sent: loss detection takes care of it. */
 static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 {
 	struct roce_req *req = &rc_of(qp)->req;
@@ -80,7 +80,7 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 	t.first = t.last = true;
 	t.ack_req = true;
 	t.npkts = 1;
-	/* For a READ of nothing rdma_rxe remembers the rkey 0, and drops the repeat of one that has another. */
+	/* For a READ of no bytes rdma_rxe remembers the rkey 0, and drops a retransmission that has another. */
 	t.rkey = wqe->length ? wqe->rkey : 0;
 	t.raddr = wqe->raddr + off;
 	t.psn = psn_add(wqe->psn, pkt);

@@ -7,16 +7,16 @@
 
 #include "roce/rc.h"
 
-/* How many packets may be sent that were not sent before. */
+/* How many new packets may be sent now? */
 uint32_t req_room(const struct skua_qp *qp);
 /* Must the last of @npkts packets that are sent now ask for an ACK? */
 bool req_must_ask(const struct skua_qp *qp, uint32_t npkts);
 /*
- * Packets of a SEND or WRITE, from its @pkt-th on. False: no room on the wire. What is wrong with the payload is in the
- * WQE's status; then nothing was sent.
+ * Send packets of a SEND or WRITE, from its @pkt-th on. False: there is no room on the wire. If the payload cannot be
+ * read, the WQE has a status then, and nothing was sent.
  */
 bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t npkts, bool ack_req);
-/* The request of an atomic, or of @npkts packets of a READ from its @pkt-th on. */
+/* Send the request of an atomic, or of @npkts packets of a READ from its @pkt-th on. False: as above. */
 bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t npkts);
 
 #endif /* SKUAD_ROCE_REQ_SEND_H */

@@ -51,7 +51,7 @@ static void probe(struct skua_qp *qp)
 	struct loss *l = &rc_of(qp)->req.loss;
 
 	l->pto_start = now_of(qp);
-	/* The last one has not found room on the line yet. */
+	/* The last probe was not sent yet, because the line had no room. */
 	if (rc_of(qp)->req.probe_due)
 		return;
 	if (l->pto_count < PTO_COUNT_MAX)
@@ -96,8 +96,8 @@ static void retry(struct skua_qp *qp)
 }
 
 /*
- * No answer is on its way: no packet that asks for one was sent yet, or all that may be answered is lost. But one
- * that asks will be sent, when the QP has its turn and its rate, and the line has room.
+ * No answer is on its way: no packet that asks for one was sent yet, or all such packets are lost. But one will be sent
+ * when the QP has its turn, its rate allows it, and the line has room.
  */
 static bool is_about_to_ask(const struct skua_qp *qp)
 {

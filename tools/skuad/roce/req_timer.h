@@ -8,7 +8,7 @@
 #include "roce/rtt.h"
 
 void req_timer_fire(struct timer *timer);
-/* To the next of its times, unless it fires before. */
+/* Set the timer to the next of its times, unless it fires before. */
 void req_timer_move(struct skua_qp *qp);
 
 /* Set the timer, if anything is outstanding. A timer that fires too early looks again: that is cheaper than to move it

@@ -54,7 +54,7 @@ static void seglist_behind(struct seglist *dst, const struct seglist *src, uint3
 	}
 }
 
-/* @t begins before what is expected: its peer did not hear us. */
+/* @t begins before the expected PSN: the peer did not get our answer. */
 static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 {
 	uint32_t behind = (uint32_t)psn_diff(qp->epsn, t->psn);
@@ -77,7 +77,7 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 			resp_tell_duplicate(qp);
 		return;
 	}
-	/* Its later packets are new. */
+	/* The later packets of the train are new. */
 	tail.first = false;
 	tail.psn = qp->epsn;
 	tail.npkts -= behind;
@@ -103,7 +103,7 @@ static void rx(struct skua_qp *qp, const struct train *t)
 	} else if (train_is_atomic(t->op)) {
 		resp_rx_atomic(qp, t);
 	} else {
-		/* The peer has come back to what was refused: it may be refused again. */
+		/* The peer retransmits what was refused: it may be refused again. */
 		resp->nak_sent = false;
 		resp_rx_payload(qp, t);
 	}
@@ -111,7 +111,7 @@ static void rx(struct skua_qp *qp, const struct train *t)
 		qp_established(qp);
 }
 
-/* A packet that was held has its turn. If it is refused, all is as if it had not come. */
+/* A packet that was held has its turn. If it is refused, the state is as if it had not come. */
 static void rx_one_held(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
@@ -146,7 +146,7 @@ static void rx_held(struct skua_qp *qp)
 	while ((t = reorder_take(qp->dev, &resp->early_requests, qp->epsn))) {
 		rx_one_held(qp, t);
 		free(t);
-		/* Refused, perhaps for now: the peer comes back to it, and to what is behind it. */
+		/* It was refused, perhaps only for now. The peer retransmits it, and what is behind it. */
 		if (resp->nak_sent || !qp_can_receive(qp)) {
 			reorder_free(qp->dev, &resp->early_requests);
 			return;
@@ -155,7 +155,7 @@ static void rx_held(struct skua_qp *qp)
 	if (reorder_empty(resp->early_requests))
 		return;
 	if (psn_diff(qp->epsn, reorder_end(resp->early_requests)) >= 0)
-		reorder_free(qp->dev, &resp->early_requests);	/* it came in a train besides */
+		reorder_free(qp->dev, &resp->early_requests);	/* the rest came in a train besides */
 	else
 		resp_owe_missing(qp, true);
 }
@@ -173,7 +173,7 @@ void resp_rx(struct skua_qp *qp, const struct train *t)
 		resp_owe_missing(qp, true);
 }
 
-/* What is missing is told before an ACK: with the ACK alone, what is held behind it would seem to be lost. */
+/* A MISSING is sent before an ACK: after the ACK alone, the peer would take what is held behind it for lost. */
 bool resp_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;

@@ -7,7 +7,7 @@
 #include "roce/resp_atomic.h"
 #include "roce/resp_jobs.h"
 
-/* Where the 8 bytes of an atomic are: NULL with @err, enum skua_vendor_err. */
+/* Where the 8 bytes of an atomic are. NULL: @err says why, enum skua_vendor_err. */
 static uint64_t *atomic_target(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, int *err)
 {
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_ATOMIC };
@@ -17,7 +17,7 @@ static uint64_t *atomic_target(struct skua_qp *qp, uint32_t rkey, uint64_t raddr
 	dst->bytes = 0;
 	*err = qp->access & SKUA_ACCESS_REMOTE_ATOMIC ?
 	       mr_segs(qp->dev, &access, rkey, raddr, 8, dst) : SKUA_VENDOR_ERR_RIGHTS;
-	/* An aligned word of a region may lie across pages where the region begins askew. */
+	/* An aligned address of a region may be no aligned word of memory, if the region does not begin at one. */
 	if (!*err && ((uintptr_t)dst->seg[0].p % 8 || dst->seg[0].len < 8))
 		*err = SKUA_VENDOR_ERR_BOUNDS;
 	return *err ? NULL : (uint64_t *)dst->seg[0].p;
@@ -41,7 +41,7 @@ void resp_rx_atomic(struct skua_qp *qp, const struct train *t)
 	resp_job_add(qp, t);
 }
 
-/* Returns the old value; memory is little endian, and programs use it at the same time. */
+/* Carry it out on memory, which is little endian, and which programs use at the same time. Returns the old value. */
 static uint64_t do_atomic(uint64_t *p, const struct read_job *job)
 {
 	uint64_t old = __atomic_load_n(p, __ATOMIC_SEQ_CST), new;

@@ -49,7 +49,7 @@ void resp_rx_early(struct skua_qp *qp, const struct train *t)
 		return;
 	}
 	if (repeat_agreed(qp)) {
-		/* A peer with selective repeat finds out by itself what there is no place for. */
+		/* There is no place for it. A peer with selective repeat detects that by itself. */
 		if (psn_diff(t->psn, qp->epsn) > REPEAT_WINDOW)
 			return;
 		if (reorder_hold(qp->dev, &resp->early_requests, qp->epsn, t)) {
@@ -57,7 +57,7 @@ void resp_rx_early(struct skua_qp *qp, const struct train *t)
 			return;
 		}
 	}
-	/* What there was no place for is missing, as if it were lost. */
+	/* There was no place for it. The MISSING frames report it as missing. */
 	if (!reorder_empty(resp->early_requests))
 		return;
 	STAT_INC(qp->dev, seq_nak_sent);

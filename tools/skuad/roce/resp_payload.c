@@ -7,7 +7,7 @@
 #include "roce/resp_payload.h"
 #include "roce/resp_recv.h"
 
-/* A receive for a message that begins, or a WRITE with immediate that ends. */
+/* Take a receive for a message that begins, or for a WRITE with immediate that ends. */
 static bool get_recv(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
@@ -34,8 +34,8 @@ static bool get_recv(struct skua_qp *qp)
 }
 
 /*
- * A WRITE may not write its memory. The receive of the packet that has the immediate says so; any other packet takes
- * none.
+ * A WRITE may not write to the memory that it names. If the packet has the immediate, its receive completes with the
+ * error; any other packet takes no receive.
  */
 static void bad_write(struct skua_qp *qp, const struct train *t, int err)
 {
@@ -55,7 +55,7 @@ static void bad_write(struct skua_qp *qp, const struct train *t, int err)
 	resp_refuse(qp, AETH_NAK_ACCESS, 0);
 }
 
-/* A message with a fault. */
+/* Refuse a message with a fault. */
 static void refuse_message(struct skua_qp *qp, const struct train *t, enum message_fault fault)
 {
 	uint8_t err = conn_of(qp)->message.vendor_err;
@@ -90,8 +90,8 @@ static bool begin(struct skua_qp *qp, const struct train *t)
 }
 
 /*
- * The key that a SEND would invalidate may not be: its receive says so, and its peer's WQE completes with success
- * (IBTA's responder class J), but nothing comes after it.
+ * False: the key may not be invalidated. Then the receive of the SEND completes with an error. The peer's WQE completes
+ * with success (IBTA's responder class J), but the QP goes to ERR.
  */
 static bool invalidate(struct skua_qp *qp, const struct train *t)
 {
@@ -140,7 +140,7 @@ void resp_rx_payload(struct skua_qp *qp, const struct train *t)
 	}
 	if (t->first && !begin(qp, t))
 		return;
-	/* The immediate needs a receive: without one nothing of this train has come. */
+	/* The immediate needs a receive. Without one, nothing of this train is placed. */
 	if (t->op == TRAIN_WRITE_IMM && t->last && !get_recv(qp))
 		return;
 	fault = message_place(qp, msg, t, dst);

@@ -56,7 +56,7 @@ bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	if (len)
 		err = mr_segs(qp->dev, &access, job->rkey, job->raddr + offset, len, src);
 	if (err && job->duplicate) {
-		/* A READ that came again and may not be any more is not answered. */
+		/* A READ that came again is not answered if its memory may not be read any more. */
 		resp_job_over(resp, job);
 		return true;
 	}

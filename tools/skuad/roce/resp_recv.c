@@ -17,8 +17,10 @@ static void drop_held_cqe(struct skua_qp *qp, struct held_recv *held)
 	free(held);
 }
 
-/* There are never more than the RQ has entries: none comes back to the host before its CQE. Packets that other QPs hold
- * leave room for as much again, because a CQE cannot be dropped. */
+/*
+ * A QP never holds more CQEs than its RQ has entries, because the host posts no entry again before its CQE. Packets
+ * that QPs hold may take only half of the limit here, because a CQE cannot be dropped.
+ */
 static void hold_cqe(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ticket)
 {
 	struct held_recv *held = qp->dev->roce->held_bytes < 2 * HELD_MAX ? malloc(sizeof(*held)) : NULL;

@@ -7,7 +7,7 @@
 #include "roce/resp_read.h"
 #include "roce/resp_replay.h"
 
-/* What is remembered of the READ or atomic that takes the PSN of @t, or NULL. */
+/* What is remembered of the READ or atomic that has the PSN of @t; or NULL. */
 static const struct served *find_served(const struct skua_qp *qp, const struct train *t)
 {
 	const struct roce_resp *resp = &rc_of(qp)->resp;
@@ -21,7 +21,7 @@ static const struct served *find_served(const struct skua_qp *qp, const struct t
 	return NULL;
 }
 
-/* An atomic that came again: carried out already, it is answered as it was. */
+/* An atomic that was carried out is answered with the same value. */
 void resp_replay_atomic(struct skua_qp *qp, const struct train *t)
 {
 	const struct served *s = find_served(qp, t);
@@ -43,8 +43,8 @@ static struct read_job *job_of(const struct roce_resp *resp, uint32_t psn)
 }
 
 /*
- * @t asks for responses of @job again. If some of them come yet, none may be sent besides: with
- * those the peer would think that the READ is over, and send more new ones than there is room for.
+ * @t asks for responses of @job again. While @job still has some of them to send, they may not be sent twice: the peer
+ * would think that the READ is over, and send more new ones than there is room for.
  */
 static void restart(struct skua_qp *qp, struct read_job *job, const struct train *t)
 {
@@ -59,7 +59,7 @@ static void restart(struct skua_qp *qp, struct read_job *job, const struct train
 	}
 }
 
-/* Does it ask for a part of that READ, in whole packets, with the PSN and the address that they have? */
+/* Does @t ask for a part of the READ @s, in whole packets, with their PSN and their address? */
 static bool is_part_of(const struct skua_qp *qp, const struct train *t, const struct served *s)
 {
 	uint64_t offset = (uint64_t)psn_add(t->psn, -s->psn) << qp->log_pmtu;
@@ -69,7 +69,7 @@ static bool is_part_of(const struct skua_qp *qp, const struct train *t, const st
 	       (end == s->length || (end < s->length && !(end & (qp->pmtu - 1))));
 }
 
-/* A READ that came again is carried out again, if it asks for what it may still have. */
+/* A READ is carried out again, if its memory may still be read. */
 void resp_replay_read(struct skua_qp *qp, const struct train *t)
 {
 	const struct served *s = find_served(qp, t);

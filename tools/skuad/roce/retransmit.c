@@ -15,7 +15,7 @@
 #include "roce/req_send.h"
 #include "roce/retransmit.h"
 
-/* The WQE that has the PSN, of those that were sent. */
+/* The WQE that a packet which was sent belongs to. */
 static struct send_wqe *wqe_of(const struct skua_qp *qp, uint32_t psn)
 {
 	for (uint32_t i = qp->sq.una; i != qp->sq.tail; i++) {
@@ -33,7 +33,7 @@ static bool is_part(const struct skua_qp *qp, const struct sent_run *run)
 	return run->response && req_is_accepted(&rc_of(qp)->req, run);
 }
 
-/* Partial requests in flight. */
+/* How many partial requests are in flight? */
 static uint32_t parts_asked(const struct skua_qp *qp)
 {
 	const struct sent_run *run;
@@ -44,7 +44,7 @@ static uint32_t parts_asked(const struct skua_qp *qp)
 	return n;
 }
 
-/* @parts: partial requests in flight. */
+/* May the run be retransmitted, with @parts partial requests in flight? */
 static bool may_ask(struct skua_qp *qp, const struct sent_run *run, uint32_t parts)
 {
 	if (!is_part(qp, run))
@@ -105,7 +105,7 @@ static bool send_probe(struct skua_qp *qp, int32_t *budget)
 	return true;
 }
 
-/* How many packets of @run may go as one train, or be asked for. */
+/* How many packets of @run may be sent as one train, or be requested? */
 static uint32_t how_many(const struct skua_qp *qp, const struct sent_run *run)
 {
 	uint32_t max = congestion_room(qp), burst = qp_burst(qp) >> qp->log_pmtu;

@@ -9,16 +9,16 @@
 #include "roce/repeat.h"
 #include "roce/sent.h"
 
-#define HELD_MAX	(32u << 20)	/* bytes of packets, and one packet; twice that with CQEs */
+#define HELD_MAX	(32u << 20)	/* bytes of held packets, and one more packet; twice that with CQEs */
 
 struct roce_dev {
 	struct repeat_peer peers[REPEAT_PEERS];
 	uint64_t held_bytes;		/* of packets that came too early, and of CQEs that wait; see HELD_MAX */
-	struct free_runs free_runs;	/* of tables of sent packets */
-	uint32_t used_runs;		/* that are not free */
+	struct free_runs free_runs;	/* for tables of sent packets */
+	uint32_t used_runs;		/* in use */
 };
 
-/* Does a QP find memory for what it sends only if it waits for nothing else? */
+/* Is memory for sent packets scarce? Then only a QP with nothing outstanding gets some. */
 static inline bool sent_is_scarce(const struct skua_dev *dev)
 {
 	return dev->roce->used_runs >= SENT_RUNS_MAX;

@@ -12,8 +12,8 @@
 #define INITIAL_PTO_NS		16000000	/* before a round trip was measured */
 #define MIN_RTT_WINDOW_NS	10000000000ull
 #define PROBES_SLOW		3		/* probes in a row that make a peer slow */
-#define PROBES_PER_RETRY	8		/* at least so many, when the PTO has grown */
-#define PTO_MAX_NS		1000000000ull	/* without an ACK timeout */
+#define PROBES_PER_RETRY	8		/* at least so many probes, when the PTO has grown */
+#define PTO_MAX_NS		1000000000ull	/* of a QP without an ACK timeout */
 #define LONG_QUEUE_NS		4000000		/* a sample may exceed min_rtt by so much */
 #define TIMEOUT_MIN		13		/* 34 ms: on a slow line many packets of others may come first */
 
@@ -38,7 +38,7 @@ bool rtt_answers_earlier(const struct skua_qp *qp, const struct sent_run *run)
 	return l->pto_count < 2 && !is_answer_to_last(qp, run);
 }
 
-/* Is @run late because it was lost? If everything needs probes, its peer is slow instead. */
+/* Is @run late because it was lost? If everything needs probes, the peer is slow instead. */
 static bool is_gap_by_loss(const struct skua_qp *qp, const struct sent_run *run)
 {
 	return run->retransmitted && is_answer_to_last(qp, run) && rc_of(qp)->req.loss.probes < PROBES_SLOW;
@@ -53,7 +53,7 @@ void rtt_sample(const struct skua_qp *qp, const struct sent_run *run, struct rtt
 {
 	const struct loss *l = &rc_of(qp)->req.loss;
 
-	/* The ACK of packets before the last probe may have been lost, so they say no more. */
+	/* The ACK of packets before the last probe may have been lost, so they give no better bound. */
 	if (sample->is_lower_bound && run->sent_at <= sample->from)
 		return;
 	sample->from = sample->first_sent_at = run->first_sent_at;
@@ -109,7 +109,7 @@ void rtt_take(struct skua_qp *qp, const struct rtt_sample *sample, uint64_t orde
 	}
 	if ((sample->is_gap || sample->is_lower_bound) && rtt <= l->smoothed_rtt)
 		return;
-	/* An outage of the line may have been in it. */
+	/* The gap may include an outage of the line. */
 	if (sample->is_gap && rtt > rtt_ack_timeout_ns(qp))
 		rtt = rtt_ack_timeout_ns(qp);
 	if (first)

@@ -19,7 +19,7 @@ struct rtt_sample {
 	bool is_unusable;		/* some packets had to wait for one that was retransmitted */
 };
 
-/* @run has arrived: the sample that it gives. */
+/* @run has arrived: note the sample that it gives. */
 void rtt_sample(const struct skua_qp *qp, const struct sent_run *run, struct rtt_sample *sample);
 /* Take the sample into the estimate. @order: behind the send order of what has arrived. */
 void rtt_take(struct skua_qp *qp, const struct rtt_sample *sample, uint64_t order);

@@ -24,7 +24,7 @@ static bool takes_rdma(const struct skua_dev *dev)
 /* ETH-9: is there a GID that makes it ours? */
 static bool is_ours(struct skua_dev *dev, const struct roce_path *path)
 {
-	/* Most often the same as the last time. */
+	/* Most often it is the same entry as the last time. */
 	for (unsigned int i = 0; i < LIMIT_GID; i++) {
 		unsigned int at = (dev->gid_hint + i) % LIMIT_GID;
 		const struct gid_entry *e = &dev->gids[at];
@@ -51,7 +51,7 @@ static bool gid_programmed(struct skua_dev *dev, struct skua_qp *qp)
 	return qp->gid_good;
 }
 
-/* Does it come from the QP's peer, by the way that the QP knows? */
+/* Does the packet come from the QP's peer, on the QP's path? */
 static bool is_from_peer(struct skua_qp *qp, const struct roce_path *path)
 {
 	return !memcmp(path->dgid, qp->path.sgid, 16) && !memcmp(path->sgid, qp->path.dgid, 16) &&
@@ -63,8 +63,10 @@ static bool is_connected(const struct skua_qp *qp)
 	return qp->ops->service != TRANSPORT_UD;
 }
 
-/* The QP that @t is for, if it expects packets from just there; else its end is counted. Nothing of
- * a packet is believed before. */
+/*
+ * The QP that @t is for, if it expects packets from that source. NULL: the packet is counted and dropped. Nothing in a
+ * packet is trusted before this check.
+ */
 static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t)
 {
 	struct skua_qp *qp = numtab_get(&dev->qps, t->dest_qpn);

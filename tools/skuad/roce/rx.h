@@ -8,7 +8,7 @@
 #include "core/device.h"
 
 void roce_rx_train(struct skua_dev *dev, const struct train *t);
-/* A frame that is RDMA's is taken, good or bad (ETH-9); it lies in memory of our own. */
+/* True: the frame is one of RDMA, well formed or not, and was taken (ETH-9). It has to lie in memory of skuad. */
 bool roce_rx_frame(struct skua_dev *dev, const uint8_t *frame, uint32_t len);
 
 #endif /* SKUAD_ROCE_RX_H */

@@ -17,7 +17,7 @@ bool sent_reserve(struct skua_dev *dev, const struct sent *s)
 {
 	struct sent_run *run;
 
-	/* A QP that has none may have one in any case: it waits for itself, not for QPs whose peers do not answer. */
+	/* A QP that has no run gets one in any case. So it never waits for QPs whose peers do not answer. */
 	if (sent_is_scarce(dev) && !sent_is_empty(s))
 		return false;
 	if (!SLIST_EMPTY(&dev->roce->free_runs))
@@ -111,7 +111,7 @@ struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_ru
 	return rest;
 }
 
-/* Do the packets of @run follow those of @before in all that is kept of them? Then they may be one run. */
+/* Do the packets of @run continue those of @before in all that is kept of them? Then they may be one run. */
 static bool continues(const struct sent_run *before, const struct sent_run *run)
 {
 	return before && before->state == run->state && before->order + before->npkts == run->order &&

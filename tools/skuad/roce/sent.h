@@ -23,7 +23,7 @@
 
 struct skua_dev;
 
-#define SENT_RUNS_MAX	(1u << 18)	/* of a device, and one of each QP: 20 MiB, and 5 */
+#define SENT_RUNS_MAX	(1u << 18)	/* of a device, and one more for each QP: 20 MiB, and 5 */
 
 enum sent_state {
 	SENT_IN_FLIGHT,
@@ -56,7 +56,7 @@ SLIST_HEAD(free_runs, sent_run);
 struct sent {
 	struct sent_runs runs;
 	uint32_t npkts[SENT_STATES];
-	uint32_t num_retransmitted;	/* runs */
+	uint32_t num_retransmitted;	/* how many runs are */
 	uint64_t next_order;
 };
 
@@ -76,7 +76,7 @@ void sent_init(struct sent *s);
 void sent_clear(struct skua_dev *dev, struct sent *s);
 /* Make sure that the next sent_add() finds memory. False: there is none, or the device's is used up. */
 bool sent_reserve(struct skua_dev *dev, const struct sent *s);
-/* Of sent_add(): a run of their own. */
+/* For sent_add(): the packets get a run of their own. */
 void sent_add_run(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t npkts,
 		  bool response, uint64_t now);
 
@@ -114,12 +114,15 @@ struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_ru
 /* Undo a split: @run becomes a part of the run before it if they differ in nothing but their packets. */
 void sent_join(struct skua_dev *dev, struct sent *s, struct sent_run *run);
 void sent_set_state(struct sent *s, struct sent_run *run, enum sent_state state);
-/* The first @npkts of @run are in flight again, as the last that were sent; the run that has them now. */
+/*
+ * The first @npkts of @run were retransmitted: they are in flight, and were sent last. Returns the run that has them
+ * now.
+ */
 struct sent_run *sent_again(struct skua_dev *dev, struct sent *s, struct sent_run *run,
 			    uint32_t npkts, uint64_t now);
-/* The first @npkts of the first run are outstanding no longer. */
+/* The first @npkts of the first run are not outstanding any more. */
 void sent_remove(struct skua_dev *dev, struct sent *s, uint32_t npkts);
-/* Memory that the device keeps for runs. */
+/* Free the memory that the device keeps for runs. False: there is more. */
 bool sent_free_all(struct skua_dev *dev, int32_t *budget);
 
 #endif /* SKUAD_ROCE_SENT_H */

@@ -2,10 +2,9 @@
 /*
  * UC: messages of a connection without acknowledgements (manual: unreliable services).
  *
- * Theory of operation. Messages go out as trains, as those of RC do, and are never sent again. The
- * responder follows one message at a time. Whatever is wrong with it ends it: what comes of it later
- * is dropped, until a packet begins another one. A receive that was taken for a message that
- * never ended is the next one's.
+ * Theory of operation. Messages are sent as trains, as those of RC are, and never retransmitted. The responder follows
+ * one message at a time. Any fault ends the message: its later packets are dropped, until a packet begins another
+ * message. A receive that was taken for a message which never ended is used for the next one.
  */
 #include "base/copy.h"
 #include "roce/cnp.h"
@@ -15,7 +14,7 @@
 
 struct uc_qp {
 	struct roce_conn conn;
-	bool dropping;			/* what is left of a message that ended badly */
+	bool dropping;			/* the rest of a message that ended badly is dropped */
 };
 
 static struct uc_qp *uc_of(struct skua_qp *qp)
@@ -108,7 +107,7 @@ static void no_receive(struct skua_qp *qp)
 	drop(qp);
 }
 
-/* The host's own fault, of which the peer learns nothing. */
+/* A fault of the host, which is not reported to the peer. */
 static void fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 {
 	struct skua_cqe cqe = {
@@ -134,7 +133,7 @@ static bool get_recv(struct skua_qp *qp)
 	return r == RQ_OK;
 }
 
-/* A message with a fault has ended: false. */
+/* False: the message has a fault, and has ended. */
 static bool accept(struct skua_qp *qp, enum message_fault fault)
 {
 	if (fault == MESSAGE_TOO_LONG)
@@ -166,7 +165,7 @@ static void finish(struct skua_qp *qp, const struct train *t)
 	qp_complete_recv(qp, &cqe);
 }
 
-/* Packets that begin a message, or go on with the one under way. */
+/* Packets that begin a message, or continue the one under way. */
 static void take(struct skua_qp *qp, const struct train *t)
 {
 	struct message *msg = &conn_of(qp)->message;
@@ -194,7 +193,7 @@ static void uc_rx(struct skua_qp *qp, const struct train *t)
 {
 	struct message *msg = &conn_of(qp)->message;
 
-	/* Something was lost, or the peer has given its message up. */
+	/* Packets were lost, or the peer has given up its message. */
 	if (msg->under_way && (t->psn != qp->epsn || t->first))
 		incomplete(qp);
 	qp->epsn = psn_add(t->psn, t->npkts);

@@ -39,7 +39,7 @@ static void fault(struct send_wqe *wqe, uint8_t status, int vendor_err)
 	wqe->vendor_err = (uint8_t)vendor_err;
 }
 
-/* Where it goes, and what. False: it is no good. */
+/* Find the path and the payload. False: the WQE has a status. */
 static bool prepare(struct skua_qp *qp, struct send_wqe *wqe, struct roce_path *path,
 		    struct seglist *src)
 {
@@ -87,7 +87,7 @@ static bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	}
 	if (r == PORT_SENT) {
 		STAT_INC(qp->dev, rdma_tx_send);
-		/* The wire brings nothing back to who sent it. */
+		/* The wire does not bring a datagram back to its sender. */
 		if (mcast_find(qp->dev, &path))
 			roce_rx_train(qp->dev, &t);
 	}
@@ -97,7 +97,7 @@ static bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	return true;
 }
 
-/* The header, and the payload behind it, to the receive. enum skua_vendor_err. */
+/* Place the header, and the payload behind it, in the receive. enum skua_vendor_err. */
 static int place(struct skua_qp *qp, const struct recv_wqe *wqe, const struct train *t)
 {
 	struct seglist *dst = &qp->dev->engine->dst, src;
@@ -150,7 +150,7 @@ static void complete(struct skua_qp *qp, const struct recv_wqe *wqe, const struc
 	qp_complete_recv(qp, &cqe);
 }
 
-/* The receive itself is no good: nothing of it has to do with the peer. */
+/* The receive itself is faulty: that has nothing to do with the peer. */
 static void fail_recv(struct skua_qp *qp, const struct recv_wqe *wqe, uint8_t status, uint8_t err)
 {
 	struct skua_cqe cqe = {
