@@ -63,9 +63,9 @@ static uint64_t pto(const struct view *v, uint64_t rtt, uint64_t rttvar, unsigne
 /* REC-1: each transmission has a number and a time, and both grow together. */
 static bool in_order(const struct sent_run *a, const struct sent_run *b)
 {
-	if (a->order < b->order)
-		return a->order + a->npkts <= b->order && a->sent_at <= b->sent_at;
-	return b->order + b->npkts <= a->order && b->sent_at <= a->sent_at;
+	if (a->send_order < b->send_order)
+		return a->send_order + a->npkts <= b->send_order && a->sent_at <= b->sent_at;
+	return b->send_order + b->npkts <= a->send_order && b->sent_at <= a->sent_at;
 }
 
 static void check_table(const struct view *v)
@@ -76,13 +76,13 @@ static void check_table(const struct view *v)
 
 	TAILQ_FOREACH(run, &sent->runs, entry) {
 		/* Packets that are sent later do not join a run. */
-		if (v->seen->at && run->order < v->seen->next_order && run->sent_at != v->seen->at &&
-		    run->order + run->npkts > v->seen->next_order)
+		if (v->seen->at && run->send_order < v->seen->next_order && run->sent_at != v->seen->at &&
+		    run->send_order + run->npkts > v->seen->next_order)
 			BROKEN(v, "table", "PSN 0x%x and others of its run were sent at another time", run->psn);
-		if (run->psn != psn || !run->npkts || run->order + run->npkts > sent->next_order ||
+		if (run->psn != psn || !run->npkts || run->send_order + run->npkts > sent->next_order ||
 		    run->sent_at > v->now || (before && !in_order(before, run)))
 			BROKEN(v, "table", "PSN 0x%x, %u packets, send order %llu", run->psn, run->npkts,
-			       (unsigned long long)run->order);
+			       (unsigned long long)run->send_order);
 		psn = psn_add(psn, run->npkts);
 		npkts[run->state] += run->npkts;
 		again += run->retransmitted;
@@ -164,9 +164,9 @@ static void check_lost(const struct view *v)
 	if (v->loss->reo_wnd_mult || v->seen->reordered || arrived == v->seen->req.loss.rack[NEWS_ANSWERED].order)
 		return;
 	TAILQ_FOREACH(run, &v->req->sent.runs, entry)
-		if (run->state == SENT_IN_FLIGHT && arrived > run->order + PACKETS + (run->response ? run->npkts : 0))
+		if (run->state == SENT_IN_FLIGHT && arrived > run->send_order + PACKETS + (run->response ? run->npkts : 0))
 			BROKEN(v, "late-loss", "PSN 0x%x was sent %llu packets before one that has arrived", run->psn,
-			       (unsigned long long)(arrived - 1 - run->order));
+			       (unsigned long long)(arrived - 1 - run->send_order));
 }
 
 static bool is_accepted(const struct view *v, const struct sent_run *run)
@@ -239,7 +239,7 @@ static void check_early_loss(const struct view *v)
 			;
 		if (!run || run->psn != r->psn)
 			continue;
-		if ((run->state == SENT_LOST || (run->order != r->order && run->was_lost && !r->was_lost)) &&
+		if ((run->state == SENT_LOST || (run->send_order != r->order && run->was_lost && !r->was_lost)) &&
 		    !is_lost(v, r))
 			SUSPECT(v, "early-loss", "PSN 0x%x, %.3f ms after it was sent", r->psn,
 				(double)(v->now - r->sent_at) / 1e6);
@@ -345,7 +345,7 @@ static void check_new(const struct view *v)
 	if (req->next_psn == v->seen->sent_psn || !run)
 		return;
 	if (v->seen->first == SENT_LOST && run->state == SENT_LOST && !run->response && run->psn == v->seen->first_psn &&
-	    run->order == v->seen->first_order)
+	    run->send_order == v->seen->first_order)
 		BROKEN(v, "new-first", "PSN 0x%x is lost, and new packets were sent", run->psn);
 	if (v->seen->lost_at && v->now - v->seen->lost_at < LOSSY &&
 	    psn_diff(req->next_psn, req->oldest_unacked_psn) > REPEAT_WINDOW)
@@ -412,7 +412,7 @@ static void look(const struct view *v)
 	seen->nruns = 0;
 	for (; run && seen->nruns < SIM_RUNS; run = TAILQ_NEXT(run, entry))
 		if (run->state == SENT_IN_FLIGHT)
-			seen->run[seen->nruns++] = (struct sim_run){ run->psn, run->order, run->sent_at,
+			seen->run[seen->nruns++] = (struct sim_run){ run->psn, run->send_order, run->sent_at,
 								     run->was_lost };
 	run = TAILQ_FIRST(&req->sent.runs);
 	seen->min_rtt = v->loss->min_rtt;
@@ -453,7 +453,7 @@ static void look(const struct view *v)
 	seen->lost_at = v->loss->last_loss_at;
 	seen->first = run ? run->state : SENT_STATES;
 	seen->first_psn = run ? run->psn : 0;
-	seen->first_order = run ? run->order : 0;
+	seen->first_order = run ? run->send_order : 0;
 }
 
 void sim_check_rules(struct sim *s, unsigned int q, unsigned int side)

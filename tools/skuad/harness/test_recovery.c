@@ -70,7 +70,7 @@ static void not_asked_before_something_is_lost(void **state)
 	soon(w, a);
 	for (int i = 0; i < 2; i++)
 		for (int p = 0; p < REPEAT_PEERS; p++)
-			assert_int_equal(w->n[i].dev->roce->peers[p].wait, 0);
+			assert_int_equal(w->n[i].dev->roce->peers[p].ask_interval, 0);
 	IMPAIR(a, "drop=every:20,dir=out", "rate=1G,dir=out");
 	post_write(a, b, 200000);
 	soon(w, a);
@@ -88,8 +88,8 @@ static void silent_peers_are_asked_less_and_less(void **state)
 	b->dev->inject.go_back_n = true;
 	for (int ms = 0; ms < 10000; ms++) {
 		assert_false(repeat_agreed(qp_of(a)));
-		asked += a->dev->roce->peers[0].ask_at != last;
-		last = a->dev->roce->peers[0].ask_at;
+		asked += a->dev->roce->peers[0].next_ask_at != last;
+		last = a->dev->roce->peers[0].next_ask_at;
 		pass(w, MS);
 	}
 	assert_in_range(asked, 10, 22);

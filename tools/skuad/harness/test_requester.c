@@ -912,9 +912,9 @@ static void who_finds_a_loss_asks_for_selective_repeat(void **state)
 	take_sample(w, "delay=1ms,dir=out");
 	psn = lose_write(w, 3);
 	pass(w, RTT);
-	assert_int_equal(a->dev->roce->peers[0].ask_at, 0);
+	assert_int_equal(a->dev->roce->peers[0].next_ask_at, 0);
 	ack(w, psn, AETH_NAK_SEQ);
-	assert_int_not_equal(a->dev->roce->peers[0].ask_at, 0);
+	assert_int_not_equal(a->dev->roce->peers[0].next_ask_at, 0);
 }
 
 int main(void)

@@ -25,7 +25,7 @@ struct news {
 static inline void has_arrived(struct skua_qp *qp, const struct sent_run *run, uint32_t npkts,
 			struct news *news)
 {
-	uint64_t behind = run->order + npkts;
+	uint64_t behind = run->send_order + npkts;
 
 	if (run->state == SENT_HELD)
 		return;
@@ -39,7 +39,7 @@ static inline void has_arrived(struct skua_qp *qp, const struct sent_run *run, u
 	if (rtt_is_ambiguous(qp, run) || behind < news->order)
 		return;
 	news->order = behind;
-	if (run->part && behind != rc_of(qp)->req.loss.probe_order)
+	if (run->is_partial && behind != rc_of(qp)->req.loss.probe_order)
 		news->kind = NEWS_PART;
 	news->sent_at = run->sent_at;
 }
@@ -126,8 +126,8 @@ void arrival_accepted(struct skua_qp *qp, uint32_t psn)
 		run->accepted = true;
 		/* The peer has sent all of these responses before what has arrived, so they should have come. */
 		if (run->state == SENT_IN_FLIGHT && npkts >= run->npkts &&
-		    run->order + run->npkts >= news.order && !run->retransmitted) {
-			news.order = run->order + run->npkts;
+		    run->send_order + run->npkts >= news.order && !run->retransmitted) {
+			news.order = run->send_order + run->npkts;
 			news.sent_at = run->sent_at;
 			news.sample.from = 0;
 		}
@@ -150,8 +150,8 @@ void arrival_response_early(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bo
 		req->loss.ack_timeout_start = now_of(qp);
 	} else if (run->state == SENT_IN_FLIGHT && !rtt_is_ambiguous(qp, run)) {
 		/* There is no place for it, so it has to be requested again. It still tells of others. */
-		news.order = run->order + psn_add(psn, -run->psn);
-		news.kind = run->part ? NEWS_PART : NEWS_ANSWERED;
+		news.order = run->send_order + psn_add(psn, -run->psn);
+		news.kind = run->is_partial ? NEWS_PART : NEWS_ANSWERED;
 		news.sent_at = run->sent_at;
 	}
 	take_news(qp, &news);

@@ -81,8 +81,8 @@ static void lose(struct skua_qp *qp, struct sent_run *run, struct losses *lost)
 	sent_set_state(&rc_of(qp)->req.sent, run, SENT_LOST);
 	lost->npkts += run->npkts;
 	lost->on_the_line += run->response && !req_is_accepted(&rc_of(qp)->req, run) ? 1 : run->npkts;
-	if (run->order + run->npkts > lost->order && !run->part)
-		lost->order = run->order + run->npkts;
+	if (run->send_order + run->npkts > lost->order && !run->is_partial)
+		lost->order = run->send_order + run->npkts;
 }
 
 static void have_lost(struct skua_qp *qp, const struct losses *lost)
@@ -105,7 +105,7 @@ static const struct rack *latest(const struct roce_req *req, const struct sent_r
 {
 	const struct rack *rack = &req->loss.rack[NEWS_ANSWERED], *other = rack;
 
-	if (run->part)
+	if (run->is_partial)
 		other = &req->loss.rack[NEWS_PART];
 	else if (!req_is_accepted(req, run))
 		other = &req->loss.rack[NEWS_HELD];
@@ -120,7 +120,7 @@ static uint32_t lost_of(struct skua_qp *qp, const struct sent_run *run)
 {
 	struct loss *l = &rc_of(qp)->req.loss;
 	const struct rack *rack = latest(&rc_of(qp)->req, run);
-	uint64_t later = rack->order - run->order, at;
+	uint64_t later = rack->order - run->send_order, at;
 	uint32_t npkts = later < run->npkts ? (uint32_t)later : run->npkts;
 	/* A request is retransmitted as a whole, unless the peer has accepted it. */
 	bool whole = run->response && !req_is_accepted(&rc_of(qp)->req, run);
@@ -150,7 +150,7 @@ void loss_detect_among_runs(struct skua_qp *qp)
 
 	for (run = TAILQ_FIRST(&s->runs); run; run = next) {
 		next = TAILQ_NEXT(run, entry);
-		if (run->state != SENT_IN_FLIGHT || run->order >= latest(&rc_of(qp)->req, run)->order)
+		if (run->state != SENT_IN_FLIGHT || run->send_order >= latest(&rc_of(qp)->req, run)->order)
 			continue;
 		npkts = lost_of(qp, run);
 		if (!npkts)

@@ -66,7 +66,7 @@ static inline void loss_detect(struct skua_qp *qp)
 
 	l->loss_time = TIMER_NEVER;
 	/* The usual case: no packet that was sent later has arrived, and there is no gap. */
-	if (run && (run->order < l->rack[NEWS_ANSWERED].order || sent_gaps(s) || s->num_retransmitted))
+	if (run && (run->send_order < l->rack[NEWS_ANSWERED].order || sent_gaps(s) || s->num_retransmitted))
 		loss_detect_among_runs(qp);
 }
 

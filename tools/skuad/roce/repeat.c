@@ -158,17 +158,17 @@ static struct repeat_peer *peer_of(struct skua_dev *dev, const uint8_t *mac)
 	struct repeat_peer *oldest = dev->roce->peers, *p;
 
 	for (p = dev->roce->peers; p < dev->roce->peers + REPEAT_PEERS; p++) {
-		if (p->wait && !memcmp(p->mac, mac, 6))
+		if (p->ask_interval && !memcmp(p->mac, mac, 6))
 			break;
-		if (p->used < oldest->used)
+		if (p->last_used_at < oldest->last_used_at)
 			oldest = p;
 	}
 	if (p == dev->roce->peers + REPEAT_PEERS) {
 		p = oldest;
-		*p = (struct repeat_peer){ .wait = ASK_MIN_NS };
+		*p = (struct repeat_peer){ .ask_interval = ASK_MIN_NS };
 		memcpy(p->mac, mac, 6);
 	}
-	p->used = engine_now(dev->engine);
+	p->last_used_at = engine_now(dev->engine);
 	return p;
 }
 
@@ -181,18 +181,18 @@ bool repeat_agreed(struct skua_qp *qp)
 	if (qp->dev->inject.go_back_n)
 		return false;
 	p = peer_of(qp->dev, qp->path.dmac);
-	if (now + RENEW_NS >= p->until && now >= p->ask_at && repeat_send(qp->dev, &hello)) {
-		p->ask_at = now + p->wait;
-		if (p->wait < ASK_MAX_NS)
-			p->wait *= 2;
+	if (now + RENEW_NS >= p->offered_until && now >= p->next_ask_at && repeat_send(qp->dev, &hello)) {
+		p->next_ask_at = now + p->ask_interval;
+		if (p->ask_interval < ASK_MAX_NS)
+			p->ask_interval *= 2;
 	}
-	return now < p->until;
+	return now < p->offered_until;
 }
 
 bool repeat_offered(struct skua_qp *qp)
 {
 	return !qp->dev->inject.go_back_n &&
-	       engine_now(qp->dev->engine) < peer_of(qp->dev, qp->path.dmac)->until;
+	       engine_now(qp->dev->engine) < peer_of(qp->dev, qp->path.dmac)->offered_until;
 }
 
 void repeat_hello(struct skua_dev *dev, const struct repeat_frame *f)
@@ -203,8 +203,8 @@ void repeat_hello(struct skua_dev *dev, const struct repeat_frame *f)
 	if (dev->inject.go_back_n)
 		return;
 	p = peer_of(dev, f->path.smac);
-	p->until = engine_now(dev->engine) + HOLD_NS;
-	p->wait = ASK_MIN_NS;
+	p->offered_until = engine_now(dev->engine) + HOLD_NS;
+	p->ask_interval = ASK_MIN_NS;
 	memcpy(answer.path.dmac, f->path.smac, 6);
 	memcpy(answer.path.smac, f->path.dmac, 6);
 	/* Without room for it the peer asks again. */

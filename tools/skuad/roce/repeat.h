@@ -69,10 +69,10 @@ bool repeat_send(struct skua_dev *dev, const struct repeat_frame *f);
 /* A peer that offers selective repeat, or was asked whether it does. */
 struct repeat_peer {
 	uint8_t mac[6];
-	uint64_t until;			/* when the offer ends */
-	uint64_t ask_at;		/* when it may be asked again */
-	uint64_t wait;			/* from one question to the next; 0: the entry is free */
-	uint64_t used;			/* when the entry was last looked up */
+	uint64_t offered_until;		/* when the offer ends */
+	uint64_t next_ask_at;		/* when it may be asked again */
+	uint64_t ask_interval;		/* from one question to the next; 0: the entry is free */
+	uint64_t last_used_at;		/* when the entry was last looked up */
 };
 
 /*

@@ -40,7 +40,7 @@ static uint32_t parts_asked(const struct skua_qp *qp)
 	uint32_t n = 0;
 
 	TAILQ_FOREACH(run, &rc_of(qp)->req.sent.runs, entry)
-		n += run->part && run->state == SENT_IN_FLIGHT;
+		n += run->is_partial && run->state == SENT_IN_FLIGHT;
 	return n;
 }
 
@@ -89,7 +89,7 @@ static struct sent_run *send_again(struct skua_qp *qp, struct sent_run *run, uin
 	loss_sent(qp);
 	part = is_part(qp, run);
 	run = sent_again(qp->dev, &req->sent, run, npkts, now_of(qp));
-	run->part = part;
+	run->is_partial = part;
 	return run;
 }
 
@@ -137,7 +137,7 @@ bool retransmit_run(struct skua_qp *qp, int32_t *budget)
 		run = send_again(qp, run, npkts, req_must_ask(qp, npkts), budget);
 		if (!run)
 			return false;
-		parts += run->part;
+		parts += run->is_partial;
 	}
 	return true;
 }

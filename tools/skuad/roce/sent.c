@@ -75,7 +75,7 @@ void sent_add_run(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t n
 	struct sent_run *run = take(dev);
 
 	*run = (struct sent_run){
-		.psn = psn, .npkts = npkts, .order = s->next_order, .sent_at = now,
+		.psn = psn, .npkts = npkts, .send_order = s->next_order, .sent_at = now,
 		.first_sent_at = now, .response = response, .first = response, .last = response,
 	};
 	TAILQ_INSERT_TAIL(&s->runs, run, entry);
@@ -102,7 +102,7 @@ struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_ru
 	*rest = *run;
 	rest->psn = psn_add(run->psn, npkts);
 	rest->npkts -= npkts;
-	rest->order += npkts;
+	rest->send_order += npkts;
 	rest->first = false;
 	run->npkts = npkts;
 	run->last = false;
@@ -114,11 +114,11 @@ struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_ru
 /* Do the packets of @run continue those of @before in all that is kept of them? Then they may be one run. */
 static bool continues(const struct sent_run *before, const struct sent_run *run)
 {
-	return before && before->state == run->state && before->order + before->npkts == run->order &&
+	return before && before->state == run->state && before->send_order + before->npkts == run->send_order &&
 	       before->sent_at == run->sent_at && before->first_sent_at == run->first_sent_at &&
 	       before->response == run->response && !before->last && !run->first &&
 	       before->retransmitted == run->retransmitted && before->was_lost == run->was_lost &&
-	       before->accepted == run->accepted && before->part == run->part;
+	       before->accepted == run->accepted && before->is_partial == run->is_partial;
 }
 
 void sent_join(struct skua_dev *dev, struct sent *s, struct sent_run *run)
@@ -158,7 +158,7 @@ struct sent_run *sent_again(struct skua_dev *dev, struct sent *s, struct sent_ru
 	s->num_retransmitted += !run->retransmitted;
 	run->retransmitted = true;
 	run->sent_at = now;
-	run->order = s->next_order;
+	run->send_order = s->next_order;
 	s->next_order += run->npkts;
 	return run;
 }
@@ -174,6 +174,6 @@ void sent_remove(struct skua_dev *dev, struct sent *s, uint32_t npkts)
 	}
 	run->psn = psn_add(run->psn, npkts);
 	run->npkts -= npkts;
-	run->order += npkts;
+	run->send_order += npkts;
 	run->first = false;
 }

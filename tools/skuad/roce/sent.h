@@ -39,7 +39,7 @@ struct sent_run {
 		SLIST_ENTRY(sent_run) free;
 	};
 	uint32_t psn, npkts;
-	uint64_t order;		/* send order of the first packet; the others follow one by one */
+	uint64_t send_order;	/* of the first packet; the others follow one by one */
 	uint64_t sent_at, first_sent_at;	/* ns: the last transmission, and the first */
 	enum sent_state state;
 	bool response;		/* PSNs of responses */
@@ -47,7 +47,7 @@ struct sent_run {
 	bool retransmitted;
 	bool was_lost;		/* retransmitted, and not as a probe only */
 	bool accepted;		/* response: the peer has accepted the request, as others of it came */
-	bool part;		/* response: asked for again, of a READ that the peer had accepted */
+	bool is_partial;	/* response: asked for again, of a READ that the peer had accepted */
 };
 
 TAILQ_HEAD(sent_runs, sent_run);
@@ -86,7 +86,7 @@ static inline bool sent_goes_on(const struct sent *s, const struct sent_run *run
 {
 	return run && !run->response && run->state == SENT_IN_FLIGHT && run->sent_at == now &&
 	       (was_lost ? run->was_lost : !run->retransmitted) &&
-	       run->order + run->npkts == s->next_order;
+	       run->send_order + run->npkts == s->next_order;
 }
 
 /* Packets that were sent for the first time, at the end of the table; after sent_reserve(). */
