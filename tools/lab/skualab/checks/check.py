@@ -3,7 +3,8 @@
 The command ends its output with "N passed, N failed, N skipped", or counts as one test. A stage that
 passed and whose inputs are the same is not run again: its numbers stand. One that failed is run again
 the next time, but never twice in one check. What a stage left is in build/check/STAGE/: `log`, and for
-guests the artefacts of `lab run`.
+guests the artefacts of `lab run`. A skip fails its stage unless selftests/skips lists it, and so does a listed test
+that ran (skips.py).
 """
 
 import json
@@ -13,6 +14,7 @@ import shutil
 import signal
 import subprocess
 
+from skualab.checks import skips
 from skualab.host import paths, say, secrets
 from skualab.host.family import popen
 from skualab.host.lock import held
@@ -27,13 +29,15 @@ SUM = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
 class Check:
     """A stage: its name, its budget in seconds, what it depends on, and its command, a list or a
     function that returns one (after what it needs is built). `full` ones are not in make check,
-    `debug` ones are make check-debug. Of those with the same `writes` one runs at a time; beside one
-    that is `alone`, none does."""
+    `debug` ones are make check-debug. A command that `explains_skips` has its own list of them. Of
+    those with the same `writes` one runs at a time; beside one that is `alone`, none does."""
 
-    def __init__(self, name, budget, inputs, command, needs=(), full=False, debug=False, writes=None, alone=False):
+    def __init__(self, name, budget, inputs, command, needs=(), full=False, debug=False, explains_skips=False,
+                 writes=None, alone=False):
         self.name, self.budget, self.inputs = name, budget, inputs
         self.writes, self.alone = writes, alone
         self.command, self.needs, self.full, self.debug = command, needs, full, debug
+        self.explains_skips = explains_skips
         self.directory = os.path.join(OUT, name)
 
     def hash(self):
@@ -46,9 +50,16 @@ class Check:
         try:
             with open(os.path.join(self.directory, 'passed')) as file:
                 kept = json.load(file)
+            # The list of skips may have changed since.
+            same = kept['hash'] == hashed and not self._wrong_skips(kept['counts'][2])
         except (OSError, ValueError):
             return None
-        return kept['counts'] if kept['hash'] == hashed else None
+        return kept['counts'] if same else None
+
+    def _wrong_skips(self, skipped):
+        """What the log tells of skips, and of tests that should have skipped themselves."""
+        with open(os.path.join(self.directory, 'log'), errors='replace') as file:
+            return [] if self.explains_skips else skips.faults(file.read(), skipped, skips.allowed())
 
     def _begin(self):
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -81,6 +92,10 @@ class Check:
         counts = [int(word) for word in found[-1]] if found else [int(status == 0), int(status != 0), 0]
         if not counts[1] and (status or not counts[0]):
             counts[1] = 1       # it died on the way, or tested nothing
+        if wrong := self._wrong_skips(counts[2]):
+            counts[1] += len(wrong)
+            with open(log, 'a') as file:
+                file.writelines('not ok - %s\n' % text for text in wrong)
         # Whoever edits while it runs has not tested what is there now.
         if not counts[1] and self.hash() == hashed:
             with open(os.path.join(self.directory, 'passed'), 'w') as file:

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from skualab.checks import check, kinds, report, schedule
+from skualab.checks import check, kinds, report, schedule, skips
 from skualab.checks.table import CHECKS
 from skualab.host import say
 from skualab.roots import root
@@ -45,7 +45,16 @@ class Checks(unittest.TestCase):
             return len(file.readlines())
 
     def test_counts(self):
-        self.assertEqual(self.stage('echo "3 passed, 0 failed, 2 skipped"').run(), ([3, 0, 2], False))
+        self.assertEqual(self.stage('echo "3 passed, 0 failed, 0 skipped"').run(), ([3, 0, 0], False))
+
+    def test_a_skip_that_is_not_listed_fails_its_stage(self):
+        script = 'echo "ok 1 a # SKIP why"; echo "1 passed, 0 failed, 1 skipped"'
+        with mock.patch.object(skips, 'allowed', return_value={('kselftests', 'a'): skips.Listed('why', False)}):
+            self.assertEqual([self.stage(script).run() for _ in 'ab'], [([1, 0, 1], False), ([1, 0, 1], True)])
+        # A pass is not kept either when its skip is not listed any more.
+        self.assertEqual(self.stage(script).run(), ([1, 1, 1], False))
+        with open(os.path.join(self.place.name, 't/log')) as file:
+            self.assertIn('not ok - kselftests a was skipped', file.read())
 
     def test_a_command_without_counts_is_one_test(self):
         self.assertEqual(self.stage('true').run()[0], [1, 0, 0])
@@ -84,7 +93,7 @@ class Checks(unittest.TestCase):
 
     def test_what_tested_nothing_has_failed(self):
         self.assertEqual(self.stage('echo "0 passed, 0 failed, 0 skipped"').run()[0], [0, 1, 0])
-        self.assertEqual(self.stage('echo "0 passed, 0 failed, 7 skipped"').run()[0], [0, 1, 7])
+        self.assertEqual(self.stage('echo "0 passed, 0 failed, 7 skipped"').run()[0][:2], [0, 2])
 
     def test_what_cannot_be_built_is_told_in_the_log_of_the_stage(self):
         def broken():

@@ -1,4 +1,4 @@
-"""What belongs to other parts: fuzzers, tests of rdma-core, README, make bench."""
+"""What belongs to other parts: fuzzers, README, make bench."""
 
 import glob
 import os
@@ -9,7 +9,7 @@ import unittest
 
 from skualab.host import needs
 from skualab.target.distro import DISTRO
-from testing import lab, LAB, script
+from testing import lab, LAB
 
 
 class Fuzzers(unittest.TestCase):
@@ -48,42 +48,6 @@ case $* in --seeds*) exit 0 ;; esac
             self.assertIn(said, last)
 
 
-class Pyverbs(unittest.TestCase):
-    """How the outcome of rdma-core's own suite is judged (selftests/pyverbs/run)."""
-
-    SKIPS = {'test_a.B.test_skips': 'no UD', 'test_a.B.test_runs': 'no XRC'}
-
-    def setUp(self):
-        self.run = script('../../selftests/pyverbs/run')
-
-    def judge(self, name, result):
-        return self.run.judge('test_%s (tests.test_a.B.test_%s) ... %s\n' % (name, name, result), self.SKIPS)
-
-    def test_outcomes(self):
-        self.assertEqual(self.judge('x', 'ok'), ([1, 0, 0], []))
-        self.assertEqual(self.judge('x', 'FAIL'), ([0, 1, 0], []))
-        self.assertEqual(self.judge('skips', "skipped 'no UD'"), ([0, 0, 1], []))
-
-    def test_a_skip_that_is_not_listed(self):
-        for name, what in (('x', 'no UD'), ('skips', 'no UD at all'), ('runs', 'no UD')):
-            counts, said = self.judge(name, "skipped '%s'" % what)
-            self.assertEqual((counts, len(said)), ([0, 1, 0], 1), name)
-
-    def test_a_listed_test_that_ran(self):
-        counts, said = self.judge('runs', 'ok')
-        self.assertEqual(counts, [0, 1, 0])
-        self.assertIn('test_a.B.test_runs ran', said[0])
-
-    def test_words_between_a_name_and_its_result(self):
-        output = 'test_skips (tests.test_a.B.test_skips)\nWhat it is. ... warning: x\nskipped "no UD"\n'
-        self.assertEqual(self.run.judge(output, self.SKIPS), ([0, 0, 1], []))
-
-    def test_the_list_can_be_read(self):
-        for test, reason in self.run.allowed().items():
-            self.assertRegex(test, r'^test_\w+\.\w+\.test_\w+$')
-            self.assertTrue(reason)
-
-
 class Readme(unittest.TestCase):
     def setUp(self):
         with open(os.path.join(LAB, '../../README.md')) as file:
@@ -93,7 +57,7 @@ class Readme(unittest.TestCase):
         return self.text.split('\n## %s\n' % heading)[1].split('\n## ')[0]
 
     def test_names_what_the_tests_of_rdma_core_miss(self):
-        with open(os.path.join(LAB, '../../selftests/pyverbs/skips')) as file:
+        with open(os.path.join(LAB, '../../selftests/skips')) as file:
             missing = re.findall(r'^# (.+) (?:is|are) not there yet$', file.read(), re.M)
         self.assertGreater(len(missing), 3)
         told = self.section('What is not there yet').lower()
