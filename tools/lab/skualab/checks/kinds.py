@@ -3,18 +3,23 @@
 import os
 
 from skualab.checks.check import Check, OUT
+from skualab.checks.selftests import selftests, text
 from skualab.host import paths
-from skualab.products import modules, programs, provider, sources, stages
+from skualab.products import kernels, modules, programs, provider, sources, stages
 from skualab.roots import root
 from skualab.target.distro import DISTRO
 
 KERNEL = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
 SKUAD = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
 PROVIDER = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
+MANUAL = [paths.repo(name) for name in ('Documentation', 'include/skua', 'uapi')]
+ALL = [paths.repo(name) for name in ('.ci', 'Documentation', 'Kbuild', 'Makefile', 'README.md', 'drivers', 'include',
+                                     'selftests', 'tools', 'uapi')]
 # What of the lab is in a guest's way; its own tests are inputs of the stages that run them.
-LAB_OF_GUESTS = [paths.lab(name) for name in ('lab', 'in-guest', 'in-root/make-kernel.sh', *(
+LAB_OF_GUESTS = [paths.lab(name) for name in ('lab', 'in-guest', 'in-root/make-kernel.sh', 'skualab/__init__.py', *(
     'skualab/' + room for room in ('target', 'host', 'roots', 'products', 'machines', 'runs', 'command')))]
-SYSTEM = KERNEL + SKUAD + PROVIDER + LAB_OF_GUESTS + [paths.repo(name) for name in ('tools/traffic', 'selftests')]
+# What every guest with NICs reads. selftests() adds the tests that it runs.
+SYSTEM = KERNEL + SKUAD + PROVIDER + LAB_OF_GUESTS + [paths.repo('tools/traffic')]
 ROOT = [root.STAGE]
 SELFTESTS = [sources.LINUX_STAGES[DISTRO.newest], programs.SELFTESTS_STAGE]
 LAB = paths.lab('lab')
@@ -24,25 +29,33 @@ def in_root(*words):
     return [LAB, 'exec', '--', *words]
 
 
+def made(*names):
+    """A path below build/ that is no input: it is relative, and so only a word of the hash."""
+    return os.path.relpath(os.path.join(*names), paths.REPO)
+
+
 def in_guest(name, seconds, *words, options=()):
-    # A relative path is only a word of the hash: what the last run left there is no input.
-    left = os.path.relpath(os.path.join(OUT, name, 'guest'), paths.REPO)
-    return [LAB, 'run', '--artifacts', left, '--timeout', str(seconds),
-            '--share', paths.SELFTESTS, *options, '--', *words]
+    # Of the share, selftests() has what is an input.
+    return [LAB, 'run', '--artifacts', made(OUT, name, 'guest'), '--timeout', str(seconds),
+            '--share', made(paths.SELFTESTS), *options, '--', *words]
+
+
+def _guest_inputs(words):
+    return [*SYSTEM, *selftests(' '.join(words))]
 
 
 def modules_command(series):
     """Everything of the kernel that compilers and sparse can say: none is fine."""
     def command():
         return in_root(paths.lab('in-root/check-modules'), modules.headers(series),
-                       os.path.join(paths.MODULES, series + '.check'))
+                       made(paths.MODULES, series + '.check'))
     return command
 
 
 def guest_tests(name, seconds, *words, series=DISTRO.kernel, rdma_core=DISTRO.rdma_core, more=(), full=False,
                 alone=False):
     options = ('--kernel', series, '--rdma-core', rdma_core, *more)
-    return Check(name, seconds + 60, SYSTEM, in_guest(name, seconds, *words, options=options),
+    return Check(name, seconds + 60, _guest_inputs(words), in_guest(name, seconds, *words, options=options),
                  [*stages.guest(series, rdma_core), *SELFTESTS], full, alone=alone)
 
 
@@ -72,23 +85,24 @@ def debug_tests(name, *tests):
     anything was lost."""
     options = ('--kernel', 'debug', '--mem', '3G', '--env', 'SKUA_TEST_TIMEOUT=1800', '--env', 'SKUA_SLOWNESS=10',
                '--env', 'SKUA_CYCLES=3')
-    return Check(name, 1860, SYSTEM, in_guest(name, 1800, './run_selftests.sh', *tests, 'test_leaks.sh',
-                                              options=options),
-                 [*stages.guest('debug'), *SELFTESTS], full=True,
-                 debug=True)
+    words = './run_selftests.sh', *tests, 'test_leaks.sh'
+    inputs = [*_guest_inputs(words), kernels.DEBUG_CONFIG, kernels.MAKE_DEBUG]
+    return Check(name, 1860, inputs, in_guest(name, 1800, *words, options=options),
+                 [*stages.guest('debug'), *SELFTESTS], full=True, debug=True)
 
 
 def lab_tests(name, budget, script, *words, inputs=(), needs=(), full=False, alone=False):
     """A script of tools/lab/tests, which boots guests itself."""
-    inputs = [*SYSTEM, paths.lab('tests/testing.py'), paths.lab('tests/across.py'), *inputs]
-    return Check(name, budget, inputs, ['python3', paths.lab('tests', script), *words],
+    command = ['python3', paths.lab('tests', script), *words]
+    inputs = [paths.lab('tests/testing.py'), paths.lab('tests/across.py'), *inputs]
+    return Check(name, budget, [*SYSTEM, *inputs, *selftests(text(*command, *inputs))], command,
                  [*stages.guest(DISTRO.kernel), *needs], full, alone=alone)
 
 
 def cycles(kind, number):
     """What is lost each time shows after very many."""
     name = 'cycles-' + kind
-    left = os.path.relpath(os.path.join(OUT, name, 'guest'), paths.REPO)
+    left = made(OUT, name, 'guest')
     return lab_tests(name, 3660, 'test-cycles', kind, str(number), '3600', left, needs=SELFTESTS, full=True)
 
 

@@ -5,8 +5,10 @@ import time
 
 from skualab.checks.check import Check
 from skualab.checks.kinds import (
-    cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, LAB_OF_GUESTS, lab_tests, long_test,
-    loss_tests, modules_command, PROVIDER, provider_tests, ROOT, SELFTESTS, SKUAD, skuad_tests, SYSTEM, worlds)
+    ALL, cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, LAB_OF_GUESTS, lab_tests, long_test,
+    loss_tests, made, MANUAL, modules_command, PROVIDER, provider_tests, ROOT, SELFTESTS, SKUAD,
+    skuad_tests, SYSTEM, worlds)
+from skualab.checks.selftests import selftests
 from skualab.host import paths
 from skualab.products import kernels, programs, provider, sources, stages
 from skualab.target.distro import DISTRO
@@ -19,19 +21,17 @@ _, NEXT = DISTRO.rdma_cores
 LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 60, 600, 400
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
-    Check('manual', 60, [paths.repo('Documentation'), *SKUAD], in_root('python3', 'Documentation/check-manual'), ROOT),
-    Check('manual-checker', 300, [paths.repo('Documentation/check-manual')],
-          in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
-    Check('man', 60, [paths.repo('Documentation'), *SKUAD, *map(paths.lab, ('lab', 'skualab/command', 'skualab/target'))],
-          in_root('python3', 'Documentation/check-man', os.path.join(paths.BUILD, 'man'), *PROGRAMS, LAB),
+    Check('manual', 60, MANUAL, in_root('python3', 'Documentation/check-manual'), ROOT),
+    Check('manual-checker', 300, MANUAL, in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
+    Check('man', 60, [paths.repo('Documentation'), *SKUAD, *map(paths.lab, ('lab', 'skualab'))],
+          in_root('python3', 'Documentation/check-man', made(paths.BUILD, 'man'), *PROGRAMS, LAB),
           [*ROOT, programs.SKUAD_STAGE]),
     Check('completion', 60, SKUAD, in_root('tools/skuad/test-completion', *PROGRAMS), [*ROOT, programs.SKUAD_STAGE]),
     Check('rules', 60, [paths.repo(name) for name in ('Documentation/manual', 'selftests', 'tools/provider/test',
                                                      'tools/skuad')],
           in_root('python3', 'tools/skuad/harness/untested-rules'), ROOT),
-    Check('lab', 300, [*SKUAD, *[paths.repo(name) for name in ('tools/lab', 'tools/bench', 'tools/mutants',
-                                                               'selftests/skips', 'README.md')]],
-          ['python3', paths.lab('test-lab')]),
+    # It looks for the lines of tools/mutants in the sources, and for what texts say of the lab.
+    Check('lab', 300, ALL, ['python3', paths.lab('test-lab')]),
     skuad_tests('skuad', 1200, 'check'),
     skuad_tests('skuad-asan', 1200, 'check-asan', full=True),
     skuad_tests('skuad-tsan', 1200, 'check-tsan'),
@@ -43,8 +43,8 @@ CHECKS = [
     provider_tests('provider', 'check', ROOT),
     provider_tests('provider-verbs', 'check-verbs', provider.stages(DISTRO.rdma_core), DISTRO.rdma_core),
     provider_tests('provider-' + NEXT, 'check-verbs', provider.stages(NEXT), NEXT, full=True),
-    Check('scripts', 300, [paths.repo(name) for name in ('.ci', 'Documentation', 'drivers', 'selftests', 'tools')],
-          in_root(paths.lab('in-root/check-scripts'), sources.CHECKERS), [*ROOT, sources.CHECKERS_STAGE]),
+    Check('scripts', 300, ALL, in_root(paths.lab('in-root/check-scripts'), sources.CHECKERS),
+          [*ROOT, sources.CHECKERS_STAGE]),
     Check('kernel-doc', 60, [*KERNEL, paths.lab('in-root/check-kernel-doc')],
           in_root('sh', '-c', 'exec %s %s*' % (paths.lab('in-root/check-kernel-doc'), DISTRO.kbuild + OLDER)), ROOT),
     Check('checkpatch', 300, [*KERNEL, paths.lab('in-root/check-style')],
@@ -86,14 +86,16 @@ CHECKS = [
     debug_tests('guest-debug-death', 'test_death.sh'),
     debug_tests('guest-debug-survival', 'test_survival.sh'),
     debug_tests('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
+    Check('inputs', 900, ALL, ['python3', paths.lab('tests/test-inputs')],
+          [*ROOT, sources.CHECKERS_STAGE, sources.LINUX_STAGES[NEWER], programs.SKUAD_STAGE], full=True),
     guest_tests('guest-hostile-share', 400, './run_selftests.sh', 'test_hostile.sh', full=True, alone=True),
     worlds('worlds-million', 5400, 1000000, int(time.strftime('%Y%m%d')) * 1000000, full=True),
     Check('teeth', 3600, [*SKUAD, *PROVIDER, paths.repo('tools/mutants')],
-          in_root('tools/mutants/mutants', '--jobs', '2', '--out', os.path.join(paths.BUILD, 'mutants'),
+          in_root('tools/mutants/mutants', '--jobs', '2', '--out', made(paths.BUILD, 'mutants'),
                   '--rdma-core', provider.tree_of(DISTRO.rdma_core) + '/build'),
           [*ROOT, *provider.stages(DISTRO.rdma_core)], full=True, explains_skips=True, alone=True),
-    Check('driver-mutants', 3600, [*SYSTEM, paths.repo('tools/mutants')],
-          [paths.repo('tools/mutants/driver-mutants'), '--out', os.path.join(paths.BUILD, 'driver-mutants')],
+    Check('driver-mutants', 3600, [*SYSTEM, *selftests(), paths.repo('tools/mutants')],
+          [paths.repo('tools/mutants/driver-mutants'), '--out', made(paths.BUILD, 'driver-mutants')],
           [*stages.guest(OLDER), *SELFTESTS], full=True, explains_skips=True),
     long_test('neighbour', 1800, 'check-plain', 'harness/test_neighbour', 'SKUA_STORMS=100'),
     long_test('goodput-seeds', 1800, 'check-plain', 'harness/test_goodput', 'SKUA_SEEDS=10', 'SKUA_GOODPUT_MIB=128'),

@@ -1,0 +1,55 @@
+"""Which files of selftests/ are inputs of a stage: all except the tests that its guests do not run.
+
+A test is a file test_*. Those that a stage runs are found by their names in its command or its script, and what such a
+test names is an input as well. Of programs the binary is an input, too: it depends on the compiler and its headers.
+selftests/skips is no input, since make check compares it with the log of a stage that is kept (check.py).
+"""
+
+import glob
+import os
+import re
+
+from skualab.host import paths
+
+HOME = paths.repo('selftests')
+NAME = re.compile(r'\btest_\w+(?:\.sh)?')
+RUNS_ALL = './run_selftests.sh'     # if no test is named
+
+
+def text(*names):
+    """Words, and what the files and trees say that are among them (absolute paths)."""
+    found = []
+    for name in map(str, names):
+        found.append(name)
+        for path in [name, *glob.glob(name + '/**', recursive=True)]:
+            if os.path.isabs(path) and os.path.isfile(path):
+                with open(path, errors='replace') as file:
+                    found.append(file.read())
+    return ' '.join(found)
+
+
+def _source(test):
+    return os.path.join(HOME, test if test.endswith('.sh') else test + '.c')
+
+
+def _named(words):
+    return {name for name in NAME.findall(words) if os.path.exists(_source(name))}
+
+
+def _run(words):
+    """The tests that are named, and those that these name."""
+    found, new = set(), _named(words)
+    while new:
+        found |= new
+        new = {name for test in new for name in _named(text(_source(test)))} - found
+    return found
+
+
+def selftests(words=RUNS_ALL):
+    tests = _run(words)
+    if not tests and RUNS_ALL in words.split():
+        tests = {name.removesuffix('.c') for name in os.listdir(HOME) if name.startswith('test_')}
+    others = [name for name in os.listdir(HOME) if not name.startswith('test_') and name != 'skips']
+    sources = sorted([*map(_source, tests), *(os.path.join(HOME, name) for name in others)])
+    return sources + [os.path.join(paths.SELFTESTS, os.path.basename(path)[:-2]) for path in sources
+                      if path.endswith('.c')]

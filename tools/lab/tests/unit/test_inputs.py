@@ -1,0 +1,88 @@
+"""What the stages of make check depend on, and that the patterns that choose tests choose some."""
+
+import fnmatch
+import os
+import re
+import unittest
+
+from skualab.checks.selftests import selftests
+from skualab.checks.table import CHECKS
+from skualab.host import paths
+from skualab.target.distro import DISTRO
+
+OLDER, NEWER = DISTRO.series
+_, NEXT = DISTRO.rdma_cores
+HOME = paths.repo('selftests')
+
+
+def words(one):
+    return list(map(str, one.command)) if isinstance(one.command, list) else []
+
+
+def reads(path):
+    """The stages that have a file of selftests as an input."""
+    path = os.path.join(HOME, path)
+    return {one.name for one in CHECKS if any(path == str(name) or path.startswith('%s/' % name) for name in one.inputs)}
+
+
+class Selftests(unittest.TestCase):
+    """A guest's stage depends on the tests that it runs, and on whatever is no test."""
+
+    # These run all tests, or read their sources.
+    ALL = {*('guest-%s' % name for name in (OLDER, NEWER + '-all', NEXT)), 'driver-mutants', 'rules', 'scripts', 'lab', 'inputs'}
+
+    def test_one_test(self):
+        self.assertEqual(reads('test_cm.sh') - self.ALL, {'guest-cm', 'guest-cm-' + NEWER, 'guest-debug-cm'})
+        self.assertEqual(reads('test_limits.c') - self.ALL, {'guest-limits'})
+        # Its script names it: tools/lab/tests/test-cycles.
+        self.assertLessEqual({'cycles-reset', 'guest-debug-survival'}, reads('test_survival.sh'))
+
+    def test_all_tests(self):
+        for name in os.listdir(HOME):
+            if name.startswith('test_'):
+                self.assertLessEqual(self.ALL, reads(name), name)
+
+    def test_whatever_is_no_test(self):
+        guests = {one.name for one in CHECKS if 'guest' in one.name or one.name.startswith(('loss', 'pyverbs', 'interop'))}
+        for name in os.listdir(HOME):
+            if not name.startswith('test_') and name != 'skips':
+                self.assertLessEqual(guests, reads(name), name)
+
+    def test_every_test_that_a_command_names(self):
+        for one in CHECKS:
+            for name in re.findall(r'\btest_\w+(?:\.sh)?', ' '.join(words(one))):
+                source = os.path.join(HOME, name if name.endswith('.sh') else name + '.c')
+                if 'run_selftests.sh' in ' '.join(words(one)):
+                    self.assertIn(source, one.inputs, one.name)
+
+    def test_a_test_that_another_one_names(self):
+        self.assertIn(os.path.join(HOME, 'test_leaks.sh'), selftests('./run_selftests.sh test_probe_failures.sh'))
+
+    def test_the_program_as_it_was_compiled(self):
+        found = selftests('./run_selftests.sh test_rc')
+        for name in 'test_rc', 'hostile':
+            self.assertIn(os.path.join(paths.SELFTESTS, name), found)
+        self.assertNotIn(os.path.join(paths.SELFTESTS, 'test_ud'), found)
+
+
+class Patterns(unittest.TestCase):
+    """A test that was renamed, but not in the command of its stage, would not run any more."""
+
+    def test_of_host_tests(self):
+        chosen = 0
+        for one in CHECKS:
+            given = dict(word.split('=', 1) for word in words(one) if re.match('(T|SKUA_TESTS)=', word))
+            if 'T' in given:
+                with open(paths.repo('tools/skuad', given['T'] + '.c')) as file:
+                    names = re.findall(r'^static void (\w+)\(void \*\*state\)$', file.read(), re.M)
+                if 'SKUA_TESTS' in given:
+                    self.assertTrue(fnmatch.filter(names, given['SKUA_TESTS']), '%s: %s' % (one.name, given))
+                    chosen += 1
+        self.assertGreater(chosen, 0)
+
+    def test_of_selftests(self):
+        for one in CHECKS:
+            for word in words(one):
+                if re.fullmatch(r'test_\w+(\.sh)?', word):
+                    source = os.path.join(HOME, word)
+                    self.assertTrue(os.path.exists(source) or os.path.exists(source + '.c'), '%s: %s' % (one.name, word))
