@@ -67,10 +67,14 @@ class Matrix:
         self.rows, self.columns = {}, []
         self.passed = self.failed = 0
 
-    def add(self, row, column, result, wrong=None):
+    def note(self, row, column, text):
+        """A result that is shown, but is no test."""
         if column not in self.columns:
             self.columns.append(column)
-        self.rows.setdefault(row, {})[column] = 'WRONG' if wrong else result
+        self.rows.setdefault(row, {})[column] = text
+
+    def add(self, row, column, result, wrong=None):
+        self.note(row, column, 'WRONG' if wrong else result)
         self.passed, self.failed = self.passed + (not wrong), self.failed + bool(wrong)
         print('%s, %s: %s' % (row, column, wrong or result), flush=True)
 
