@@ -305,8 +305,43 @@ static uint8_t *raw_mem(void)
 /* A loaded machine takes its time for some 100,000 commands. */
 #define COUNT_SECONDS 400
 
-/* Create until it is refused, which is by ENOMEM and not before the limit. */
-#define COUNT(limit, create, destroy) do {			\
+enum kind { PD, CQ, QP, MR };
+
+/* A transfer by one more object of a kind. NULL, or what went wrong. */
+static const char *use_one_more(struct side s[2], enum kind kind)
+{
+	struct side pair[2] = { s[0], s[1] }, *a = &pair[0];
+	bool well;
+
+	if (kind == PD && !(a->pd = ibv_alloc_pd(a->context)))
+		return "no PD";
+	if (kind == CQ && !(a->cq = ibv_create_cq(a->context, 4 * PAIR_WRS, NULL, NULL, 0)))
+		return "no CQ";
+	if ((kind == PD || kind == MR) &&
+	    !(a->mr = ibv_reg_mr(a->pd, a->mem, PAIR_MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)))
+		return "no MR";
+	if (kind != MR && !(a->qp = side_create_qp(a)))
+		return "no QP";
+	well = !pair_reconnect(pair) && pair_transfer(pair);
+	if (kind != MR && ibv_destroy_qp(a->qp))
+		return "the QP stays";
+	if ((kind == PD || kind == MR) && ibv_dereg_mr(a->mr))
+		return "the MR stays";
+	if (kind == CQ && ibv_destroy_cq(a->cq))
+		return "the CQ stays";
+	if (kind == PD && ibv_dealloc_pd(a->pd))
+		return "the PD stays";
+	if (!well)
+		return "no transfer";
+	return pair_reconnect(s) ? "the pair cannot be connected again" : NULL;
+}
+
+/*
+ * Create until it is refused, which is by ENOMEM and not before the limit. Then an object is used in the
+ * place of the first, of one in the middle and of the last.
+ */
+#define COUNT(limit, kind, create, destroy) do {			\
 	uint32_t *handles = calloc((size_t)(limit) + 1, sizeof(*handles)); \
 	uint32_t n;							\
 	int err = 0;							\
@@ -322,6 +357,17 @@ static uint8_t *raw_mem(void)
 		TH_LOG("%u of %u", n, limit);				\
 	}								\
 	ASSERT_TRUE(pair_transfer(self->s));				\
+	for (uint32_t j = 0; j < 3; j++) {				\
+		uint32_t i = j * (n - 1) / 2, *handle = &handles[i];	\
+									\
+		{							\
+			uint32_t handle = handles[i];			\
+									\
+			ASSERT_EQ(0, destroy);				\
+		}							\
+		WELL(use_one_more(self->s, kind));			\
+		ASSERT_EQ(0, create);					\
+	}								\
 	while (n--) {							\
 		uint32_t handle = handles[n];				\
 									\
@@ -336,7 +382,7 @@ TEST_F_TIMEOUT(limits, max_pd, COUNT_SECONDS)
 	int fd = raw_open("skua_0", NULL);
 
 	ASSERT_GE(fd, 0);
-	COUNT(self->attr.max_pd, raw_alloc_pd(fd, handle), raw_dealloc_pd(fd, handle));
+	COUNT(self->attr.max_pd, PD, raw_alloc_pd(fd, handle), raw_dealloc_pd(fd, handle));
 	close(fd);
 }
 
@@ -347,7 +393,7 @@ TEST_F_TIMEOUT(limits, max_cq, COUNT_SECONDS)
 	struct skua_create_cq_req req = { .buf_addr = (uintptr_t)mem };
 
 	ASSERT_GE(fd, 0);
-	COUNT(self->attr.max_cq,
+	COUNT(self->attr.max_cq, CQ,
 	      (req.dbr_addr = (uintptr_t)mem + 4096 + i * 64,
 	       raw_create_cq(fd, 1, &req, sizeof(req), handle)),
 	      raw_destroy_cq(fd, handle));
@@ -367,7 +413,7 @@ TEST_F_TIMEOUT(limits, max_qp, COUNT_SECONDS)
 	ASSERT_EQ(0, raw_alloc_pd(fd, &qp.pd));
 	ASSERT_EQ(0, raw_create_cq(fd, 1, &cq_req, sizeof(cq_req), &qp.send_cq));
 	qp.recv_cq = qp.send_cq;
-	COUNT(self->attr.max_qp,
+	COUNT(self->attr.max_qp, QP,
 	      (req.sq_dbr_addr = (uintptr_t)mem + 4096 + i * 64,
 	       raw_create_qp(fd, &qp, &req, sizeof(req), handle)),
 	      raw_destroy_qp(fd, handle));
@@ -383,7 +429,7 @@ TEST_F_TIMEOUT(limits, max_mr, COUNT_SECONDS)
 
 	ASSERT_GE(fd, 0);
 	ASSERT_EQ(0, raw_alloc_pd(fd, &pd));
-	COUNT(self->attr.max_mr, raw_reg_mr(fd, pd, mem, 4096, IBV_ACCESS_LOCAL_WRITE, handle),
+	COUNT(self->attr.max_mr, MR, raw_reg_mr(fd, pd, mem, 4096, IBV_ACCESS_LOCAL_WRITE, handle),
 	      raw_dereg_mr(fd, handle));
 	close(fd);
 	ASSERT_EQ(0, munmap(mem, RAW_MEM));
