@@ -19,20 +19,33 @@ again() {
 	nics split left right && works
 }
 reload() { rmmod skua_ib && gone && rmmod skua && [ ! -e /sys/class/net/skua0 ] && again; }
-# Frames go both ways on both channels when the driver goes.
+# Frames have gone both ways on both channels, and both programs run, when the driver is removed.
+on_all_rings() {
+	left ethtool -S skua0 | awk '/^ *[rt]x[01]_frames:/ && $2 >= 20 { n++ } END { exit n != 4 }'
+}
+iperf_sends() { grep -q '^\[SUM\].* [1-9][0-9.]* [KMG]Bytes' /tmp/iperf; }
+frames_flow() {
+	within 10 on_all_rings && within 10 iperf_sends && kill -0 "$@" && return
+	left ethtool -S skua0 | grep '[rt]x[01]_frames'
+	tail -n 5 /tmp/iperf /tmp/ping
+	return 1
+}
 reload_under_frames() {
-	local frames=()
+	local frames=() status
 	right iperf3 -s -1 -D
 	within 5 right sh -c 'ss -ltnH | grep -q :5201'
-	left iperf3 -c 192.0.2.2 -P 4 -t 30 >/dev/null 2>&1 &
+	left iperf3 -c 192.0.2.2 -P 16 -t 60 --forceflush >/tmp/iperf 2>&1 &
 	frames+=($!)
-	left ping -q -f -w 30 192.0.2.2 >/dev/null 2>&1 &
+	left ping -q -f -w 60 192.0.2.2 >/tmp/ping 2>&1 &
 	frames+=($!)
-	sleep 1
+	frames_flow "${frames[@]}"
+	status=$?
 	rmmod skua_ib && rmmod skua || return
-	kill "${frames[@]}"
+	kill -INT "${frames[@]}"
 	pkill -x iperf3
-	again
+	wait "${frames[1]}"
+	grep -E '[1-9][0-9]* received' /tmp/ping || status=1
+	again && return $status
 }
 reload_ib() {
 	rmmod skua_ib && gone && left ping -q -c 1 192.0.2.2 && modprobe skua_ib && works_in 5
