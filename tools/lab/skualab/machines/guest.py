@@ -139,7 +139,7 @@ class Guest:
     # What it is told ----------------------------------------------------------------------
 
     def wait_ready(self, deadline):
-        start = time.monotonic()
+        start, self.commands = time.monotonic(), 0
         if self._line(deadline) != 'ready':
             raise LabError('the agent in the guest does not speak our language')
         self.ready_after = time.monotonic() - start

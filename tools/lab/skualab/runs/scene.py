@@ -104,9 +104,10 @@ class Scene:
                                  memory=options.memory, nics=sockets, control=control, shares=shares,
                                  binds=binds, more=more, tty=options.tty, by_hand=options.by_hand)
         self.guest.wait_ready(deadline)
-        self._set_up(deadline)
+        self.set_up(deadline)
 
-    def _set_up(self, deadline):
+    def set_up(self, deadline):
+        """What a guest needs once it has booted."""
         steps = ['set -e']
         if self.options.share:
             steps.append('modprobe -a 9p 9pnet_virtio; mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,'
