@@ -18,7 +18,7 @@ dies() {
 	lines=$(dmesg | wc -l)
 	skuactl inject skua0 "$2" || return
 	# The command that is lost.
-	[ "$2" != command-timeout ] || left timeout 20 ethtool -S skua0 >/dev/null
+	[ "$2" != command-timeout ] || left timeout $((20 * slowness)) ethtool -S skua0 >/dev/null
 	traffic_ends && within 15 is_dead && echo end >$dir/death || return
 	cat $dir/death
 	grep -q '^all is well' $dir/death

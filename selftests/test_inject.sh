@@ -27,7 +27,12 @@ died_of() {
 revives() {
 	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && works_in 10
 }
-refuses() { ! left timeout 20 rdma_traffic -Q -n 1 skua_0 skua_1; }
+# rdma_traffic says that it was refused; it does not run into the timeout.
+refuses() {
+	left timeout $((20 * slowness)) rdma_traffic -Q -n 1 skua_0 skua_1
+	local status=$?
+	[ $status = 1 ] || [ $status = 2 ]
+}
 
 bound() { echo "$device" >$driver/bind && within 5 there && dress && works_in 5; }
 unbound() { echo "$device" >$driver/unbind && [ ! -e "$driver/$device" ]; }
@@ -62,7 +67,7 @@ command_is_lost() {
 }
 command_is_lost_under_traffic() {
 	listen
-	begin_traffic && inject command-timeout && left timeout 20 ethtool -S skua0 >/dev/null
+	begin_traffic && inject command-timeout && left timeout $((20 * slowness)) ethtool -S skua0 >/dev/null
 	traffic_ends && died_of 'a command was not answered in time' && refuses && revives
 }
 # So is the first one after the reset, which therefore fails; the next does not.
@@ -142,7 +147,7 @@ each_command_of_probe_fails() {
 fails_at_probe() {
 	local status
 	unbound && inject "$@" || return
-	timeout 60 sh -c "echo $device >$driver/bind"
+	timeout $((60 * slowness)) sh -c "echo $device >$driver/bind"
 	status=$?
 	[ $status != 0 ] && [ $status != 124 ] && [ ! -e "$driver/$device" ] && inject none && bound
 }
