@@ -39,6 +39,6 @@ bench:
 # All that was built, but not what was fetched and not the root.
 clean:
 	rm -rf build/bench build/check build/images build/driver-mutants build/modules build/mutants build/provider* build/rdma-core* \
-		build/selftests build/skuad* build/traffic
+		build/selftests* build/skuad* build/traffic
 
 .PHONY: all run shell check check-full check-debug teeth fuzz man bench clean

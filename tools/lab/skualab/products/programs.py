@@ -11,7 +11,7 @@ import shutil
 from skualab.host import paths
 from skualab.products import images, sources
 from skualab.roots import chroot
-from skualab.roots.stage import Stage
+from skualab.roots.stage import digest, Stage
 from skualab.target.distro import DISTRO
 
 SKUAD_INPUTS = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
@@ -35,11 +35,33 @@ TRAFFIC_STAGE = Stage('traffic', _traffic, lambda: [paths.repo('tools/traffic'),
                       os.path.join(paths.TRAFFIC, 'listen_first.so'), 60)
 
 
+SELFTESTS_BUILD = paths.SELFTESTS + '.build'
+
+
 def _selftests(log):
-    kselftest = os.path.join(sources.linux(DISTRO.newest), 'tools/testing/selftests')
-    shutil.rmtree(paths.SELFTESTS, ignore_errors=True)
-    chroot.run('make -C {0} -j$(nproc) install OUT={1} KSELFTEST={2}'.format(
-        paths.repo('selftests'), paths.SELFTESTS, kselftest), stdout=log, stderr=log, check=True, timeout=120)
+    linux = sources.linux(DISTRO.newest)
+    # Compilers, libraries and the headers of kselftest are not in make's dependencies.
+    _keep_if(SELFTESTS_BUILD, digest(images.root_stamp(), os.stat(linux).st_mtime_ns))
+    make = 'make -C %s -j$(nproc) BUILD=%s OUT=%s KSELFTEST=%s/tools/testing/selftests ' % (
+        paths.repo('selftests'), SELFTESTS_BUILD, paths.SELFTESTS, linux)
+    # What is installed is copied anew, so that a test that was removed does not stay.
+    chroot.run('%s all; rm -rf %s; %s install' % (make, paths.SELFTESTS, make),
+               stdout=log, stderr=log, check=True, timeout=120)
+
+
+def _keep_if(directory, made_of):
+    """Keep what was compiled there only if it was made of the same."""
+    mark = os.path.join(directory, '.made-of')
+    try:
+        with open(mark) as file:
+            if file.read() == made_of:
+                return
+    except OSError:
+        pass
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
+    with open(mark, 'w') as file:
+        file.write(made_of)
 
 
 SELFTESTS_STAGE = Stage('selftests', _selftests, lambda: [*map(paths.repo, ('selftests', 'uapi', 'include')), images.root_stamp()],

@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 from skualab.host import paths, say
-from skualab.products import images, kernels, provider, sources, stages
+from skualab.products import images, kernels, programs, provider, sources, stages
 from skualab.roots import root, stage
 from skualab.target.distro import DISTRO
 
@@ -89,3 +89,80 @@ class Build(unittest.TestCase):
         for role, tail in sources.TAIL.items():
             self.assertEqual(set(stages.GROUPS['provider' + tail]),
                              {one.name for one in provider.stages(role)})
+
+
+# Stands in for a compiler: notes what it was to make, and of which sources, and makes it.
+COMPILER = '''#!/bin/sh
+while [ $# -gt 0 ]; do
+	case $1 in
+	-o) out=$2; shift ;;
+	*.c) echo "$out: $1 pair.h" >"${out%.o}.d" ;;
+	esac
+	shift
+done
+echo "${out##*/}" >>"$COMPILED"
+: >"$out"
+'''
+
+
+class Selftests(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place, self.installed = place.name, place.name + '/installed'
+        for name in 'interop', 'pyverbs', 'linux':
+            os.makedirs(os.path.join(place.name, 'selftests', name))
+        shutil.copy(paths.repo('selftests/Makefile'), self.source('Makefile'))
+        for name in 'pair.c', 'pair.h', 'raw.c', 'hostile.c', 'test_a.c', 'test_b.c', 'test_c.sh', 'frames.py':
+            self.write(self.source(name))
+        self.write(place.name + '/cc', COMPILER)
+        os.chmod(place.name + '/cc', 0o755)
+        for patch in (mock.patch.multiple(paths, REPO=place.name, SELFTESTS=self.installed),
+                      mock.patch.object(programs, 'SELFTESTS_BUILD', place.name + '/compiled'),
+                      mock.patch.object(programs.sources, 'linux', return_value=self.source('linux')),
+                      mock.patch.object(programs.chroot, 'run', self.run_here)):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def source(self, name):
+        return os.path.join(self.place, 'selftests', name)
+
+    @staticmethod
+    def write(path, text=''):
+        with open(path, 'w') as file:
+            file.write(text)
+
+    def run_here(self, command, **_):
+        subprocess.run(['bash', '-euo', 'pipefail', '-c', command], stdout=subprocess.DEVNULL, check=True, timeout=60,
+                       env={**os.environ, 'MAKEFLAGS': 'CC=%s/cc' % self.place, 'COMPILED': self.place + '/log'})
+
+    def built(self, root='a root'):
+        """What was made to bring the tests up to date."""
+        self.write(self.place + '/log')
+        with mock.patch.object(programs.images, 'root_stamp', return_value=root):
+            programs._selftests(None)
+        with open(self.place + '/log') as file:
+            return sorted(file.read().split())
+
+    def change(self, name):
+        """It is newer than all that was made, also where clocks are coarse."""
+        newest = max(os.stat(entry).st_mtime_ns for entry in os.scandir(self.place + '/compiled'))
+        os.utime(self.source(name), ns=(newest + 1000000, newest + 1000000))
+
+    def test_what_changed_is_compiled_and_nothing_else(self):
+        everything = sorted(['pair.o', 'raw.o', 'hostile', 'hostile.o', 'test_a', 'test_a.o', 'test_b', 'test_b.o'])
+        self.assertEqual(self.built(), everything)
+        self.assertEqual(self.built(), [])
+        self.change('test_a.c')
+        self.assertEqual(self.built(), ['test_a', 'test_a.o'])
+        self.change('pair.h')
+        self.assertEqual(self.built(), everything)
+        self.assertEqual(self.built('another root'), everything)
+
+    def test_one_that_was_removed_is_not_installed(self):
+        self.built()
+        self.assertLessEqual({'test_a', 'test_b', 'test_c.sh', 'interop'}, set(os.listdir(self.installed)))
+        os.unlink(self.source('test_a.c'))
+        os.unlink(self.source('test_c.sh'))
+        self.assertEqual(self.built(), [])
+        self.assertEqual(set(os.listdir(self.installed)), {'test_b', 'hostile', 'frames.py', 'interop', 'pyverbs'})
