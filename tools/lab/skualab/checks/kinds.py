@@ -5,7 +5,7 @@ import os
 from skualab.checks.check import Check, OUT
 from skualab.checks.selftests import selftests, text
 from skualab.host import paths
-from skualab.products import kernels, modules, programs, provider, sources, stages
+from skualab.products import kernels, modules, provider, stages
 from skualab.roots import root
 from skualab.target.distro import DISTRO
 
@@ -21,7 +21,7 @@ LAB_OF_GUESTS = [paths.lab(name) for name in ('lab', 'in-guest', 'in-root/make-k
 # What every guest with NICs reads. selftests() adds the tests that it runs.
 SYSTEM = KERNEL + SKUAD + PROVIDER + LAB_OF_GUESTS + [paths.repo('tools/traffic')]
 ROOT = [root.STAGE]
-SELFTESTS = [sources.LINUX_STAGES[DISTRO.newest], programs.SELFTESTS_STAGE]
+SELFTESTS = stages.SELFTESTS
 LAB = paths.lab('lab')
 
 

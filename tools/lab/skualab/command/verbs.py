@@ -5,6 +5,7 @@ They import what they use when they are called: a bad option is told at once.
 
 import os
 
+from skualab.host import paths
 from skualab.host.say import LabError
 
 
@@ -16,11 +17,12 @@ def scene_options(args):
     for path in args.deb:
         if not os.path.isfile(path):
             raise LabError('--deb: no file %s' % path)
-    if args.share and not os.path.isdir(args.share):
+    share = os.path.realpath(args.share) if args.share else None
+    if share and share != os.path.realpath(paths.SELFTESTS) and not os.path.isdir(share):
         raise LabError('--share: no directory %s' % args.share)
     return scene.Options(
         kernel=args.kernel, modules=args.modules, rdma_core=args.rdma_core, netns=args.netns, cpus=args.cpus, memory=args.mem,
-        share=os.path.realpath(args.share) if args.share else None, env=args.env, deb=args.deb,
+        share=share, env=args.env, deb=args.deb,
         device=args.device, nics=args.device != ['none'], capture=args.capture, gdb=args.gdb)
 
 

@@ -17,6 +17,10 @@ def guest(series, rdma_core=DISTRO.rdma_core):
     return bare_guest(series) + [programs.SKUAD_STAGE, modules.STAGES[series], *provider.stages(rdma_core)]
 
 
+# The tests of selftests/, with the source of the kernel's own headers for tests.
+SELFTESTS = [sources.LINUX_STAGES[DISTRO.newest], programs.SELFTESTS_STAGE]
+
+
 def table():
     """Every stage, in an order in which they can be made: what all guests need, and what checks need."""
     stages = []

@@ -7,6 +7,7 @@ import os
 import shlex
 import time
 
+from skualab.host import paths
 from skualab.host.say import LabError
 from skualab.machines import guest, nics as nic_list, payload
 from skualab.machines.nics import SPACES
@@ -35,20 +36,23 @@ class Options:
         self.__dict__.update(given)
 
 
-def build(series, with_nics=True, rdma_core=DISTRO.rdma_core):
-    """Bring up to date what a scene with this kernel is made of."""
-    for stage in stages.guest(series, rdma_core) if with_nics else stages.bare_guest(series):
+def build(series, options):
+    """Bring up to date what a scene with this kernel is made of. Whoever shares the selftests wants those of now."""
+    made = stages.guest(series, options.rdma_core) if options.nics else stages.bare_guest(series)
+    if options.share and os.path.realpath(options.share) == os.path.realpath(paths.SELFTESTS):
+        made = [*made, *stages.SELFTESTS]
+    for stage in made:
         stage.run()
 
 
 def _kernel(options):
     """(directory to boot, directory of our modules)"""
     if options.kernel in kernels.STAGES:
-        build(options.kernel, options.nics, options.rdma_core)
+        build(options.kernel, options)
         return kernels.directory(options.kernel), modules.directory(options.kernel)
     if not os.path.isfile(options.kernel):
         raise LabError("--kernel: '%s' is none of %s, and no file" % (options.kernel, ', '.join(kernels.STAGES)))
-    build(DISTRO.kernel, options.nics, options.rdma_core)
+    build(DISTRO.kernel, options)
     directory = kernels.custom(options.kernel, options.modules)
     return directory, options.modules
 

@@ -1,13 +1,34 @@
 """Runs of guests, without guests."""
 
+import os
+import tempfile
 import threading
 import time
 import unittest
 from unittest import mock
 
-from skualab.host import say
-from skualab.runs import nodes, perftest, together
+from skualab.host import paths, say
+from skualab.products import stages
+from skualab.roots.stage import Stage
+from skualab.runs import nodes, perftest, scene, together
+from skualab.target.distro import DISTRO
 from testing import until
+
+
+class Build(unittest.TestCase):
+    def built(self, **options):
+        ran = []
+        with mock.patch.object(Stage, 'run', lambda stage: ran.append(stage)):
+            scene.build(DISTRO.kernel, scene.Options(**options))
+        return ran
+
+    def test_who_shares_the_selftests_gets_those_of_now(self):
+        with tempfile.TemporaryDirectory() as place:
+            os.symlink(paths.SELFTESTS, place + '/link')
+            for share in paths.SELFTESTS, place + '/link':
+                self.assertEqual(self.built(share=share)[-len(stages.SELFTESTS):], stages.SELFTESTS)
+            for options in ({}, {'share': place}):
+                self.assertEqual(self.built(**options), stages.guest(DISTRO.kernel))
 
 
 class SeveralGuests(unittest.TestCase):
