@@ -40,9 +40,17 @@ class Check:
         self.explains_skips = explains_skips
         self.directory = os.path.join(OUT, name)
 
+    def _depends(self):
+        return [*(self.command() if callable(self.command) else self.command), *self.inputs]
+
     def hash(self):
-        command = self.command() if callable(self.command) else self.command
-        return digest(root.VERSIONS, *command, *self.inputs)
+        return digest(root.VERSIONS, *self._depends())
+
+    def depends_on(self, path):
+        """Whether a file, which may be gone, is one of its inputs or below one."""
+        if callable(self.command) and not os.path.exists(root.VERSIONS):
+            return True     # what it will run is known when there is a root
+        return any((path + '/').startswith(given + '/') for given in map(str, self._depends()) if os.path.isabs(given))
 
     def kept(self, hashed):
         """The counts of an earlier pass with the same inputs, or None."""

@@ -4,6 +4,7 @@ import os
 import re
 import time
 
+from skualab.checks import changed
 from skualab.checks.schedule import Schedule
 from skualab.checks.table import CHECKS
 from skualab.host import paths, say
@@ -26,8 +27,9 @@ def failures(log, each=8, most=40):
     return [texts[i] for i in sorted(shown)[:most]]
 
 
-def check(names, full=False, debug=False):
-    """Run stages by name, or all; debug: those under the debug kernel. Returns an exit status."""
+def check(names, full=False, debug=False, since=None):
+    """Run stages by name, or all; debug: those under the debug kernel; since: of these, those that depend on what
+    changed since a revision of git. Returns an exit status."""
     if debug:
         names = [*names, *(one.name for one in CHECKS if one.debug)]
     unknown = set(names) - {one.name for one in CHECKS}
@@ -36,6 +38,10 @@ def check(names, full=False, debug=False):
             ', '.join(sorted(unknown)), ', '.join(one.name for one in CHECKS)))
     total, failed, start = [0, 0, 0], [], time.monotonic()
     chosen = [one for one in CHECKS if (one.name in names if names else full or not one.full)]
+    if since is not None:
+        chosen = changed.only(chosen, since)
+        if not chosen:
+            return 0
     for one, counts, kept, took in Schedule(chosen).run():
         total = [a + b for a, b in zip(total, counts)]
         print('%-16s %d passed, %d failed, %d skipped, %s' % (

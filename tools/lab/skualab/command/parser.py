@@ -117,6 +117,9 @@ def parse(words):
     sub.add_argument('stage', nargs='*', help='run only these stages')
     sub.add_argument('--full', action='store_true', help='do what make check-full does')
     sub.add_argument('--debug', action='store_true', help='do what make check-debug does')
+    sub.add_argument('--changed', nargs='?', const='', metavar='REV',
+                     help='run only the stages that depend on files that differ from revision REV of git, short ones '
+                          'first; default: where HEAD left its upstream, or HEAD')
     sub = verb('build', verbs.build, 'bring stages up to date')
     sub.add_argument('what', nargs='*', help='stages to build; default: everything that guests need')
     verb('exec', verbs.execute, 'run a command in the root: lab exec -- COMMAND...', True)

@@ -51,7 +51,7 @@ def demo(args):
 
 def check(args):
     from skualab.checks import report
-    return report.check(args.stage, args.full, args.debug)
+    return report.check(args.stage, args.full, args.debug, args.changed)
 
 
 def build(args):

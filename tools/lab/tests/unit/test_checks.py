@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from skualab.checks import check, kinds, report, schedule, skips
+from skualab.checks import changed, check, kinds, report, schedule, skips
 from skualab.checks.table import CHECKS
 from skualab.host import say
 from skualab.roots import root
@@ -192,6 +192,90 @@ class AtOnce(unittest.TestCase):
             with mock.patch.object(schedule.os, 'sched_getaffinity', lambda _, n=processors: range(n)), \
                     mock.patch.object(schedule, '_available', lambda n=memory: n):
                 self.assertEqual(schedule.places(), number)
+
+
+class Changed(unittest.TestCase):
+    """lab check --changed, in a repository of its own."""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place = os.path.realpath(place.name)
+        for name in 'drivers/qp.c', 'drivers/cq.c', 'Documentation/a.rst':
+            self.write(name)
+        self.git('init', '-q')
+        self.git('add', '.')
+        self.git('commit', '-q', '-m', 'first')
+        for patch in mock.patch.object(changed.paths, 'REPO', self.place), mock.patch.object(changed.say, 'line', self.say):
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.said = []
+
+    def say(self, text):
+        self.said.append(text)
+
+    def git(self, *words):
+        done = subprocess.run(['git', '-c', 'user.name=n', '-c', 'user.email=e', '-C', self.place, *words],
+                              stdout=subprocess.PIPE, text=True, check=True)
+        return done.stdout.strip()
+
+    def write(self, name, text=''):
+        path = os.path.join(self.place, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w') as file:
+            file.write(text)
+
+    def stages(self, revision=''):
+        """Those that are chosen of some, by name."""
+        def at(*names):
+            return [os.path.join(self.place, name) for name in names]
+        stages = [check.Check('guest', 900, at('drivers'), ['lab', 'run']), check.Check('docs', 60, at('Documentation'), ['x']),
+                  check.Check('quick', 30, at('drivers/qp.c'), ['']), check.Check('script', 90, [], at('drivers/cq.c'))]
+        return [one.name for one in changed.only(stages, revision)]
+
+    def test_the_stages_of_a_changed_file_and_the_short_ones_first(self):
+        self.write('drivers/qp.c', 'other')
+        self.assertEqual(self.stages(), ['quick', 'guest'])
+
+    def test_files_that_are_new_gone_or_staged(self):
+        self.write('Documentation/new.rst')
+        os.unlink(os.path.join(self.place, 'drivers/cq.c'))
+        self.assertEqual(self.stages(), ['docs', 'script', 'guest'])
+        self.git('add', '.')
+        self.assertEqual(self.stages(), ['docs', 'script', 'guest'])
+
+    def test_a_file_that_was_renamed_is_gone_and_new(self):
+        self.git('mv', 'drivers/qp.c', 'Documentation/qp.c')
+        self.assertEqual(self.stages(), ['quick', 'docs', 'guest'])
+
+    def test_nothing_changed(self):
+        self.write('README')
+        self.assertEqual(self.stages(), [])
+        os.unlink(os.path.join(self.place, 'README'))
+        self.assertEqual(self.stages(), [])
+        self.assertIn('no stage depends on it', self.said[0])
+        self.assertTrue(self.said[1].startswith('nothing changed since '), self.said)
+        with mock.patch.object(report, 'Schedule', side_effect=AssertionError('a stage is run')):
+            self.assertEqual(report.check(['man'], since=''), 0)
+
+    def test_the_default_is_where_the_branch_left_its_upstream(self):
+        first = self.git('rev-parse', 'HEAD')
+        self.git('branch', 'upstream')
+        self.git('checkout', '-q', '-b', 'mine', '--track', 'upstream')
+        self.write('drivers/qp.c', 'mine')
+        self.git('commit', '-q', '-a', '-m', 'mine')
+        self.git('checkout', '-q', 'upstream')
+        self.write('Documentation/a.rst', 'theirs')
+        self.git('commit', '-q', '-a', '-m', 'theirs')
+        self.git('checkout', '-q', 'mine')
+        self.assertEqual(self.stages(), ['quick', 'guest'])
+        self.assertIn(first[:12], self.said[0])
+        self.assertEqual(self.stages('HEAD'), [])
+        self.assertEqual(self.stages('upstream'), ['quick', 'docs', 'guest'])
+
+    def test_a_revision_that_is_none(self):
+        with self.assertRaisesRegex(say.LabError, "'nowhere'"):
+            self.stages('nowhere')
 
 
 class CheckModules(unittest.TestCase):
