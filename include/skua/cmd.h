@@ -281,14 +281,15 @@ SKUA_ASSERT_OFFSET(struct skua_cmd_modify_qp, attr, 32);
 enum skua_mr_type {
 	SKUA_MR_REGULAR	= 0,	/* pages, valid until destroyed */
 	SKUA_MR_PHYS	= 1,	/* all DMA addresses; only for privileged QPs */
-	SKUA_MR_FAST	= 2,	/* pages; may be invalidated by work requests */
+	SKUA_MR_FAST	= 2,	/* pages; work requests register and invalidate it */
 };
 
 struct skua_cmd_create_mr {
 	__le32 pdn;
 	__le32 access;		/* SKUA_ACCESS_* */
 	__u8 type;		/* enum skua_mr_type */
-	__u8 rsvd0[7];
+	__u8 rsvd0[3];
+	__le32 capacity;	/* SKUA_MR_FAST: a free MR for REG_MR of so many pages; else 0 */
 	__le64 iova;		/* address of the first byte, as WQEs give it */
 	__le64 length;		/* bytes */
 	__u8 rsvd1[32];
@@ -297,6 +298,7 @@ struct skua_cmd_create_mr {
 };
 
 SKUA_ASSERT_SIZE(struct skua_cmd_create_mr, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, capacity, 12);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, iova, 16);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, pages, 64);
 
@@ -376,13 +378,15 @@ struct skua_device_caps {
 	__le16 rsvd0;
 	__le32 max_mcast_groups;
 	__le32 max_mcast_qps;		/* attached to one group */
-	__u8 rsvd1[88];
+	__le32 max_fast_pages;		/* of a REG_MR; 0 without SKUA_F_FAST_REG */
+	__u8 rsvd1[84];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, clock_khz, 24);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_send_sge, 80);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_mcast_groups, 96);
+SKUA_ASSERT_OFFSET(struct skua_device_caps, max_fast_pages, 104);
 
 /* QUERY_PORT. */
 struct skua_port_attr {

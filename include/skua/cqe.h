@@ -16,6 +16,7 @@ enum skua_cqe_opcode {
 	SKUA_CQE_NOP		= 0x04,
 	SKUA_CQE_CMP_SWAP	= 0x05,
 	SKUA_CQE_FETCH_ADD	= 0x06,
+	SKUA_CQE_REG_MR		= 0x08,
 	SKUA_CQE_RECV		= 0x80,	/* bit 7: the receive side */
 	SKUA_CQE_RECV_WRITE_IMM	= 0x81,
 };
@@ -66,6 +67,7 @@ enum skua_vendor_err {
 	SKUA_VENDOR_ERR_PEER_REQUEST	= 17,	/* an invalid request of the peer */
 	SKUA_VENDOR_ERR_PEER_RESPONSE	= 18,	/* a response that does not fit its request */
 	SKUA_VENDOR_ERR_NO_PATH		= 19,	/* the GID entry of the AV is empty */
+	SKUA_VENDOR_ERR_KEY_STATE	= 21,	/* REG_MR of an MR that is not free */
 };
 
 #define SKUA_CQE_PHASE		0x01	/* toggles with every pass; 1 in the first */

@@ -27,6 +27,7 @@ enum skua_wqe_opcode {
 	SKUA_WQE_LOCAL_INV	= 0x08,
 	SKUA_WQE_CMP_SWAP	= 0x09,	/* with struct skua_wqe_atomic */
 	SKUA_WQE_FETCH_ADD	= 0x0a,	/* with struct skua_wqe_atomic */
+	SKUA_WQE_REG_MR		= 0x0c,	/* with struct skua_wqe_reg_mr; privileged */
 	/* UD and GSI: SEND and SEND_IMM with struct skua_wqe_ud */
 };
 
@@ -105,6 +106,27 @@ struct skua_wqe_ud {
 
 SKUA_ASSERT_SIZE(struct skua_wqe_ud, 48);
 SKUA_ASSERT_OFFSET(struct skua_wqe_ud, dest_qpn, 32);
+
+/*
+ * REG_MR, behind the control segment: a free MR of type FAST gets this memory, these rights and
+ * this key. The list is one range of 8-byte entries, as in a list page.
+ */
+struct skua_wqe_reg_mr {
+	__le32 key;		/* index of the MR; the variant it gets */
+	__le32 access;		/* SKUA_ACCESS_* */
+	__le64 iova;		/* as in struct skua_cmd_create_mr */
+	__le64 length;
+	__le64 list;		/* DMA address of the list, a multiple of 8 */
+	__le32 offset;		/* of the memory in its first page, bytes */
+	__le32 npages;		/* entries of the list */
+	__u8 log_page;		/* page size, log2 of bytes */
+	__u8 rsvd[7];
+};
+
+SKUA_ASSERT_SIZE(struct skua_wqe_reg_mr, 48);
+SKUA_ASSERT_OFFSET(struct skua_wqe_reg_mr, iova, 8);
+SKUA_ASSERT_OFFSET(struct skua_wqe_reg_mr, list, 24);
+SKUA_ASSERT_OFFSET(struct skua_wqe_reg_mr, log_page, 40);
 
 struct skua_sge {
 	__le64 addr;

@@ -178,6 +178,14 @@ int pages_reserve(struct skua_dev *dev, struct pages *pages, const struct skua_p
 	return SKUA_CMD_OK;
 }
 
+int pages_make_room(struct skua_dev *dev, struct pages *pages, uint32_t npages)
+{
+	if (!pages_charge(dev, npages))
+		return SKUA_CMD_NO_RESOURCE;
+	*pages = (struct pages){ .n = npages };
+	return pages_alloc(pages) ? SKUA_CMD_OK : SKUA_CMD_NO_RESOURCE;
+}
+
 void cmd_makes(struct skua_dev *dev, void *object, void (*unmake)(struct skua_dev *dev, void *object))
 {
 	dev->cmdq.making = object;

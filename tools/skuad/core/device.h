@@ -41,6 +41,7 @@ struct transport_ops;
 #define LIMIT_LOG_CMD		10
 #define LIMIT_DB_PAGES		4096u
 #define LIMIT_MR_SIZE		(64ull << 30)
+#define LIMIT_FAST_PAGES	2048u
 #define LIMIT_MSG		(1u << 31)
 #define LIMIT_SGE		30
 #define LIMIT_INLINE		512
@@ -56,7 +57,7 @@ struct transport_ops;
 #define FEATURES_OFFERED \
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
-	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD)
+	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_FAST_REG)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -115,11 +116,11 @@ struct cq {
 struct mr {
 	uint32_t key;
 	uint8_t type;			/* enum skua_mr_type */
-	bool valid;			/* not invalidated */
+	bool valid;			/* not invalidated; else it is free, and the rest tells of what it was last */
 	uint32_t access;
 	struct pd *pd;
 	uint64_t iova, length;
-	struct pages pages;
+	struct pages pages;		/* FAST: with room for pages.n, of which not all need be in use */
 };
 
 struct gid_entry {
@@ -311,6 +312,7 @@ void cmd_makes(struct skua_dev *dev, void *object, void (*unmake)(struct skua_de
  */
 int ring_check(const struct skua_pagelist *list, uint64_t size, uint32_t entry);
 int pages_reserve(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list);
+int pages_make_room(struct skua_dev *dev, struct pages *pages, uint32_t npages);	/* that are not known yet */
 int list_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list, uint64_t size, bool write);
 void pages_release(struct skua_dev *dev, struct pages *pages);	/* free, maybe in steps, and give back quota */
 bool pages_charge(struct skua_dev *dev, uint32_t npages);
@@ -356,7 +358,15 @@ int mr_check(struct skua_dev *dev, const struct mem_access *access, uint32_t key
 /* The same, and the runs of memory there are appended to @segs. */
 int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	    uint32_t len, struct seglist *segs);
-int mr_invalidate(struct skua_dev *dev, struct pd *pd, uint32_t key);
+
+/* mr.c: what memory regions have in common. */
+bool mr_access_valid(const struct skua_dev *dev, uint32_t access);
+bool mr_range_valid(uint64_t iova, uint64_t length);
+
+/* fast.c: what WQEs and peers do to MRs of type FAST. These return enum skua_vendor_err. */
+bool mr_reg_valid(const struct skua_dev *dev, const struct skua_wqe_reg_mr *reg);	/* its fields, by themselves */
+int mr_register(struct skua_dev *dev, struct pd *pd, bool privileged, const struct skua_wqe_reg_mr *reg);
+int mr_invalidate(struct skua_dev *dev, struct pd *pd, uint32_t key, bool by_peer);
 
 /* port.c */
 void port_reset(struct skua_dev *dev);

@@ -73,6 +73,28 @@ static void mr_unmake(struct skua_dev *dev, void *object)
 	free(mr);
 }
 
+bool mr_access_valid(const struct skua_dev *dev, uint32_t access)
+{
+	return !(access & ~(uint32_t)SKUA_ACCESS_MASK) &&
+	       (!(access & (SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_ATOMIC)) ||
+		access & SKUA_ACCESS_LOCAL_WRITE) &&
+	       (!(access & SKUA_ACCESS_REMOTE_ATOMIC) || dev_has(dev, SKUA_F_ATOMIC));
+}
+
+bool mr_range_valid(uint64_t iova, uint64_t length)
+{
+	return length && length <= LIMIT_MR_SIZE && iova + length - 1 >= length - 1;
+}
+
+/* Capacity is for REG_MR, which gives the region all the rest. */
+static bool capacity_valid(const struct skua_dev *dev, const struct skua_cmd_create_mr *in)
+{
+	uint32_t capacity = le32toh(in->capacity);
+
+	return !capacity || (in->type == SKUA_MR_FAST && dev_has(dev, SKUA_F_FAST_REG) &&
+			     capacity <= LIMIT_FAST_PAGES && !in->access && !in->iova && !in->length);
+}
+
 /* The first step of CREATE_MR. */
 static int mr_make(struct skua_dev *dev)
 {
@@ -84,10 +106,7 @@ static int mr_make(struct skua_dev *dev)
 
 	if (!numtab_get(&dev->pds, le32toh(in->pdn)))
 		return SKUA_CMD_BAD_OBJECT;
-	if (in->type > SKUA_MR_FAST || access & ~(uint32_t)SKUA_ACCESS_MASK ||
-	    (access & (SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_ATOMIC) &&
-	     !(access & SKUA_ACCESS_LOCAL_WRITE)) ||
-	    (access & SKUA_ACCESS_REMOTE_ATOMIC && !dev_has(dev, SKUA_F_ATOMIC)))
+	if (in->type > SKUA_MR_FAST || !mr_access_valid(dev, access) || !capacity_valid(dev, in))
 		return SKUA_CMD_BAD_PARAM;
 	if (in->type == SKUA_MR_FAST && !dev_has(dev, SKUA_F_INVALIDATE))
 		return SKUA_CMD_BAD_PARAM;
@@ -98,7 +117,7 @@ static int mr_make(struct skua_dev *dev)
 		if (!pagelist_empty(&in->pages))
 			return SKUA_CMD_BAD_PARAM;
 	} else {
-		if (length > LIMIT_MR_SIZE || le64toh(in->iova) + length - 1 < length - 1)
+		if (!mr_range_valid(le64toh(in->iova), length))
 			return SKUA_CMD_BAD_PARAM;
 		status = pages_check(&in->pages, length);
 		if (status)
@@ -111,10 +130,12 @@ static int mr_make(struct skua_dev *dev)
 		return SKUA_CMD_NO_RESOURCE;
 	cmd_makes(dev, mr, mr_unmake);
 	mr->type = in->type;
-	mr->valid = true;
+	mr->valid = !in->capacity;
 	mr->access = access;
 	mr->iova = le64toh(in->iova);
 	mr->length = length;
+	if (in->capacity)
+		return pages_make_room(dev, &mr->pages, le32toh(in->capacity));
 	return !mr->length ? SKUA_CMD_OK : pages_reserve(dev, &mr->pages, &in->pages);
 }
 
@@ -156,7 +177,8 @@ int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	(void)cpl;
 	if (dev->cmdq.draining)
 		return cmd_drain(dev);
-	if (!mr || mr->key != key)
+	/* Which variant a region of type FAST has, only its WQEs know. */
+	if (!mr || (mr->key != key && mr->type != SKUA_MR_FAST))
 		return SKUA_CMD_BAD_OBJECT;
 	mr_free(dev, mr);
 	return cmd_drain(dev);
@@ -250,21 +272,5 @@ int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key,
 		addr += run;
 		len -= (uint32_t)run;
 	}
-	return SKUA_VENDOR_ERR_NONE;
-}
-
-int mr_invalidate(struct skua_dev *dev, struct pd *pd, uint32_t key)
-{
-	struct mr *mr = numtab_get(&dev->mrs, key >> 8);
-
-	if (!mr)
-		return SKUA_VENDOR_ERR_KEY_UNKNOWN;
-	if (mr->key != key || !mr->valid)
-		return SKUA_VENDOR_ERR_KEY_STALE;
-	if (mr->pd != pd)
-		return SKUA_VENDOR_ERR_PD;
-	if (mr->type != SKUA_MR_FAST)
-		return SKUA_VENDOR_ERR_KEY_TYPE;
-	mr->valid = false;
 	return SKUA_VENDOR_ERR_NONE;
 }

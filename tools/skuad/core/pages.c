@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/copy.h"
+#include "skua/cqe.h"
 
 /* Look-ups in the map of host memory in a step, some 30 us; one in a large map counts as several. Fewer would be too
  * few for the longest command, which has to end in time (CMD-7) while all devices are busy. */
@@ -34,21 +35,22 @@ bool pagelist_empty(const struct skua_pagelist *list)
 	return true;
 }
 
+bool pages_fit(uint8_t log_page, uint64_t offset, uint32_t npages, uint64_t length)
+{
+	if (log_page < SKUA_PL_MIN_LOG_PAGE || log_page > SKUA_PL_MAX_LOG_PAGE)
+		return false;
+	if (!length || offset >= 1ull << log_page || offset + length < length)
+		return false;
+	return npages == ((offset + length - 1) >> log_page) + 1;
+}
+
 int pages_check(const struct skua_pagelist *list, uint64_t length)
 {
-	uint64_t page_size, need;
-	uint64_t offset = le64toh(list->offset);
 	uint32_t npages = le32toh(list->npages);
 	unsigned int inline_used;
 
 	if (list->rsvd || list->level > SKUA_PL_MAX_LEVELS ||
-	    list->log_page < SKUA_PL_MIN_LOG_PAGE || list->log_page > SKUA_PL_MAX_LOG_PAGE)
-		return SKUA_CMD_BAD_PARAM;
-	page_size = 1ull << list->log_page;
-	if (!length || offset >= page_size || offset + length < length)
-		return SKUA_CMD_BAD_PARAM;
-	need = (offset + length - 1) / page_size + 1;
-	if (npages != need)
+	    !pages_fit(list->log_page, le64toh(list->offset), npages, length))
 		return SKUA_CMD_BAD_PARAM;
 	if (list->level ? npages > entry_pages(list->level) : npages > SKUA_PL_INLINE)
 		return SKUA_CMD_BAD_PARAM;
@@ -60,15 +62,18 @@ int pages_check(const struct skua_pagelist *list, uint64_t length)
 }
 
 /* What the C library has of large arrays it may give back at once, and late. So they are mapped, and cut as we like. */
-static uint64_t *alloc(uint32_t n)
+bool pages_alloc(struct pages *pages)
 {
-	size_t bytes = n * sizeof(uint64_t);
+	size_t bytes = pages->n * sizeof(uint64_t);
 	void *p;
 
-	if (n < PAGES_FREE_STEP)
-		return malloc(bytes);
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return p == MAP_FAILED ? NULL : p;
+	if (pages->n < PAGES_FREE_STEP) {
+		pages->addr = malloc(bytes);
+	} else {
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		pages->addr = p == MAP_FAILED ? NULL : p;
+	}
+	return pages->addr;
 }
 
 int pages_load_start(struct pages_load *load, struct pages *pages,
@@ -79,8 +84,7 @@ int pages_load_start(struct pages_load *load, struct pages *pages,
 	*pages = (struct pages){
 		.offset = le64toh(list->offset), .n = npages, .log = list->log_page,
 	};
-	pages->addr = alloc(npages);
-	if (!pages->addr)
+	if (!pages_alloc(pages))
 		return SKUA_CMD_NO_RESOURCE;
 	load->pages = pages;
 	load->list = *list;
@@ -191,6 +195,28 @@ int pages_load_step(struct pages_load *load, struct hostmem *m)
 		load->entered = false;
 	}
 	return SKUA_CMD_OK;
+}
+
+int pages_read(struct pages *pages, struct hostmem *m, uint64_t list, uint32_t n, uint8_t log_page)
+{
+	uint8_t *dst = (uint8_t *)pages->addr;
+	uint64_t run;
+
+	for (uint64_t left = n * sizeof(uint64_t); left; left -= run, list += run, dst += run) {
+		const uint8_t *p = hostmem_run(m, list, false, &run);
+
+		if (!p)
+			return SKUA_VENDOR_ERR_UNREACHABLE;
+		if (run > left)
+			run = left;
+		copy_from_host(dst, p, run);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		pages->addr[i] = entry_addr(pages->addr[i], log_page);
+		if (pages->addr[i] == UINT64_MAX)
+			return SKUA_VENDOR_ERR_WQE_FORMAT;
+	}
+	return SKUA_VENDOR_ERR_NONE;
 }
 
 void pages_free(struct pages *pages, struct old_pages **old)

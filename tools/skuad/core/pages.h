@@ -34,12 +34,22 @@ struct pages_load {
 	uint64_t table[SKUA_PL_MAX_LEVELS][SKUA_PL_PER_PAGE];
 };
 
+/* Does a buffer of @length bytes from @offset on take so many pages? */
+bool pages_fit(uint8_t log_page, uint64_t offset, uint32_t npages, uint64_t length);
+
 /* Is the header of @list, of a buffer of @length bytes, in order? Returns an enum
  * skua_cmd_status, as the next do. */
 int pages_check(const struct skua_pagelist *list, uint64_t length);
 
 /* Where there is no buffer, nothing of the list is set. */
 bool pagelist_empty(const struct skua_pagelist *list);
+
+/* An array for as many pages as there are to be. False: there is no memory. */
+bool pages_alloc(struct pages *pages);
+
+/* Read @n entries of one range at @list into the array, which has room for them; enum skua_vendor_err. Each entry is
+ * read once, and checked for its form. */
+int pages_read(struct pages *pages, struct hostmem *m, uint64_t list, uint32_t n, uint8_t log_page);
 
 /* Begin to read @list, which was checked, into @pages. */
 int pages_load_start(struct pages_load *load, struct pages *pages,

@@ -22,9 +22,10 @@ struct send_wqe {
 	uint8_t flags;			/* SKUA_WQE_* */
 	uint8_t num_sge;
 	uint8_t status, vendor_err;	/* a fault found here; else success */
+	bool local;			/* NOP, LOCAL_INV, REG_MR: sends nothing */
 	bool begun;			/* LOCAL_INV: the key is no good any more */
 	uint64_t ticket;		/* LOCAL_INV: of the trains that may refer to the region */
-	bool done;			/* READ, atomics, LOCAL_INV, NOP: carried out */
+	bool done;			/* READ, atomics, LOCAL_INV, REG_MR, NOP: carried out */
 	uint32_t cookie;
 	uint32_t sq_ci;			/* index behind it */
 	uint32_t length;		/* bytes of payload */
@@ -33,7 +34,10 @@ struct send_wqe {
 	uint32_t rkey;
 	uint64_t raddr;
 	uint64_t swap_add, compare;	/* atomics */
-	const struct skua_wqe_ud *ud;	/* UD: in our copy */
+	union {				/* in our copy */
+		const struct skua_wqe_ud *ud;
+		const struct skua_wqe_reg_mr *reg;
+	};
 	uint32_t psn, npsn;		/* of its packets, once it has been started */
 	uint32_t read_off;		/* READ: bytes that have come */
 	const uint8_t *data;		/* inline data, or struct sge */

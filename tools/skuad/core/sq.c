@@ -17,10 +17,17 @@
 #define UD	(1u << SKUA_QPT_UD | 1u << SKUA_QPT_GSI)
 #define ETH	(1u << SKUA_QPT_ETH)
 
+#define INVALIDATE	(1ull << SKUA_F_INVALIDATE)
+#define ATOMIC		(1ull << SKUA_F_ATOMIC)
+#define FAST_REG	(1ull << SKUA_F_FAST_REG | INVALIDATE)
+
 struct wqe_format {
 	uint16_t types;		/* of QPs that know it */
+	uint64_t features;	/* that it needs besides */
 	bool rdma;		/* has struct skua_wqe_rdma */
 	bool atomic;		/* has struct skua_wqe_atomic */
+	bool reg;		/* has struct skua_wqe_reg_mr */
+	bool local;		/* sends nothing */
 	bool payload;		/* may have SGEs or, where nothing comes back, inline data */
 	bool response;		/* its SGEs are written by the peer's response */
 	bool imm;		/* uses imm_data or inv_key */
@@ -28,20 +35,21 @@ struct wqe_format {
 };
 
 static const struct wqe_format formats[] = {
-	[SKUA_WQE_NOP]	     = { RC | UC | UD | ETH, .cqe = SKUA_CQE_NOP },
+	[SKUA_WQE_NOP]	     = { RC | UC | UD | ETH, .local = true, .cqe = SKUA_CQE_NOP },
 	[SKUA_WQE_SEND]	     = { RC | UC | UD | ETH, .payload = true, .cqe = SKUA_CQE_SEND },
 	[SKUA_WQE_SEND_IMM]  = { RC | UC | UD, .payload = true, .imm = true, .cqe = SKUA_CQE_SEND },
-	[SKUA_WQE_SEND_INV]  = { RC, .payload = true, .imm = true, .cqe = SKUA_CQE_SEND },
+	[SKUA_WQE_SEND_INV]  = { RC, INVALIDATE, .payload = true, .imm = true, .cqe = SKUA_CQE_SEND },
 	[SKUA_WQE_WRITE]     = { RC | UC, .payload = true, .rdma = true, .cqe = SKUA_CQE_WRITE },
 	[SKUA_WQE_WRITE_IMM] = { RC | UC, .payload = true, .rdma = true, .imm = true,
 				 .cqe = SKUA_CQE_WRITE },
 	[SKUA_WQE_READ]	     = { RC, .payload = true, .rdma = true, .response = true,
 				 .cqe = SKUA_CQE_READ },
-	[SKUA_WQE_LOCAL_INV] = { RC, .imm = true, .cqe = SKUA_CQE_LOCAL_INV },
-	[SKUA_WQE_CMP_SWAP]  = { RC, .payload = true, .atomic = true, .response = true,
+	[SKUA_WQE_LOCAL_INV] = { RC, INVALIDATE, .local = true, .imm = true, .cqe = SKUA_CQE_LOCAL_INV },
+	[SKUA_WQE_CMP_SWAP]  = { RC, ATOMIC, .payload = true, .atomic = true, .response = true,
 				 .cqe = SKUA_CQE_CMP_SWAP },
-	[SKUA_WQE_FETCH_ADD] = { RC, .payload = true, .atomic = true, .response = true,
+	[SKUA_WQE_FETCH_ADD] = { RC, ATOMIC, .payload = true, .atomic = true, .response = true,
 				 .cqe = SKUA_CQE_FETCH_ADD },
+	[SKUA_WQE_REG_MR]    = { RC, FAST_REG, .local = true, .reg = true, .cqe = SKUA_CQE_REG_MR },
 };
 
 static const struct wqe_format *format_of(uint8_t opcode)
@@ -145,10 +153,7 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 	uint32_t head = sizeof(*c);
 	uint64_t length;
 
-	if (!(f->types >> qp->type & 1) ||
-	    (f->atomic && !dev_has(qp->dev, SKUA_F_ATOMIC)) ||
-	    ((c->opcode == SKUA_WQE_SEND_INV || c->opcode == SKUA_WQE_LOCAL_INV) &&
-	     !dev_has(qp->dev, SKUA_F_INVALIDATE))) {
+	if (!(f->types >> qp->type & 1) || f->features & ~qp->dev->accepted) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE);
 		return;
 	}
@@ -158,6 +163,13 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 
 		memcpy(&r, p + head, len);
 		head += len;
+	} else if (f->reg) {
+		wqe->reg = (const struct skua_wqe_reg_mr *)(const void *)(p + head);
+		head += sizeof(*wqe->reg);
+		if (!mr_reg_valid(qp->dev, wqe->reg)) {
+			fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
+			return;
+		}
 	}
 	if (UD >> qp->type & 1 && f->payload) {
 		wqe->ud = (const struct skua_wqe_ud *)(const void *)(p + head);
@@ -176,6 +188,7 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_SGE_COUNT);
 		return;
 	}
+	wqe->local = f->local;
 	wqe->raddr = le64toh(r.raddr);
 	wqe->rkey = le32toh(r.rkey);
 	wqe->swap_add = le64toh(r.swap_add);

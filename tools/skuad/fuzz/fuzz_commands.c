@@ -261,6 +261,9 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 	case CREATE_MR_FAST:
 		*kind = MR;
 		cmd = mr_cmd(h, s, 0);
+		if (s->n[1])
+			cmd.create_mr = (struct skua_cmd_create_mr){
+				.pdn = cmd.create_mr.pdn, .capacity = htole32(s->n[1]) };
 		cmd.create_mr.type = SKUA_MR_FAST;
 		return cmd;
 	case DESTROY_MR:
@@ -539,7 +542,7 @@ static void fuzz_seeds(void)
 		  DO(CREATE_GSI), DO(DESTROY_QP, .b = 2), DO(DESTROY_QP, .b = 3), DO(CREATE_GSI));
 	FUZZ_SEED("lists", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1), DO(CREATE_MR_1, .n[1] = 3),
 		  DO(CREATE_MR_2, .n[1] = 5), DO(CREATE_MR_3, .n[1] = 599), DO(CREATE_MR_LARGE),
-		  DO(CREATE_MR_PHYS), DO(CREATE_MR_FAST), DO(DESTROY_MR), DO(DESTROY_MR, .b = 1));
+		  DO(CREATE_MR_PHYS), DO(CREATE_MR_FAST), DO(CREATE_MR_FAST, .n[1] = 600), DO(DESTROY_MR), DO(DESTROY_MR, .b = 1));
 	/* A long list, and what happens while it is read. */
 	FUZZ_SEED("loading", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1),
 		  DO(CREATE_MR_3, .c = 2, .n[1] = 599), { .verb = WORK },

@@ -70,6 +70,14 @@ static void fuzz_seeds(void)
 		  { .verb = POST, .a = 4, .b = SKUA_WQE_SEND, .c = 0x11, .n[0] = 1,
 		    .v[0] = 38 | 6 << 16, .bytes = { SGE(K_ALL, 200, 80) } },
 		  { .verb = WORK }, { .verb = POLL, .a = 1, .n[0] = 9 });
+	/* Two pages of what was K_FAST, for the peer to write; then each side ends that. */
+	FUZZ_SEED("registered", CONFIG(.a = 8), WQE(SKUA_WQE_LOCAL_INV, 1, 0, 0, .n[2] = K_FAST),
+		  WQE(SKUA_WQE_REG_MR, 1, 0, 5, .n[2] = K_FAST, .v = { 15, 64 << 16 | 8000 }),
+		  WQE(SKUA_WQE_SEND, SIGNALED, 1, SGE(K_FAST, 0, 5000)), RQE(1, ALL), { .verb = WORK },
+		  WQE(SKUA_WQE_WRITE, 1, 1, ALL, .a = 1, .n[2] = K_FAST), { .verb = WORK }, RQE(0, ALL),
+		  WQE(SKUA_WQE_SEND_INV, 1, 0, ALL, .a = 1, .n[2] = K_FAST), { .verb = WORK },
+		  WQE(SKUA_WQE_REG_MR, 1, 0, 7, .n[2] = K_FAST | 1 << 24, .v = { 1, 4096 }), { .verb = WORK },
+		  WQE(SKUA_WQE_REG_MR, 1, 0, 7, .n[2] = K_ALL, .v = { 1, 4096 }), { .verb = WORK });
 	FUZZ_SEED("late", CONFIG(), WQE(SKUA_WQE_SEND, SIGNALED, 1, ALL), { .verb = WORK },
 		  { .verb = PASS, .n[0] = 1000 }, RQE(1, ALL), { .verb = PASS, .n[0] = 1000 },
 		  { .verb = LINK }, WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = PASS, .n[0] = 70000 },

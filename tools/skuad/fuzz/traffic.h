@@ -46,7 +46,7 @@ static const struct {
 
 struct side {
 	struct node *n;
-	uint64_t sq, sq_dbr, rq, rq_dbr, cq, cq_dbr;
+	uint64_t sq, sq_dbr, rq, rq_dbr, cq, cq_dbr, list;
 	uint32_t qpn, cqn, pdn, other_pdn, sq_pi, rq_pi, cq_ci;
 	uint32_t key[NUM_KEYS];
 	uint8_t mtu;			/* of its QP, as MODIFY_QP has it */
@@ -178,6 +178,7 @@ static void create_side(struct traffic *t, struct side *s, struct node *n)
 	s->sq_dbr = take(n, 64);
 	s->rq = take(n, 64u << t->log_rq);
 	s->rq_dbr = take(n, 64);
+	s->list = take(n, 4096);
 	cq = create_cq_cmd(n);
 	cq.create_cq.log_size = t->log_cq;
 	cq.create_cq.dbr_addr = htole64(s->cq_dbr);
@@ -311,6 +312,32 @@ static struct skua_wqe_ud datagram_segment(const struct side *peer, const struct
 }
 
 /*
+ * REG_MR: @v[0]: rights, and what is wrong; @v[1]: length and offset; bytes: pages of the arena. Who may do that
+ * may reach all memory anyway.
+ */
+static struct skua_wqe_reg_mr registration(const struct side *s, const struct step *p, enum key key)
+{
+	uint32_t length = p->v[1] & 0x7fff, offset = p->v[1] >> 16 & 0x1fff;
+	uint32_t npages = (offset + length + 4095) / 4096 + (p->v[0] >> 8 & 1);
+	struct skua_wqe_reg_mr reg = {
+		.key = htole32(s->key[key] ^ (p->n[2] >> 24)), .access = htole32(p->v[0] & 0x1f),
+		.iova = htole64(base_of(s, key)), .length = htole64(length), .offset = htole32(offset),
+		.list = htole64(s->list + (p->v[0] >> 9 & 7)), .npages = htole32(npages),
+		.log_page = (uint8_t)(12 + (p->v[0] >> 12 & 3)),
+	};
+
+	if (p->v[0] >> 16 & 1)
+		reg.list = htole64(EXTRA + EXTRA_SIZE - 8);
+	reg.rsvd[0] = p->v[0] >> 17 & 1;
+	for (unsigned int i = 0; i < sizeof(p->bytes); i++) {
+		__le64 entry = htole64((s->n->buf + p->bytes[i] % 64 * 4096ull) | (p->bytes[i] < 128));
+
+		memcpy(at(s->n, s->list + i * 8ull), &entry, sizeof(entry));
+	}
+	return reg;
+}
+
+/*
  * @b: opcode; @c: flags; n[0]: SGEs, blocks too many, inline bytes, what is reserved; n[1] and
  * n[2]: remote address and key; bytes: SGEs or data.
  */
@@ -320,7 +347,7 @@ static void post_wqe(struct traffic *t, const struct step *p)
 	enum key rkey = p->n[2] % NUM_KEYS;
 	uint8_t wqe[SKUA_WQE_MAX_BLOCKS * SKUA_WQE_BLOCK + 1024] = { 0 };
 	struct skua_wqe_ctrl c = {
-		.opcode = p->b % 12, .flags = p->c, .num_sge = p->n[0] % 32,
+		.opcode = p->b % 13, .flags = p->c, .num_sge = p->n[0] % 32,
 		.cookie = htole32(s->sq_pi), .imm_data = (uint32_t)p->v[0],
 	};
 	struct skua_wqe_atomic r = {
@@ -339,6 +366,12 @@ static void post_wqe(struct traffic *t, const struct step *p)
 	else if (c.opcode >= SKUA_WQE_CMP_SWAP)
 		at_byte += sizeof(r);
 	memcpy(wqe + sizeof(c), &r, at_byte - sizeof(c));
+	if (c.opcode == SKUA_WQE_REG_MR) {
+		struct skua_wqe_reg_mr reg = registration(s, p, rkey);
+
+		memcpy(wqe + sizeof(c), &reg, sizeof(reg));
+		at_byte = sizeof(c) + sizeof(reg);
+	}
 	if ((t->type == SKUA_QPT_UD || t->type == SKUA_QPT_GSI) && c.opcode != SKUA_WQE_NOP) {
 		struct skua_wqe_ud ud = datagram_segment(peer, p);
 

@@ -398,17 +398,18 @@ PREPARE(variant_of_a_fast_region)
 	b->key = key;
 }
 
-PREPARE(key_that_is_invalid_already)
+PREPARE(key_without_remote_rights)
 {
 	uint32_t key = b->key;
 
-	invalidated(w, a, b, m);
+	new_region(w, b, SKUA_MR_FAST, SKUA_ACCESS_LOCAL_WRITE);
 	m->inv_key = b->key;
 	b->key = key;
 }
 
 /* The receive tells, and the peer's WQE succeeds; what the peer sends behind it is for nobody. */
-static void check_invalidation(void (*prepare)(struct world *w, struct node *a, struct node *b, struct message *m))
+static void check_invalidation(void (*prepare)(struct world *w, struct node *a, struct node *b, struct message *m),
+			       uint8_t vendor)
 {
 	struct message m = { SKUA_WQE_SEND_INV, .len = 100 };
 	struct world *w = world_create(false);
@@ -422,7 +423,7 @@ static void check_invalidation(void (*prepare)(struct world *w, struct node *a, 
 	post_recv(b, b->buf, 100);
 	post_message(a, b, &m);
 	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 8, 0, 0, 0);
-	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_REM_INV_REQ_ERR);
+	expect_vendor(w, b, SKUA_CQE_RECV, SKUA_CQE_REM_INV_REQ_ERR, vendor);
 	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_WR_FLUSH_ERR);
 	expect_none(w, b);
 	expect_no_event(w, b);
@@ -443,11 +444,11 @@ static void check_invalidation(void (*prepare)(struct world *w, struct node *a, 
 static void invalidations_that_may_not_be(void **state)
 {
 	(void)state;
-	check_invalidation(key_of_nobody);
-	check_invalidation(key_of_a_regular_region);
-	check_invalidation(key_of_another_pd);
-	check_invalidation(variant_of_a_fast_region);
-	check_invalidation(key_that_is_invalid_already);
+	check_invalidation(key_of_nobody, SKUA_VENDOR_ERR_KEY_UNKNOWN);
+	check_invalidation(key_of_a_regular_region, SKUA_VENDOR_ERR_KEY_TYPE);
+	check_invalidation(key_of_another_pd, SKUA_VENDOR_ERR_PD);
+	check_invalidation(variant_of_a_fast_region, SKUA_VENDOR_ERR_KEY_STALE);
+	check_invalidation(key_without_remote_rights, SKUA_VENDOR_ERR_RIGHTS);
 }
 
 static void memory_that_went_away(void **state)
@@ -1214,7 +1215,7 @@ int main(void)
 		STEPPED(a_message_is_checked_as_a_whole, "ERR-4 MEM-1"),
 		TABLE(receives, "RQE-1 RQE-3 RQE-4 ERR-2 ERR-8"),
 		STEPPED(an_immediate_needs_none_of_the_receives_memory, "ERR-5"),
-		TABLE(invalidations_that_may_not_be, "ERR-6 MEM-7"),
+		TABLE(invalidations_that_may_not_be, "ERR-6 MEM-7 MEM-17"),
 		TABLE(memory_that_went_away, "MEM-5 ERR-2"),
 		TABLE(faults_at_home, "WQE-6 WQE-9 ERR-1 MEM-7 ATM-1 ATM-4"),
 		TABLE(requests_that_are_invalid, "ERR-2 ROC-6"),

@@ -62,16 +62,24 @@ static void next_wqe(struct sq *sq)
 	sq->nxt_pkt = 0;
 }
 
-/* A WQE that sends nothing is carried out here, when all before it have completed. */
-static bool run_local(struct skua_qp *qp, struct send_wqe *wqe)
+/* A WQE that sends nothing is carried out here. */
+static bool run_local(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
 	struct sq *sq = &qp->sq;
 	int err;
 
-	if (wqe->opcode == SKUA_WQE_LOCAL_INV) {
+	if (wqe->opcode == SKUA_WQE_REG_MR) {
+		*budget -= (int32_t)(le32toh(wqe->reg->npages) * sizeof(uint64_t));
+		err = mr_register(qp->dev, qp->pd, qp->privileged, wqe->reg);
+		if (err) {
+			wqe->status = SKUA_CQE_LOC_QP_OP_ERR;
+			wqe->vendor_err = (uint8_t)err;
+			return true;
+		}
+	} else if (wqe->opcode == SKUA_WQE_LOCAL_INV) {
 		if (sq->una != sq->nxt)
 			return false;
-		err = wqe->begun ? 0 : mr_invalidate(qp->dev, qp->pd, wqe->imm);
+		err = wqe->begun ? 0 : mr_invalidate(qp->dev, qp->pd, wqe->imm, false);
 		if (err) {
 			req_fail(qp, SKUA_CQE_LOC_QP_OP_ERR, (uint8_t)err);
 			return true;
@@ -214,8 +222,8 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	if (wqe->flags & SKUA_WQE_FENCE && req->reads_outstanding)
 		return false;
 	*budget -= MESSAGE_COST;
-	if (wqe->opcode == SKUA_WQE_NOP || wqe->opcode == SKUA_WQE_LOCAL_INV)
-		return run_local(qp, wqe);
+	if (wqe->local)
+		return run_local(qp, wqe, budget);
 	if (wqe_has_response(wqe))
 		return send_request(qp, wqe);
 	return send_payload(qp, wqe, budget);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Memory regions of type FAST: work requests give them memory, and work requests and peers take it
+ * away again (manual: fast registration).
+ *
+ * Whether a region is free is part of the check of its key, and a region keeps its array of pages while it is free.
+ * So access pays nothing for any of this, and registration allocates nothing.
+ */
+#include "core/device.h"
+
+#define REMOTE_RIGHTS	(SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_READ | SKUA_ACCESS_REMOTE_ATOMIC)
+
+bool mr_reg_valid(const struct skua_dev *dev, const struct skua_wqe_reg_mr *reg)
+{
+	for (unsigned int i = 0; i < sizeof(reg->rsvd); i++)
+		if (reg->rsvd[i])
+			return false;
+	return mr_access_valid(dev, le32toh(reg->access)) &&
+	       mr_range_valid(le64toh(reg->iova), le64toh(reg->length)) &&
+	       pages_fit(reg->log_page, le32toh(reg->offset), le32toh(reg->npages), le64toh(reg->length)) &&
+	       le64toh(reg->list) % sizeof(uint64_t) == 0;
+}
+
+int mr_register(struct skua_dev *dev, struct pd *pd, bool privileged, const struct skua_wqe_reg_mr *reg)
+{
+	struct mr *mr = numtab_get(&dev->mrs, le32toh(reg->key) >> 8);
+	int err;
+
+	if (!privileged)
+		return SKUA_VENDOR_ERR_PRIVILEGE;
+	if (!mr)
+		return SKUA_VENDOR_ERR_KEY_UNKNOWN;
+	if (mr->pd != pd)
+		return SKUA_VENDOR_ERR_PD;
+	if (mr->type != SKUA_MR_FAST)
+		return SKUA_VENDOR_ERR_KEY_TYPE;
+	if (mr->valid)
+		return SKUA_VENDOR_ERR_KEY_STATE;
+	if (le32toh(reg->npages) > mr->pages.n)
+		return SKUA_VENDOR_ERR_BOUNDS;
+	err = pages_read(&mr->pages, &dev->mem, le64toh(reg->list), le32toh(reg->npages), reg->log_page);
+	if (err)
+		return err;
+	mr->pages.offset = le32toh(reg->offset);
+	mr->pages.log = reg->log_page;
+	mr->iova = le64toh(reg->iova);
+	mr->length = le64toh(reg->length);
+	mr->access = le32toh(reg->access);
+	mr->key = le32toh(reg->key);
+	mr->valid = true;
+	return SKUA_VENDOR_ERR_NONE;
+}
+
+int mr_invalidate(struct skua_dev *dev, struct pd *pd, uint32_t key, bool by_peer)
+{
+	struct mr *mr = numtab_get(&dev->mrs, key >> 8);
+
+	if (!mr)
+		return SKUA_VENDOR_ERR_KEY_UNKNOWN;
+	if (mr->key != key)
+		return SKUA_VENDOR_ERR_KEY_STALE;
+	if (mr->pd != pd)
+		return SKUA_VENDOR_ERR_PD;
+	if (mr->type != SKUA_MR_FAST)
+		return SKUA_VENDOR_ERR_KEY_TYPE;
+	/* Connections may share a PD: a peer ends only what was meant for peers. */
+	if (by_peer && !(mr->access & REMOTE_RIGHTS))
+		return SKUA_VENDOR_ERR_RIGHTS;
+	mr->valid = false;
+	return SKUA_VENDOR_ERR_NONE;
+}
