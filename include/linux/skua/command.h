@@ -92,7 +92,8 @@ void skua_cmd_destroy_qp(struct skua_dev *dev, u32 qpn);
  * @pdn: its PD
  * @iova: address of its first byte, as WQEs and peers give it
  * @length: bytes
- * @pages: its memory, NULL: none (SKUA_MR_PHYS)
+ * @pages: its memory, NULL: none (SKUA_MR_PHYS, or with @capacity)
+ * @capacity: SKUA_MR_FAST: pages that a registration may have, which gives it all the rest; else 0
  */
 struct skua_mr_params {
 	enum skua_mr_type type;
@@ -101,9 +102,11 @@ struct skua_mr_params {
 	u64 iova;
 	u64 length;
 	const struct skua_pagelist *pages;
+	u32 capacity;
 };
 
 int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params, u32 *key);
+/* Any variant of the key will do. */
 void skua_cmd_destroy_mr(struct skua_dev *dev, u32 key);
 
 /* UD: let a QP receive from a group, and no more. */

@@ -43,6 +43,7 @@ struct notifier_block;
  * @max_msg_size: bytes of a message
  * @max_mcast_groups: multicast groups with QPs
  * @max_mcast_qps: QPs of a group
+ * @max_fast_pages: pages of a fast registration
  * @max_send_sge: SGEs of a send WQE
  * @max_recv_sge: SGEs of a receive WQE
  * @max_inline: bytes of inline data
@@ -72,6 +73,7 @@ struct skua_limits {
 	u32 max_msg_size;
 	u32 max_mcast_groups;
 	u32 max_mcast_qps;
+	u32 max_fast_pages;
 	u16 max_send_sge;
 	u16 max_recv_sge;
 	u16 max_inline;

@@ -10,10 +10,23 @@
 /* A responder that is not overloaded answers within 4.096 us times 2^12 (ROC-9). */
 #define SKUA_IB_ACK_DELAY	12
 
+/*
+ * The NFS client makes regions of as many pages as there are SGEs of a READ, if it finds more than
+ * 16. Others do not use more.
+ */
+#define SKUA_IB_MAX_SGE_RD	16
+
 /* WQEs may be as long as they can be, and still so many fit in an SQ. */
 u32 skua_ib_max_qp_wr(const struct skua_dev *dev)
 {
 	return min(dev->limits.max_sq_blocks / SKUA_WQE_MAX_BLOCKS, dev->limits.max_rq_entries);
+}
+
+/* REG_MR and, without which it is of no use, invalidation. */
+bool skua_ib_has_fast_reg(const struct skua_dev *dev)
+{
+	return skua_has(dev, SKUA_F_FAST_REG) && skua_has(dev, SKUA_F_INVALIDATE) &&
+	       skua_has(dev, SKUA_F_RC) && dev->limits.max_fast_pages;
 }
 
 int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
@@ -43,7 +56,7 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_qp_wr = skua_ib_max_qp_wr(dev);
 	attr->max_send_sge = limits->max_send_sge;
 	attr->max_recv_sge = limits->max_recv_sge;
-	attr->max_sge_rd = limits->max_send_sge;
+	attr->max_sge_rd = min_t(int, limits->max_send_sge, SKUA_IB_MAX_SGE_RD);
 	attr->max_cq = min_t(u32, limits->max_cq, INT_MAX);
 	attr->max_cqe = min_t(u32, limits->max_cqe, INT_MAX);
 	attr->max_mr = min_t(u32, limits->max_mr, INT_MAX);
@@ -53,6 +66,10 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_res_rd_atom = min_t(u64, (u64)limits->max_rd_atomic * limits->max_qp, INT_MAX);
 	attr->max_pkeys = limits->pkey_table_len;
 	attr->local_ca_ack_delay = SKUA_IB_ACK_DELAY;
+	if (skua_ib_has_fast_reg(dev)) {
+		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
+		attr->max_fast_reg_page_list_len = limits->max_fast_pages;
+	}
 	if (skua_has(dev, SKUA_F_UD)) {
 		/* They take memory, nothing of the device. */
 		attr->max_ah = INT_MAX;

@@ -97,6 +97,12 @@ static const struct ib_device_ops skua_ib_ud_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_ah, skua_ib_ah, ibah),
 };
 
+/* With fast registration. */
+static const struct ib_device_ops skua_ib_fast_reg_ops = {
+	.alloc_mr = skua_ib_alloc_mr,
+	.map_mr_sg = skua_ib_map_mr_sg,
+};
+
 static int skua_ib_notify(struct notifier_block *nb, unsigned long notice, void *data)
 {
 	struct skua_ib_dev *dev = container_of(nb, struct skua_ib_dev, notifier);
@@ -157,6 +163,8 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 	ib_set_device_ops(ibdev, &skua_ib_ops);
 	if (skua_has(skua, SKUA_F_UD))
 		ib_set_device_ops(ibdev, &skua_ib_ud_ops);
+	if (skua_ib_has_fast_reg(skua))
+		ib_set_device_ops(ibdev, &skua_ib_fast_reg_ops);
 }
 
 static int skua_ib_register(struct skua_ib_dev *dev)

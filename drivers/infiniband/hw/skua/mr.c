@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Memory regions. */
+/*
+ * Memory regions.
+ *
+ * A region for fast registration has a list of pages, which is mapped for the device as long as the
+ * region is there: map_mr_sg fills it, REG_MR tells where it is, and the device reads it once. The
+ * consumer does not map again before it has invalidated the region, so the list was read by then.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/log2.h>
 #include <linux/slab.h>
 
 #include <linux/skua/command.h>
@@ -34,6 +42,14 @@ static u32 skua_ib_access(struct skua_dev *dev, int access)
 	return rights;
 }
 
+u32 skua_ib_kernel_access(struct skua_dev *dev, int access)
+{
+	/* The kernel asks for remote rights alone, which need the local one (MR-3). */
+	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC))
+		access |= IB_ACCESS_LOCAL_WRITE;
+	return skua_ib_access(dev, access);
+}
+
 static int skua_ib_create_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd,
 			     struct skua_mr_params *params)
 {
@@ -52,16 +68,13 @@ struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 {
 	struct skua_mr_params params = {
 		.type = SKUA_MR_PHYS,
-		.access = skua_ib_access(to_skua_dev(ibpd->device), access),
+		.access = skua_ib_kernel_access(to_skua_dev(ibpd->device), access),
 	};
 	struct skua_ib_mr *mr;
 	int err;
 
 	if (access & ~SKUA_IB_MR_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
-	/* The core asks for remote rights alone, which need the local one (MR-3). */
-	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC))
-		params.access |= SKUA_ACCESS_LOCAL_WRITE;
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
@@ -135,15 +148,98 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 	return &mr->ibmr;
 }
 
+static int skua_ib_alloc_list(struct skua_ib_mr *mr, struct skua_dev *dev)
+{
+	size_t size = mr->capacity * sizeof(*mr->list);
+
+	mr->list = kzalloc(size, GFP_KERNEL);
+	if (!mr->list)
+		return -ENOMEM;
+	mr->list_dma = dma_map_single(skua_dma_dev(dev), mr->list, size, DMA_TO_DEVICE);
+	if (dma_mapping_error(skua_dma_dev(dev), mr->list_dma)) {
+		kfree(mr->list);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void skua_ib_free_list(struct skua_ib_mr *mr, struct skua_dev *dev)
+{
+	if (!mr->list)
+		return;
+	dma_unmap_single(skua_dma_dev(dev), mr->list_dma, mr->capacity * sizeof(*mr->list),
+			 DMA_TO_DEVICE);
+	kfree(mr->list);
+}
+
+struct ib_mr *skua_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg)
+{
+	struct skua_dev *dev = to_skua_dev(ibpd->device);
+	struct skua_mr_params params = { .type = SKUA_MR_FAST, .capacity = max_num_sg };
+	struct skua_ib_mr *mr;
+	int err;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_num_sg || max_num_sg > dev->limits.max_fast_pages)
+		return ERR_PTR(-EINVAL);
+
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->capacity = max_num_sg;
+	err = skua_ib_alloc_list(mr, dev);
+	if (err)
+		goto err_mr;
+	err = skua_ib_create_mr(mr, ibpd, &params);
+	if (err)
+		goto err_list;
+	return &mr->ibmr;
+
+err_list:
+	skua_ib_free_list(mr, dev);
+err_mr:
+	kfree(mr);
+	return ERR_PTR(err);
+}
+
+static int skua_ib_set_page(struct ib_mr *ibmr, u64 addr)
+{
+	struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
+
+	if (mr->npages == mr->capacity)
+		return -ENOMEM;
+	mr->list[mr->npages++] = cpu_to_le64(addr | SKUA_PL_PRESENT);
+	return 0;
+}
+
+int skua_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, unsigned int *offset)
+{
+	struct device *device = skua_dma_dev(to_skua_dev(ibmr->device));
+	struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
+	size_t size = mr->capacity * sizeof(*mr->list);
+	int mapped;
+
+	if (!is_power_of_2(ibmr->page_size) || ibmr->page_size < SKUA_PAGE_SIZE)
+		return -EINVAL;
+	mr->npages = 0;
+	dma_sync_single_for_cpu(device, mr->list_dma, size, DMA_TO_DEVICE);
+	mapped = ib_sg_to_pages(ibmr, sg, nents, offset, skua_ib_set_page);
+	dma_sync_single_for_device(device, mr->list_dma, size, DMA_TO_DEVICE);
+	return mapped;
+}
+
 int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
+	struct skua_dev *dev = to_skua_dev(ibmr->device);
 	struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
 	int err;
 
 	err = ib_no_udata_io(udata);
 	if (err)
 		return err;
-	skua_cmd_destroy_mr(to_skua_dev(ibmr->device), mr->key);
+	skua_cmd_destroy_mr(dev, mr->key);
+	skua_ib_free_list(mr, dev);
 	ib_umem_release(mr->umem);
 	kfree(mr);
 	return 0;

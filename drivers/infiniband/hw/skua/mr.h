@@ -9,11 +9,26 @@
 
 struct ib_dmah;
 struct ib_umem;
+struct skua_dev;
 
+/**
+ * struct skua_ib_mr - a memory region
+ * @ibmr: as the core knows it
+ * @umem: memory of a program
+ * @key: as it was created; a fast registration changes its low 8 bits
+ * @capacity: pages that a fast registration may have; 0: it is no MR for that
+ * @npages: of the next fast registration
+ * @list: its pages, which the device reads when it carries out the registration
+ * @list_dma: where the device finds them
+ */
 struct skua_ib_mr {
 	struct ib_mr ibmr;
 	struct ib_umem *umem;
 	u32 key;
+	u32 capacity;
+	u32 npages;
+	__le64 *list;
+	dma_addr_t list_dma;
 };
 
 static inline struct skua_ib_mr *to_skua_ib_mr(struct ib_mr *ibmr)
@@ -21,6 +36,11 @@ static inline struct skua_ib_mr *to_skua_ib_mr(struct ib_mr *ibmr)
 	return container_of(ibmr, struct skua_ib_mr, ibmr);
 }
 
+/* Rights of a region of the kernel, as the device has them. */
+u32 skua_ib_kernel_access(struct skua_dev *dev, int access);
+
+struct ib_mr *skua_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
+int skua_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, unsigned int *offset);
 struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access,
 				  struct ib_dmah *dmah, struct ib_udata *udata);

@@ -2,10 +2,13 @@
 /*
  * Posting to the kernel's queues: from work request to WQE.
  */
+#include <linux/log2.h>
+
 #include <linux/skua/queue.h>
 
 #include "ah.h"
 #include "flush.h"
+#include "mr.h"
 #include "qp.h"
 #include "skua_ib.h"
 
@@ -19,6 +22,7 @@
  * @inv: with a key to invalidate
  * @read: the SGEs are written to, so that it is never inline
  * @atomic: with the operands of an atomic operation
+ * @reg: with a region to register
  */
 struct skua_ib_op {
 	u8 wqe;
@@ -29,6 +33,7 @@ struct skua_ib_op {
 	bool inv;
 	bool read;
 	bool atomic;
+	bool reg;
 };
 
 #define SKUA_IB_RC	BIT(IB_QPT_RC)
@@ -53,7 +58,15 @@ static const struct skua_ib_op skua_ib_ops_table[] = {
 					    .atomic = true, .read = true },
 	[IB_WR_LOCAL_INV]		= { SKUA_WQE_LOCAL_INV, SKUA_F_INVALIDATE, SKUA_IB_RC,
 					    .inv = true },
+	[IB_WR_REG_MR]			= { SKUA_WQE_REG_MR, SKUA_F_FAST_REG, SKUA_IB_RC,
+					    .reg = true },
 };
+
+/* It sends nothing, and has no SGEs whatever the work request says. */
+static bool skua_ib_is_local(const struct skua_ib_op *op)
+{
+	return op->wqe == SKUA_WQE_LOCAL_INV || op->reg;
+}
 
 /* IB_SEND_IP_CSUM among others is not offered. */
 #define SKUA_IB_SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | \
@@ -151,6 +164,26 @@ static void skua_ib_add_atomic(struct skua_wqe_builder *wqe, const struct ib_ato
 	atomic->compare = cpu_to_le64(add ? 0 : wr->compare_add);
 }
 
+/* Three segments, always in one block with the control segment. */
+static void skua_ib_add_reg(struct skua_wqe_builder *wqe, struct skua_dev *dev,
+			    const struct ib_reg_wr *wr)
+{
+	const struct skua_ib_mr *mr = to_skua_ib_mr(wr->mr);
+	struct skua_wqe_reg_mr *reg = skua_wqe_segment(wqe);
+
+	wqe->size += sizeof(*reg) - SKUA_WQE_SEG;
+	*reg = (struct skua_wqe_reg_mr) {
+		.key = cpu_to_le32(wr->key),
+		.access = cpu_to_le32(skua_ib_kernel_access(dev, wr->access)),
+		.iova = cpu_to_le64(mr->ibmr.iova),
+		.length = cpu_to_le64(mr->ibmr.length),
+		.list = cpu_to_le64(mr->list_dma),
+		.offset = cpu_to_le32(mr->ibmr.iova & (mr->ibmr.page_size - 1)),
+		.npages = cpu_to_le32(mr->npages),
+		.log_page = ilog2(mr->ibmr.page_size),
+	};
+}
+
 /*
  * Three segments, always in one block with the control segment. A Q_Key with its top bit means the
  * QP's own, in verbs and in WQEs.
@@ -180,8 +213,8 @@ static void skua_ib_add_inline(struct skua_wqe_builder *wqe, const void *data, u
 	le32_add_cpu(&wqe->ctrl->length, length);
 }
 
-static void skua_ib_build_send(struct skua_ib_qp *qp, const struct skua_ib_op *op,
-			       const struct ib_send_wr *wr)
+static void skua_ib_build_send(struct skua_dev *dev, struct skua_ib_qp *qp,
+			       const struct skua_ib_op *op, const struct ib_send_wr *wr)
 {
 	struct skua_ib_wr *posted = &qp->sq_wrs[skua_sq_slot(&qp->sq)];
 	struct skua_wqe_builder wqe;
@@ -194,12 +227,14 @@ static void skua_ib_build_send(struct skua_ib_qp *qp, const struct skua_ib_op *o
 		skua_ib_add_rdma(&wqe, rdma_wr(wr));
 	else if (op->atomic)
 		skua_ib_add_atomic(&wqe, atomic_wr(wr));
+	else if (op->reg)
+		skua_ib_add_reg(&wqe, dev, reg_wr(wr));
 	if (op->imm)
 		wqe.ctrl->imm_data = wr->ex.imm_data;
 	if (op->inv)
 		wqe.ctrl->inv_key = cpu_to_le32(wr->ex.invalidate_rkey);
 
-	for (i = 0; op->wqe != SKUA_WQE_LOCAL_INV && i < wr->num_sge; i++) {
+	for (i = 0; !skua_ib_is_local(op) && i < wr->num_sge; i++) {
 		const struct ib_sge *sge = &wr->sg_list[i];
 
 		/* Inline data of the kernel is given by virtual address. */
@@ -231,7 +266,7 @@ int skua_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		err = skua_ib_check_send(qp, op, wr);
 		if (err)
 			break;
-		skua_ib_build_send(qp, op, wr);
+		skua_ib_build_send(dev->dev, qp, op, wr);
 	}
 	skua_sq_publish(dev->dev, &qp->sq, qp->watch.qpn);
 	spin_unlock_irqrestore(&qp->sq_lock, irq);

@@ -97,6 +97,7 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->max_msg_size = le32_to_cpu(caps.max_msg_size);
 	limits->max_mcast_groups = le32_to_cpu(caps.max_mcast_groups);
 	limits->max_mcast_qps = le32_to_cpu(caps.max_mcast_qps);
+	limits->max_fast_pages = le32_to_cpu(caps.max_fast_pages);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
 	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
 	limits->max_inline = le16_to_cpu(caps.max_inline);
@@ -281,6 +282,7 @@ int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params
 	cmd.create_mr.pdn = cpu_to_le32(params->pdn);
 	cmd.create_mr.access = cpu_to_le32(params->access);
 	cmd.create_mr.type = params->type;
+	cmd.create_mr.capacity = cpu_to_le32(params->capacity);
 	cmd.create_mr.iova = cpu_to_le64(params->iova);
 	cmd.create_mr.length = cpu_to_le64(params->length);
 	if (params->pages)
