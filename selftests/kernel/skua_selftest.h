@@ -105,6 +105,12 @@ void st_run(struct ib_device *const devs[2], struct seq_buf *tap);
 struct ib_qp *st_ud_qp(struct st_side *side);
 const char *st_ud(struct st_side *side);
 
+/* fast.c: the same. */
+const char *st_fast(struct st_side *side);
+const char *st_fast_errors(struct st_side *side);
+const char *st_fast_lists(struct st_side *side);
+const char *st_fast_chain(struct st_side *side);
+
 /* race.c: NULL, or what went wrong. */
 const char *st_post_during_reset(struct st_side *side);
 /* netpoll.c: the same. */

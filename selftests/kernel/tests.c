@@ -727,6 +727,10 @@ static const struct {
 	{ "queues that are full", st_caps_are_kept },
 	{ "queues as large as the limits", st_largest },
 	{ "datagrams", st_ud },
+	{ "fast registration", st_fast },
+	{ "fast registration: errors", st_fast_errors },
+	{ "fast registration: lists", st_fast_lists },
+	{ "fast registration: chains and drains", st_fast_chain },
 	{ "posting during RESET", st_post_during_reset },
 	{ "polling without receiving", st_netpoll },
 };
