@@ -43,7 +43,7 @@
 	X(ECN, "ecn") X(BURST, "burst") X(PAUSE, "pause") X(LINK, "link") X(KILL, "kill") \
 	X(UC, "uc") X(FORTH, "forth") X(BACK, "back") \
 	X(SEND, "sends") X(WRITE, "writes") X(READ, "reads") X(ATOMIC, "atomics") X(IMM, "imm") \
-	X(FENCE, "fence") X(UNSIGNALED, "unsignaled") X(INLINE, "inline") X(DEPENDS, "depends") \
+	X(FAST, "fast") X(FENCE, "fence") X(UNSIGNALED, "unsignaled") X(INLINE, "inline") X(DEPENDS, "depends") \
 	X(BIG, "big") X(MIDDLE, "middle") X(HALF, "half") X(MOST, "most") X(DEPTH, "depth") \
 	X(THINK, "think") X(LATE, "late") X(GBN_A, "gbn-a") X(GBN_B, "gbn-b") X(PMTU, "pmtu") \
 	X(WRAP, "wrap") \
@@ -155,6 +155,7 @@ struct sim_side {
 	uint64_t start, think, late;	/* ns; late: a receive is posted so long after the last */
 	unsigned int nmsgs;
 	struct sim_msg *msg;
+	bool fast;			/* each message has its memory registered for it, and no longer */
 
 	/* Which ends of a QP are no fault. */
 	bool may_give_up;		/* RETRY_EXC: attributes and lines make it possible */
@@ -169,6 +170,8 @@ struct sim_side {
 	/* While it runs. */
 	struct queues q;
 	struct skua_qp *qp;		/* NULL: destroyed */
+	uint32_t fast_key;		/* of the last registration */
+	uint64_t fast_lists;		/* an entry for each message */
 	unsigned int posted, completed;	/* messages; unsignaled ones complete with the next */
 	unsigned int recvs_posted, recvs_done;
 	uint64_t next_post, next_recv;

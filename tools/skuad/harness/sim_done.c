@@ -113,6 +113,14 @@ static void send_done(struct sim *s, unsigned int q, unsigned int side, const st
 	bool success = cqe->status == SKUA_CQE_SUCCESS;
 	uint64_t since, bytes = 0;
 
+	/* Those that register for messages are told of if they are flushed; so is their message. */
+	if (sd->fast && (cqe->opcode == SKUA_CQE_LOCAL_INV || cqe->opcode == SKUA_CQE_REG_MR)) {
+		if (cqe->status != SKUA_CQE_WR_FLUSH_ERR || k < sd->completed || k >= sd->posted)
+			sim_fail(s, "registration", "QP %u %c message %u, after %u of %u: opcode %u, status %u, "
+				 "vendor_err %u", q, 'a' + side, k, sd->completed, sd->posted, cqe->opcode,
+				 cqe->status, cqe->vendor_err);
+		return;
+	}
 	if (k < sd->completed || k >= sd->posted || (sd->failed && k != sd->completed) ||
 	    (success && !(sd->msg[k].flags & SKUA_WQE_SIGNALED)) ||
 	    cqe->opcode != cqe_opcode(sd->msg[k].opcode)) {

@@ -31,7 +31,7 @@ static uint64_t stream(const struct sim *s, unsigned int a, unsigned int b, unsi
 	return state;
 }
 
-enum { STREAM_QPS = 1, STREAM_LINE, STREAM_EVENTS, STREAM_QP, STREAM_SIDE, STREAM_MSG, STREAM_SIZE };
+enum { STREAM_QPS = 1, STREAM_LINE, STREAM_EVENTS, STREAM_QP, STREAM_SIDE, STREAM_MSG, STREAM_SIZE, STREAM_FAST };
 
 static uint64_t below(uint64_t *r, uint64_t n)
 {
@@ -342,7 +342,7 @@ static void draw_side(struct sim *s, unsigned int i, unsigned int side)
 {
 	struct sim_qp *qp = &s->qp[i];
 	struct sim_side *sd = &qp->side[side];
-	uint64_t r = stream(s, STREAM_SIDE, i, side);
+	uint64_t r = stream(s, STREAM_SIDE, i, side), fast = stream(s, STREAM_FAST, i, side);
 	bool late;
 
 	sd->retry_cnt = percent(&r, 70) ? 7 : (uint8_t)below(&r, 8);
@@ -361,6 +361,7 @@ static void draw_side(struct sim *s, unsigned int i, unsigned int side)
 	if (!late || sim_is_off(s, SIM_LATE))
 		sd->late = 0;
 	sd->psn = percent(&r, 30) ? 0xfffff0 + (uint32_t)below(&r, 16) : (uint32_t)below(&r, 1 << 24);
+	sd->fast = percent(&fast, 15) && qp->type == SKUA_QPT_RC && !sim_is_off(s, SIM_FAST);
 	/* Chosen by sim_reckon(), which knows the round trip: so many steps above the least. */
 	sd->timeout = (uint8_t)(percent(&r, 8) ? 100 : percent(&r, 8) ? 200 : below(&r, 3));
 	if (sim_is_off(s, SIM_THINK))

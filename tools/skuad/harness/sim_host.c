@@ -56,6 +56,16 @@ static uint32_t create_mr(struct world *w, struct node *n, uint64_t iova, uint64
 	return must(w, n, mr);
 }
 
+/* Made at the start, and kept: it has room for one page. */
+static void create_fast_mr(struct sim *s, struct node *n, struct sim_side *sd)
+{
+	struct skua_cmd mr = CMD(SKUA_CMD_CREATE_MR, .create_mr = {
+		.pdn = htole32(n->pdn), .type = SKUA_MR_FAST, .capacity = htole32(1) });
+
+	sd->fast_key = must(s->w, n, mr);
+	sd->fast_lists = take(n, SIM_MSGS * sizeof(__le64));
+}
+
 #define DST_RIGHTS	(ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC)
 
 static void build_node(struct sim *s, unsigned int i)
@@ -74,7 +84,7 @@ static void build_node(struct sim *s, unsigned int i)
 		struct sim_side *sd = &s->qp[q].side[i];
 		uint64_t zero = 0;
 
-		cqes += sd->nmsgs + sd->nrecvs + 2;
+		cqes += sd->nmsgs * (sd->fast ? 3 : 1) + sd->nrecvs + 2;
 		memcpy(sim_arena(i) + sn->region[sn->word[q]].offset, &zero, 8);
 	}
 	memset(sim_arena(i) + sn->region[sn->shared_word].offset, 0, 8);
@@ -88,6 +98,9 @@ static void build_node(struct sim *s, unsigned int i)
 	must(s->w, n, port);
 	sn->src_key = create_mr(s->w, n, SIM_SRC_IOVA, SIM_PATTERN, SKUA_ACCESS_REMOTE_READ);
 	sn->dst_key = create_mr(s->w, n, SIM_DST_IOVA, SIM_ARENA, DST_RIGHTS);
+	for (unsigned int q = 0; q < s->nqps; q++)
+		if (s->qp[q].on && s->qp[q].side[i].fast)
+			create_fast_mr(s, n, &s->qp[q].side[i]);
 	n->dev->inject.go_back_n = s->go_back_n[i];
 	sn->pages_before = n->dev->pages_used;
 }
@@ -102,6 +115,7 @@ static void create_qp(struct sim *s, unsigned int q, unsigned int side)
 	cmd = create_qp_cmd(n);
 	cmd.create_qp.type = s->qp[q].type;
 	cmd.create_qp.qp_handle = htole64(q);
+	cmd.create_qp.flags = htole32(sd->fast ? SKUA_QP_PRIVILEGED : 0);
 	n->qpn = must(s->w, n, cmd);
 	n->sq_pi = n->rq_pi = 0;
 	sd->q = use_queues(n, (struct queues){ 0 });
@@ -173,14 +187,25 @@ static struct skua_sge sge(uint64_t addr, uint32_t len, uint32_t key)
 	return (struct skua_sge){ htole64(addr), htole32(len), htole32(key) };
 }
 
+static int local_region(const struct sim_msg *m)
+{
+	return m->opcode >= SKUA_WQE_READ ? m->target : m->source;
+}
+
+static uint32_t local_key(const struct sim *s, unsigned int q, unsigned int side, int region)
+{
+	if (s->qp[q].side[side].fast)
+		return s->qp[q].side[side].fast_key;
+	return region >= 0 ? s->node[side].dst_key : s->node[side].src_key;
+}
+
 /* The SGEs of a message at @p, two for longer ones; or its bytes. */
-static void put_data(struct sim *s, unsigned int side, const struct sim_msg *m,
+static void put_data(struct sim *s, unsigned int q, unsigned int side, const struct sim_msg *m,
 		     struct skua_wqe_ctrl *c, void *p, bool two)
 {
-	bool response = m->opcode >= SKUA_WQE_READ;
-	int region = response ? m->target : m->source;
+	int region = local_region(m);
 	uint64_t addr = region >= 0 ? region_iova(s, side, region) : SIM_SRC_IOVA + m->content;
-	uint32_t key = region >= 0 ? s->node[side].dst_key : s->node[side].src_key;
+	uint32_t key = local_key(s, q, side, region);
 	struct skua_sge list_of[2] = { sge(addr, m->len, key) };
 	uint32_t first = m->len / 3;
 
@@ -210,6 +235,32 @@ static void put_remote(const struct sim *s, unsigned int q, unsigned int side,
 	r->rkey = htole32(region >= 0 ? peer->dst_key : peer->src_key);
 }
 
+/*
+ * What the message before had registered ends, and this one's memory is registered, with another key: all that it is
+ * in is one page.
+ */
+static void post_registration(struct sim *s, unsigned int side, struct sim_side *sd, const struct sim_msg *m)
+{
+	struct node *n = &s->w->n[side];
+	bool arena = local_region(m) >= 0;
+	uint64_t iova = arena ? SIM_DST_IOVA : SIM_SRC_IOVA, list_at = sd->fast_lists + sd->posted * sizeof(__le64);
+	struct { struct skua_wqe_ctrl c; union { struct skua_wqe_reg_mr r; uint8_t rest[48]; }; } wqe = {
+		.c = { .opcode = SKUA_WQE_LOCAL_INV, .nblocks = 1, .cookie = htole32(sd->posted),
+		       .inv_key = htole32(sd->fast_key) } };
+
+	post_block(n, &wqe);
+	sd->fast_key = (sd->fast_key & ~0xffu) | ((sd->fast_key + 1) & 0xff);
+	*(__le64 *)at(n, list_at) = htole64(iova | SKUA_PL_PRESENT);
+	wqe.c.opcode = SKUA_WQE_REG_MR;
+	wqe.c.inv_key = 0;
+	wqe.r = (struct skua_wqe_reg_mr){
+		.key = htole32(sd->fast_key), .access = htole32(arena ? SKUA_ACCESS_LOCAL_WRITE : 0),
+		.iova = htole64(iova), .length = htole64(arena ? SIM_ARENA : SIM_PATTERN),
+		.list = htole64(list_at), .npages = htole32(1), .log_page = arena ? 24 : 22,
+	};
+	post_block(n, &wqe);
+}
+
 static void post_msg(struct sim *s, unsigned int q, unsigned int side)
 {
 	struct node *n = &s->w->n[side];
@@ -222,6 +273,9 @@ static void post_msg(struct sim *s, unsigned int q, unsigned int side)
 		struct { struct skua_wqe_ctrl c; struct skua_wqe_atomic a; struct skua_sge data; } atomic;
 	} wqe = { { 0 } };
 
+	use_queues(n, sd->q);
+	if (sd->fast)
+		post_registration(s, side, sd, m);
 	wqe.send.c.opcode = m->opcode;
 	wqe.send.c.flags = m->flags;
 	wqe.send.c.nblocks = 1;
@@ -232,18 +286,17 @@ static void post_msg(struct sim *s, unsigned int q, unsigned int side)
 	if (m->opcode > SKUA_WQE_READ) {
 		wqe.atomic.a.swap_add = htole64(m->swap_add);
 		wqe.atomic.a.compare = htole64(m->compare);
-		put_data(s, side, m, &wqe.send.c, &wqe.atomic.data, false);
+		put_data(s, q, side, m, &wqe.send.c, &wqe.atomic.data, false);
 	} else if (m->opcode >= SKUA_WQE_WRITE) {
-		put_data(s, side, m, &wqe.send.c, wqe.rdma.data, true);
+		put_data(s, q, side, m, &wqe.send.c, wqe.rdma.data, true);
 	} else {
-		put_data(s, side, m, &wqe.send.c, wqe.send.data, true);
+		put_data(s, q, side, m, &wqe.send.c, wqe.send.data, true);
 	}
 	m->posted_at = sim_now(s);
 	if (sd->posted == sd->completed)
 		sd->last_progress = m->posted_at;
 	sd->posted++;
 	s->needed += 2 + 2 * (m->len / sim_pmtu(&s->qp[q]) + 1);
-	use_queues(n, sd->q);
 	post_block(n, &wqe);
 	sd->q = use_queues(n, (struct queues){ 0 });
 }
