@@ -113,6 +113,7 @@ CHECKS = [
     *[loss_tests('loss-' + link + tail, LOSS_SECONDS_FULL, series, link)
       for link in JOINED for series, tail in ((OLDER, ''), (NEWER, '-' + NEWER))],
     lab_tests('pair', 400, 'test-pair', full=True),
+    lab_tests('storage', 600, 'test-storage', needs=SELFTESTS, full=True),
     lab_tests('links', 660, 'test-links', inputs=[paths.repo('Documentation/user/skuad.rst')], full=True),
     lab_tests('goodput', 660, 'test-goodput', full=True, alone=True),
     guest_tests('traffic', 3600, 'left', 'rdma_traffic', '-q', '64', '-b', '10G', 'skua_0', 'skua_1', full=True),
