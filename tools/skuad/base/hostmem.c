@@ -229,6 +229,19 @@ uint8_t *hostmem_at(struct hostmem *m, uint64_t iova, uint64_t len, bool write)
 	return p && len <= run ? p : NULL;
 }
 
+bool hostmem_reaches(struct hostmem *m, uint64_t iova, uint64_t len, bool write)
+{
+	uint64_t run;
+
+	while (hostmem_run(m, iova, write, &run)) {
+		if (len <= run)
+			return true;
+		iova += run;
+		len -= run;
+	}
+	return false;
+}
+
 void *mem_ref_slow(struct hostmem *m, struct mem_ref *ref, uint64_t len, bool write)
 {
 	ref->host = hostmem_at(m, ref->iova, len, write);

@@ -63,7 +63,10 @@ uint8_t *hostmem_run(struct hostmem *m, uint64_t iova, bool write, uint64_t *run
 /* The pointer to @len bytes at @iova in one piece, or NULL. */
 uint8_t *hostmem_at(struct hostmem *m, uint64_t iova, uint64_t len, bool write);
 
-/* The same for the @len bytes at @ref->iova, from the kept pointer while it is good. */
+/* All of the @len bytes at @iova, in one piece or several, can be reached, and written if @write is set. */
+bool hostmem_reaches(struct hostmem *m, uint64_t iova, uint64_t len, bool write);
+
+/* The pointer to the @len bytes at @ref->iova in one piece, or NULL: the kept pointer while it is good. */
 void *mem_ref_slow(struct hostmem *m, struct mem_ref *ref, uint64_t len, bool write);
 
 static inline void *mem_ref_at(struct hostmem *m, struct mem_ref *ref, uint64_t len, bool write)

@@ -228,8 +228,8 @@ bool cmdq_start(struct skua_dev *dev)
 	n = 1ull << q->log_size;
 	q->dbr = (struct mem_ref){ .iova = q->dbr_addr };
 	if (q->ring_addr % 4096 || q->cpl_addr % 4096 || q->dbr_addr % 64 ||
-	    !hostmem_at(&dev->mem, q->ring_addr, n * sizeof(struct skua_cmd), false) ||
-	    !hostmem_at(&dev->mem, q->cpl_addr, n * sizeof(struct skua_cmd_cpl), true) ||
+	    !hostmem_reaches(&dev->mem, q->ring_addr, n * sizeof(struct skua_cmd), false) ||
+	    !hostmem_reaches(&dev->mem, q->cpl_addr, n * sizeof(struct skua_cmd_cpl), true) ||
 	    !mem_ref_at(&dev->mem, &q->dbr, sizeof(struct skua_dbr), true)) {
 		skua_dev_fail(dev, SKUA_HEALTH_CMD_ADDRESS);
 		return false;

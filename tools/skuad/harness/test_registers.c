@@ -97,6 +97,53 @@ static void bad_rings_are_fatal_until_reset(void **state)
 	bring_up(w, n);
 }
 
+/* Rings are contiguous in DMA addresses. An IOMMU of the guest may take each of their pages from elsewhere. */
+static void rings_of_pages_that_lie_apart(void **state)
+{
+	enum { LOG = 7, N = 1 << LOG, RING = N * sizeof(struct skua_cmd), CPL = N * sizeof(struct skua_cmd_cpl),
+	       PAGES = (RING + CPL) / 4096 };
+	const struct skua_cmd nop = CMD(SKUA_CMD_NOP);
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	unmap_extra(n);
+	for (unsigned int i = 0; i < PAGES; i++)
+		assert_int_equal(skua_dev_mem_map(n->dev, EXTRA + i * 4096, 4096, n->extra + (PAGES - 1 - i) * 4096,
+						  true), 0);
+	memset(n->extra, 0, EXTRA_SIZE);
+	memset(n->mem, 0, 4096);
+	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
+	settle(w);
+	reg_write(n, SKUA_REG_CMD_RING_LO, (uint32_t)EXTRA);
+	reg_write(n, SKUA_REG_CMD_RING_HI, (uint32_t)(EXTRA >> 32));
+	reg_write(n, SKUA_REG_CMD_CPL_LO, (uint32_t)(EXTRA + RING));
+	reg_write(n, SKUA_REG_CMD_CPL_HI, (uint32_t)(EXTRA >> 32));
+	reg_write(n, SKUA_REG_CMD_DBR_LO, (uint32_t)IOVA);
+	reg_write(n, SKUA_REG_CMD_DBR_HI, (uint32_t)(IOVA >> 32));
+	reg_write(n, SKUA_REG_CMD_LOG_SIZE, LOG);
+	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_ENABLE);
+	settle(w);
+	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY | SKUA_STATUS_ENABLED);
+	for (unsigned int i = 0; i < N; i++) {
+		unsigned int page = i * sizeof(nop) / 4096, offset = i * sizeof(nop) % 4096;
+
+		memcpy(n->extra + (PAGES - 1 - page) * 4096 + offset, &nop, sizeof(nop));
+	}
+	host_store32(n->mem, N);
+	ring(n, SKUA_DB_CMD, 0, N);
+	settle(w);
+	for (unsigned int i = 0; i < N; i++) {
+		unsigned int at = RING + i * sizeof(struct skua_cmd_cpl), page = at / 4096;
+		const struct skua_cmd_cpl *cpl = (const void *)(n->extra + (PAGES - 1 - page) * 4096 + at % 4096);
+
+		assert_int_equal(cpl->status, SKUA_CMD_OK);
+		assert_true(cpl->flags & SKUA_CMD_CPL_PHASE);
+	}
+	skua_dev_mem_unmap_all(n->dev);
+	assert_int_equal(skua_dev_mem_map(n->dev, IOVA, MEM_SIZE, n->mem, true), 0);
+	map_extra(n, true);
+}
+
 /* From ENABLED on, before there is an EQ or a vector. */
 static void the_first_command_is_served_at_once(void **state)
 {
@@ -222,6 +269,7 @@ int main(void)
 		STEPPED(accesses_of_other_widths_do_nothing, "REG-1"),
 		STEPPED(every_other_offset_reads_zero_and_takes_anything, "REG-2"),
 		STEPPED(bad_rings_are_fatal_until_reset, "INI-3 INI-4 INI-5 REG-6"),
+		STEPPED(rings_of_pages_that_lie_apart, "INI-4 INI-5"),
 		STEPPED(the_first_command_is_served_at_once, "INI-6"),
 		STEPPED(a_published_index_above_the_ring_is_fatal, "CMD-3 RST-3"),
 		STEPPED(a_reset_ends_everything_and_the_peer_goes_on, "RST-1 RST-2 SEC-8"),

@@ -58,7 +58,7 @@ CHECKS = [
           ['python3', paths.lab('tests/test-bare')], ROOT),
     # What a user does without the lab: skuad on this host, whatever its C library is, and the README's lines.
     lab_tests('by-hand', 360, 'test-by-hand', inputs=map(paths.repo, ('README.md', 'Documentation/user/qemu.rst'))),
-    # What the guide says of hot-plug, a virtual IOMMU and a reboot.
+    # What the guide says of hot-plug, and a guest that reboots.
     lab_tests('attach', 600, 'test-attach', inputs=[paths.repo('Documentation/user/qemu.rst')]),
     lab_tests('lab-guest', 1200, 'test-guest', inputs=[paths.lab('tests/guest')]),
     guest_tests('guest-' + OLDER, 1200, './run_selftests.sh'),
