@@ -88,6 +88,12 @@ class Guest:
                 self.sinks[port](data)
         return bool(readable)
 
+    def idle(self, seconds):
+        """Take what the guest says meanwhile."""
+        self._pump(seconds)
+        if self.process.ended() is not None:
+            raise GuestEnded()
+
     def scan(self):
         """Look for faults in what the kernel said since the last time."""
         for path, name in ((self.dmesg, 'scanned'), (self.console, 'scanned_console')):

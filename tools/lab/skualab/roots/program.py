@@ -26,7 +26,7 @@ class Process:
         """Its exit status, or None while it runs."""
         return self.popen.poll()
 
-    def _inner(self):
+    def pid(self):
         """The program itself: the only child of unshare, which is the only child of the keeper."""
         pid = self.popen.pid
         for _ in range(2):
@@ -37,7 +37,7 @@ class Process:
         return pid
 
     def signal(self, number):
-        inner = self._inner()
+        inner = self.pid()
         if inner and self.ended() is None:
             try:
                 os.kill(inner, number)
@@ -46,13 +46,13 @@ class Process:
 
     def cpu_seconds(self):
         """What it has used of a processor."""
-        with open('/proc/%d/stat' % self._inner()) as file:
+        with open('/proc/%d/stat' % self.pid()) as file:
             fields = file.read().rpartition(')')[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
     def memory_kib(self):
         """What it has allocated, in KiB: memory of the guest that it maps is not counted."""
-        with open('/proc/%d/status' % self._inner()) as file:
+        with open('/proc/%d/status' % self.pid()) as file:
             return int(dict(line.split(':', 1) for line in file)['RssAnon'].split()[0])
 
     def stop(self, grace=3.0):

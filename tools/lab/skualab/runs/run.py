@@ -17,7 +17,7 @@ from skualab.host.say import LabError
 from skualab.machines import guest
 from skualab.machines.writer import Writer
 from skualab.roots import root
-from skualab.runs import scene
+from skualab.runs import debugger, scene
 
 TIMEOUT, LAB, KERNEL = 124, 125, 126
 KEEP = 20       # directories of past runs
@@ -46,9 +46,8 @@ def _play(directory, options, command, seconds, result):
     try:
         try:
             play = scene.Scene(directory, options)
-            end = time.monotonic() + seconds     # building has budgets of its own
-            if options.gdb:
-                say.line('QEMU waits: gdb -ex "target remote %s/gdb" VMLINUX, then continue' % directory)
+            # Building has budgets of its own, and whoever debugs has time.
+            end = scene.deadline(scene.DAY if options.gdb else seconds)
             play.start(end)
             result['accelerator'] = play.guest.accelerator
             result['ready_seconds'] = round(play.guest.ready_after, 1)
@@ -57,6 +56,9 @@ def _play(directory, options, command, seconds, result):
                 '; skuactl --socket %s' % play.skuad.control if play.skuad else ''))
             if play.skuad:
                 result['skuad_kib'] = [play.skuad.process.memory_kib()]
+            if options.gdb:
+                debugger.tell(play, end)
+                debugger.wait(play)
             start = time.monotonic()
             status = play.guest.run(play.script(command), end, out, err)
             result['command_seconds'] = round(time.monotonic() - start, 2)

@@ -14,9 +14,11 @@ from skualab.machines.nics import SPACES
 from skualab.machines.qemu import value
 from skualab.machines.skuad import SKUACTL, Skuad
 from skualab.products import kernels, modules, provider, stages
+from skualab.runs import debugger
 from skualab.target.distro import DISTRO
 
 NETNS = ('split', 'none', 'exclusive')
+DAY = 86400
 BOOT = 240      # seconds in which guests come up, also where others use the processors: alone it is 10
 
 
@@ -94,8 +96,9 @@ class Scene:
         options = self.options
         more, shares = list(options.qemu), [options.share] if options.share else []
         if options.gdb:
-            port = os.path.join(self.directory, 'gdb')
-            more += ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % value(port), '-gdb', 'chardev:gdb', '-S']
+            port = os.path.join(self.directory, debugger.SOCKET)
+            more += ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % value(port), '-gdb', 'chardev:gdb']
+            shares += debugger.places()
         sockets, binds, control = [], [], None
         if self.nics and not skuad:
             skuad = self.skuad = Skuad(self.nics, self.directory)
@@ -116,6 +119,10 @@ class Scene:
         if self.options.share:
             steps.append('modprobe -a 9p 9pnet_virtio; mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,'
                          'access=any share0 /mnt/share')
+        if self.options.gdb:
+            for number, place in enumerate(debugger.places(), bool(self.options.share)):
+                steps.append('modprobe -a 9p 9pnet_virtio; mkdir -p {0}; mount -t 9p -o ro,trans=virtio,version=9p2000.L,'
+                             'msize=262144 share{1} {0}'.format(shlex.quote(place), number))
         if self.options.deb:
             steps.append('DEBIAN_FRONTEND=noninteractive dpkg -i /usr/lib/skua-lab/deb/*.deb')
         if self.nics:

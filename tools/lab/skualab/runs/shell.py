@@ -9,7 +9,7 @@ import termios
 from skualab.host import say
 from skualab.machines import guest
 from skualab.machines.writer import Writer
-from skualab.runs import run, scene
+from skualab.runs import debugger, run, scene
 
 GREETING = '''
 Two Skua NICs on one wire: skua_0 (left, 192.0.2.1) and skua_1 (right, 192.0.2.2).
@@ -24,12 +24,14 @@ def shell(options):
     options.tty = tty
     directory = run.new_directory()
     before = termios.tcgetattr(sys.stdin) if tty else None
-    day = scene.deadline(86400)
+    day = scene.deadline(scene.DAY)
     try:
         with scene.Scene(directory, options) as play:
             play.start(scene.deadline(scene.BOOT))
             if play.skuad:
                 say.line('skuad listens: lab skuactl --socket %s devices' % play.skuad.control)
+            if options.gdb:
+                debugger.tell(play, day)
             if not tty:
                 # A script on standard input: the same as lab run with it.
                 script = play.script(['bash', '-c', sys.stdin.read()])

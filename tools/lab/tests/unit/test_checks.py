@@ -206,7 +206,8 @@ class Changed(unittest.TestCase):
         self.git('init', '-q')
         self.git('add', '.')
         self.git('commit', '-q', '-m', 'first')
-        for patch in mock.patch.object(changed.paths, 'REPO', self.place), mock.patch.object(changed.say, 'line', self.say):
+        for patch in (mock.patch.object(changed.paths, 'REPO', self.place),
+                      mock.patch.object(changed.say, 'line', self.say)):
             patch.start()
             self.addCleanup(patch.stop)
         self.said = []
@@ -229,7 +230,8 @@ class Changed(unittest.TestCase):
         """Those that are chosen of some, by name."""
         def at(*names):
             return [os.path.join(self.place, name) for name in names]
-        stages = [check.Check('guest', 900, at('drivers'), ['lab', 'run']), check.Check('docs', 60, at('Documentation'), ['x']),
+        stages = [check.Check('guest', 900, at('drivers'), ['lab', 'run']),
+                  check.Check('docs', 60, at('Documentation'), ['x']),
                   check.Check('quick', 30, at('drivers/qp.c'), ['']), check.Check('script', 90, [], at('drivers/cq.c'))]
         return [one.name for one in changed.only(stages, revision)]
 

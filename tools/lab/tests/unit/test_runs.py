@@ -10,7 +10,7 @@ from unittest import mock
 from skualab.host import paths, say
 from skualab.products import stages
 from skualab.roots.stage import Stage
-from skualab.runs import nodes, perftest, scene, together
+from skualab.runs import debugger, nodes, perftest, scene, together
 from skualab.target.distro import DISTRO
 from testing import until
 
@@ -132,3 +132,25 @@ class Figures(unittest.TestCase):
     def test_no_figure(self):
         with self.assertRaises(say.LabError):
             perftest.result('ib_read_lat', 8, 'Unable to open device\n')
+
+
+class Debugger(unittest.TestCase):
+    ASKED = '''/sys/module/skua/sections/.text 0xffffffffa0001000
+/sys/module/skua/sections/.init.text 0xffffffffa0009000
+/sys/module/skua/sections/.data 0xffffffffa0005000
+/sys/module/ib_core/sections/.text 0xffffffffa0101000
+'''
+
+    def test_gdb_reads_the_symbols_of_modules_where_the_guest_has_them(self):
+        with tempfile.TemporaryDirectory() as place, \
+                mock.patch.object(debugger.modules, 'directory', return_value=place + '/6.12'):
+            os.mkdir(place + '/6.12.build')
+            open(place + '/6.12.build/skua.ko', 'w').close()
+            self.assertEqual(debugger._script('/run/1', DISTRO.kernel, self.ASKED).splitlines()[2:], [
+                'add-symbol-file %s/6.12.build/skua.ko -s .text 0xffffffffa0001000 -s .data 0xffffffffa0005000'
+                % os.path.realpath(place), 'target remote /run/1/gdb'])
+
+    def test_a_build_directory_elsewhere_has_sources_too(self):
+        for build, wanted in ('/a/build', ['/a']), ('/b', ['/a', '/b']), ('/ab', ['/a', '/ab']):
+            with mock.patch.multiple(paths, REPO='/a', BUILD=build):
+                self.assertEqual(debugger.places(), wanted)
