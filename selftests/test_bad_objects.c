@@ -154,13 +154,6 @@ TEST_F(bad, queries)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
-static int no_srq(struct side *s)
-{
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
-
-	return MADE(ibv_create_srq(s->pd, &attr), ibv_destroy_srq);
-}
-
 static int no_xrcd(struct side *s)
 {
 	struct ibv_xrcd_init_attr attr = {
@@ -211,7 +204,6 @@ TEST_F(bad, verbs_that_there_are_not)
 		int (*call)(struct side *s);
 		int err;
 	} rows[] = {
-		{ "create_srq", no_srq, EOPNOTSUPP },
 		{ "open_xrcd", no_xrcd, EOPNOTSUPP },
 		{ "alloc_mw", no_mw, EOPNOTSUPP },
 		{ "resize_cq", no_resize, EOPNOTSUPP },
@@ -225,15 +217,13 @@ TEST_F(bad, verbs_that_there_are_not)
 	for EACH(row, rows)
 		GAVE(row->err, row->call(&self->s[0]), row);
 	ASSERT_EQ(0, ibv_query_device_ex(self->s[0].context, NULL, &attr));
-	EXPECT_EQ(0, attr.orig_attr.max_srq);
 	EXPECT_EQ(0, attr.orig_attr.max_mw);
 	EXPECT_EQ(0, attr.orig_attr.max_raw_ipv6_qp + attr.orig_attr.max_raw_ethy_qp);
 	EXPECT_EQ(0, attr.max_dm_size);
 	EXPECT_EQ(0, attr.odp_caps.general_caps);
 	EXPECT_EQ(0, attr.orig_attr.device_cap_flags &
-		  (IBV_DEVICE_RESIZE_MAX_WR | IBV_DEVICE_XRC | IBV_DEVICE_SRQ_RESIZE |
-		   IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2A |
-		   IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_AUTO_PATH_MIG));
+		  (IBV_DEVICE_RESIZE_MAX_WR | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
+		   IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_AUTO_PATH_MIG));
 }
 
 TEST_F(bad, destroy_what_is_in_use)

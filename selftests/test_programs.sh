@@ -25,10 +25,22 @@ pingpong() {
 	wait "$server" && [ "$status" = 0 ]
 }
 
+# 16 QPs share one SRQ.
+srq_pingpong() {
+	local server status=0
+	right timeout 60 ibv_srq_pingpong -d skua_1 -g 1 -c "$@" &
+	server=$!
+	within 10 sh -c 'right ss -ltnH | grep -q :18515' || return 1
+	left timeout 60 ibv_srq_pingpong -d skua_0 -g 1 -c "$@" 192.0.2.2 || status=1
+	wait "$server" && [ "$status" = 0 ]
+}
+
 t 'ibv_devices lists both NICs' lists
 t 'ibv_devinfo tells of a port and its GIDs' tells
 t 'ibv_rc_pingpong, polling' pingpong
 t 'ibv_rc_pingpong -e, with events' pingpong -e
 t 'ibv_rc_pingpong, 1 MiB' pingpong -s 1048576 -n 20
 t 'ibv_rc_pingpong, an MTU of 256' pingpong -m 256 -s 5000
+t 'ibv_srq_pingpong, polling' srq_pingpong
+t 'ibv_srq_pingpong -e, with events' srq_pingpong -e
 end

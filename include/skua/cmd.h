@@ -36,6 +36,10 @@ enum skua_cmd_opcode {
 	SKUA_CMD_DESTROY_MR	= 0x0051,
 	SKUA_CMD_ATTACH_MCAST	= 0x0060,
 	SKUA_CMD_DETACH_MCAST	= 0x0061,
+	SKUA_CMD_CREATE_SRQ	= 0x0070,
+	SKUA_CMD_MODIFY_SRQ	= 0x0071,
+	SKUA_CMD_QUERY_SRQ	= 0x0072,	/* out: struct skua_srq_attr */
+	SKUA_CMD_DESTROY_SRQ	= 0x0073,
 };
 
 enum skua_cmd_status {
@@ -189,7 +193,8 @@ struct skua_cmd_create_qp {
 	__le64 qp_handle;	/* returned in CQEs and asynchronous events */
 	__le64 sq_dbr_addr;	/* struct skua_dbr */
 	__le64 rq_dbr_addr;	/* struct skua_dbr */
-	__u8 rsvd0[16];
+	__le32 srqn;		/* where receives come from; 0: the RQ */
+	__u8 rsvd0[12];
 	struct skua_pagelist sq;	/* npages 0: there is no SQ */
 	struct skua_pagelist rq;	/* npages 0: there is no RQ */
 	__u8 rsvd1[32];
@@ -313,6 +318,45 @@ struct skua_cmd_mcast {
 SKUA_ASSERT_SIZE(struct skua_cmd_mcast, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_mcast, mgid, 8);
 
+#define SKUA_SRQ_PRIVILEGED	0x1	/* may use the reserved lkey */
+#define SKUA_SRQ_FLAGS		0x1
+
+struct skua_cmd_create_srq {
+	__le32 pdn;
+	__u8 log_size;		/* entries, log2 */
+	__u8 log_stride;	/* bytes of an entry, log2 */
+	__u8 rsvd0[2];
+	__le32 flags;		/* SKUA_SRQ_* */
+	__le32 limit;		/* as of MODIFY_SRQ */
+	__le64 srq_handle;	/* returned in CQEs and asynchronous events */
+	__le64 dbr_addr;	/* struct skua_dbr */
+	__u8 rsvd1[32];
+	struct skua_pagelist ring;
+	__u8 rsvd2[96];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_create_srq, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_srq, srq_handle, 16);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_srq, ring, 64);
+
+/* MODIFY_SRQ: what the mask names is changed. */
+#define SKUA_SRQ_SET_LIMIT	0x1
+#define SKUA_SRQ_SET_RING	0x2
+#define SKUA_SRQ_SET_MASK	0x3
+
+struct skua_cmd_modify_srq {
+	__le32 srqn;
+	__le32 mask;		/* SKUA_SRQ_SET_* */
+	__le32 limit;		/* entries left at which SRQ_LIMIT is raised; 0: never */
+	__u8 log_size;		/* of the new ring: entries, log2 */
+	__u8 rsvd0[51];
+	struct skua_pagelist ring;
+	__u8 rsvd1[96];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_modify_srq, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_modify_srq, ring, 64);
+
 struct skua_cmd {
 	struct skua_cmd_hdr hdr;
 	union {
@@ -326,6 +370,8 @@ struct skua_cmd {
 		struct skua_cmd_modify_qp modify_qp;
 		struct skua_cmd_create_mr create_mr;
 		struct skua_cmd_mcast mcast;
+		struct skua_cmd_create_srq create_srq;
+		struct skua_cmd_modify_srq modify_srq;
 		__u8 body[224];
 	};
 };
@@ -379,7 +425,9 @@ struct skua_device_caps {
 	__le32 max_mcast_groups;
 	__le32 max_mcast_qps;		/* attached to one group */
 	__le32 max_fast_pages;		/* of a REG_MR; 0 without SKUA_F_FAST_REG */
-	__u8 rsvd1[84];
+	__le32 max_srq;			/* 0 without SKUA_F_SRQ, as the next */
+	__le32 max_srq_entries;		/* of an SRQ */
+	__u8 rsvd1[76];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);
@@ -387,6 +435,16 @@ SKUA_ASSERT_OFFSET(struct skua_device_caps, clock_khz, 24);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_send_sge, 80);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_mcast_groups, 96);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_fast_pages, 104);
+
+/* QUERY_SRQ. */
+struct skua_srq_attr {
+	__le32 limit;			/* 0: not set, or raised since */
+	__u8 log_size;			/* entries, log2 */
+	__u8 error;
+	__u8 rsvd0[58];
+};
+
+SKUA_ASSERT_SIZE(struct skua_srq_attr, 64);
 
 /* QUERY_PORT. */
 struct skua_port_attr {

@@ -31,6 +31,9 @@ enum skua_event_type {
 	SKUA_EVENT_QP_ACCESS_ERR = 0x22,
 	SKUA_EVENT_COMM_EST	 = 0x23,
 	SKUA_EVENT_SQ_DRAINED	 = 0x24,
+	SKUA_EVENT_LAST_WQE_REACHED = 0x25,
+	SKUA_EVENT_SRQ_ERR	 = 0x30,	/* number: srqn */
+	SKUA_EVENT_SRQ_LIMIT	 = 0x31,
 };
 
 /* Asynchronous event, 64 bytes. The last 8 bytes are stored last, in one piece. */
@@ -38,7 +41,7 @@ struct skua_async_eqe {
 	__u8 type;		/* enum skua_event_type */
 	__u8 rsvd0[3];
 	__le32 number;		/* of the object, as the type says */
-	__le64 handle;		/* cq_handle or qp_handle of the object */
+	__le64 handle;		/* cq_handle, qp_handle or srq_handle of the object */
 	__le64 timestamp;	/* device clock */
 	__u8 rsvd1[39];
 	__u8 flags;		/* SKUA_EQE_PHASE */

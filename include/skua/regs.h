@@ -81,6 +81,7 @@ enum skua_health {
 #define SKUA_F_ETH_RSS		6	/* ETH: received frames spread over queue pairs */
 #define SKUA_F_UC		7	/* UC queue pairs: SEND, WRITE */
 #define SKUA_F_UD		8	/* UD and GSI queue pairs, multicast */
+#define SKUA_F_SRQ		9	/* shared receive queues */
 #define SKUA_F_FAST_REG		12	/* REG_MR: memory regions are filled by work requests */
 
 #define SKUA_PAGE_SIZE		4096	/* unit of doorbell pages and page-list pages */

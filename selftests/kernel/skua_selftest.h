@@ -111,6 +111,9 @@ const char *st_fast_errors(struct st_side *side);
 const char *st_fast_lists(struct st_side *side);
 const char *st_fast_chain(struct st_side *side);
 
+/* srq.c: the same. */
+const char *st_srq(struct st_side *side);
+
 /* race.c: NULL, or what went wrong. */
 const char *st_post_during_reset(struct st_side *side);
 /* netpoll.c: the same. */

@@ -731,6 +731,7 @@ static const struct {
 	{ "fast registration: errors", st_fast_errors },
 	{ "fast registration: lists", st_fast_lists },
 	{ "fast registration: chains and drains", st_fast_chain },
+	{ "a shared receive queue", st_srq },
 	{ "posting during RESET", st_post_during_reset },
 	{ "polling without receiving", st_netpoll },
 };

@@ -153,14 +153,21 @@ int skua_destroy_cq(struct ibv_cq *ibv_cq)
 	return 0;
 }
 
+/* Its entry of an SRQ is complete all the same (SRQ-7). */
+static void skua_cqe_removed(const struct skua_cqe *cqe)
+{
+	if (cqe->flags & SKUA_CQE_FROM_SRQ)
+		skua_srq_retire((void *)(uintptr_t)le64toh(cqe->qp_handle), le32toh(cqe->cookie));
+}
+
 /*
  * A thread may get here between its ibv_start_poll() and ibv_end_poll(), as when it destroys a QP
  * whose failure it has just read, and so may others that hold other CQs: none waits for a poll_lock.
  */
-void skua_cq_purge(struct skua_cq *cq, uint64_t handle)
+void skua_cq_purge(struct skua_cq *cq, uint32_t qpn)
 {
 	skua_lock(&cq->lock);
-	skua_cq_remove(&cq->ring, handle);
+	skua_cq_remove(&cq->ring, qpn, skua_cqe_removed);
 	skua_unlock(&cq->lock);
 }
 

@@ -83,11 +83,12 @@ static inline void skua_cq_consume(struct skua_cq_ring *ring)
 }
 
 /*
- * Remove the CQEs of the QP @handle, of which the device writes no more. Those of others
- * move towards the newest, in order, so that the hole is on the consumed side and is closed
+ * Remove the CQEs of the QP @qpn, of which the device writes no more; @removed is told of each.
+ * Those of others move towards the newest, in order, so that the hole is on the consumed side and is closed
  * by advancing ci; a CQE that moves takes on the phase of its new slot.
  */
-static inline void skua_cq_remove(struct skua_cq_ring *ring, uint64_t handle)
+static inline void skua_cq_remove(struct skua_cq_ring *ring, uint32_t qpn,
+				  void (*removed)(const struct skua_cqe *cqe))
 {
 	uint32_t end = ring->ci;
 	uint32_t from, to;
@@ -101,8 +102,10 @@ static inline void skua_cq_remove(struct skua_cq_ring *ring, uint64_t handle)
 		struct skua_cqe *slot;
 		uint8_t phase;
 
-		if (le64toh(cqe->qp_handle) == handle)
+		if (le32toh(cqe->qpn) == qpn) {
+			removed(cqe);
 			continue;
+		}
 		slot = skua_cq_slot(ring, --to);
 		if (slot == cqe)
 			continue;

@@ -70,6 +70,16 @@ static inline uint8_t skua_cqe_sl(const struct skua_cqe *cqe)
 	return vlan == SKUA_VLAN_NONE ? 0 : vlan >> 13;
 }
 
+/* Consume the CQE of a receive from an SRQ, whose address it has instead of that of its QP. Returns the wr_id. */
+static inline uint64_t skua_cqe_take_from_srq(struct skua_cq *cq, const struct skua_cqe *cqe)
+{
+	struct skua_srq *srq = (void *)(uintptr_t)le64toh(cqe->qp_handle);
+	uint32_t cookie = le32toh(cqe->cookie);
+
+	skua_cq_consume(&cq->ring);
+	return skua_srq_retire(srq, cookie);
+}
+
 /*
  * Consume the next CQE, of which @cqe may be a copy, and free what its WQE held. Nothing but a copy
  * is there afterwards. Returns the wr_id.
@@ -82,6 +92,8 @@ static inline uint64_t skua_cqe_take(struct skua_cq *cq, const struct skua_cqe *
 	uint64_t wr_id;
 
 	if (cqe->opcode & SKUA_CQE_OPCODE_RECV) {
+		if (unlikely(cqe->flags & SKUA_CQE_FROM_SRQ))
+			return skua_cqe_take_from_srq(cq, cqe);
 		wr_id = qp->rq.wr_id[cookie & (qp->rq.size - 1)];
 		skua_cq_consume(&cq->ring);
 		skua_rq_retire(&qp->rq);

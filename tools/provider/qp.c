@@ -188,7 +188,7 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 	struct skua_qp *qp;
 	int err;
 
-	if (!skua_qp_has_type(ctx->caps.features, attr->qp_type) || attr->srq) {
+	if (!skua_qp_has_type(ctx->caps.features, attr->qp_type)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -208,7 +208,8 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 	err = skua_qp_size_sq(&ctx->caps, qp, &attr->cap);
 	if (err)
 		goto err_free;
-	err = skua_qp_size_rq(&ctx->caps, qp, &attr->cap);
+	/* Receives are the SRQ's, if there is one. */
+	err = attr->srq ? 0 : skua_qp_size_rq(&ctx->caps, qp, &attr->cap);
 	if (err)
 		goto err_free;
 
@@ -284,9 +285,9 @@ static void skua_qp_purge(struct skua_qp *qp)
 	struct skua_cq *send_cq = to_skua_cq(qp->vqp.qp.send_cq);
 	struct skua_cq *recv_cq = to_skua_cq(qp->vqp.qp.recv_cq);
 
-	skua_cq_purge(send_cq, (uintptr_t)qp);
+	skua_cq_purge(send_cq, qp->vqp.qp.qp_num);
 	if (recv_cq != send_cq)
-		skua_cq_purge(recv_cq, (uintptr_t)qp);
+		skua_cq_purge(recv_cq, qp->vqp.qp.qp_num);
 }
 
 int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask)

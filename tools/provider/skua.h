@@ -4,11 +4,12 @@
  *
  * Rings and records are this process's memory (sq.h, rq.h, cq_ring.h); kernel and device
  * learn their addresses at create. The device finds the QP of a completion for us: a CQE
- * carries the address of our struct skua_qp. That is sound because a QP is freed only after
- * its CQEs were taken out of its CQs (skua_qp_purge()), under the lock that pollers hold.
+ * carries the address of our struct skua_qp, or of our struct skua_srq if its receive came from
+ * one. That is sound because a QP is freed only after its CQEs were taken out of its CQs
+ * (skua_qp_purge()), under the lock that pollers hold, and an SRQ only after its QPs.
  *
  * Lock order: none is taken inside another, except that modify to RESET takes the SQ's, then
- * the RQ's, and that a program which polls between ibv_start_poll() and ibv_end_poll() has the
+ * the RQ's, that who polls a CQ takes that of an SRQ inside the CQ's, and that a program which polls between ibv_start_poll() and ibv_end_poll() has the
  * poll_lock of the CQ, and may do anything else meanwhile. So only polling waits for a poll_lock.
  */
 #ifndef SKUA_H
@@ -29,13 +30,7 @@
 #include "lock.h"
 #include "rq.h"
 #include "sq.h"
-
-/* Memory that the device uses: whole pages, zeroed, not inherited by a fork. */
-struct skua_buf {
-	void *addr;
-	size_t size;
-	struct skua_pd *domain;		/* that allocated it; NULL: we did */
-};
+#include "srq.h"
 
 struct skua_device {
 	struct verbs_device vdev;
@@ -217,8 +212,8 @@ struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 int skua_destroy_cq(struct ibv_cq *ibv_cq);
 int skua_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only);
 void skua_cq_event(struct ibv_cq *ibv_cq);
-/* Take the CQEs of the QP @handle out of it. The device writes no more of them. */
-void skua_cq_purge(struct skua_cq *cq, uint64_t handle);
+/* Take the CQEs of a QP out of it. The device writes no more of them. */
+void skua_cq_purge(struct skua_cq *cq, uint32_t qpn);
 
 /* poll.c */
 int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc);
@@ -232,6 +227,14 @@ int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mas
 int skua_query_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask,
 		  struct ibv_qp_init_attr *init_attr);
 int skua_destroy_qp(struct ibv_qp *ibv_qp);
+
+/* srq.c */
+struct ibv_srq *skua_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *attr);
+int skua_modify_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr, int attr_mask);
+int skua_query_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr);
+int skua_destroy_srq(struct ibv_srq *ibv_srq);
+int skua_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr,
+		       struct ibv_recv_wr **bad_wr);
 
 /* post.c */
 int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);

@@ -72,6 +72,28 @@ struct skua_create_qp_resp {
 	__u32 comp_mask;
 };
 
+struct skua_create_srq_req {
+	__aligned_u64 buf_addr;		/* receive WQEs */
+	__aligned_u64 dbr_addr;		/* struct skua_dbr */
+	__aligned_u64 srq_handle;	/* returned in CQEs */
+	__u8 log_size;			/* entries, log2 */
+	__u8 log_stride;		/* bytes of an entry, log2 */
+	__u8 reserved[2];
+	__u32 comp_mask;		/* 0 */
+};
+
+struct skua_create_srq_resp {
+	__u32 srqn;
+	__u32 comp_mask;
+};
+
+/* With IBV_SRQ_MAX_WR: the ring that takes the place of the one before; entries are copied. */
+struct skua_modify_srq_req {
+	__aligned_u64 buf_addr;
+	__u32 log_size;
+	__u32 comp_mask;		/* 0 */
+};
+
 /* What the kernel found on the way to the destination of an AH. */
 struct skua_create_ah_resp {
 	__u8 dmac[6];

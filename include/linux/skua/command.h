@@ -61,6 +61,7 @@ void skua_cmd_destroy_cq(struct skua_dev *dev, u32 cqn);
  * @log_rq_stride: RQ: bytes of an entry, log2
  * @rq: the RQ, likewise
  * @rq_dbr: DMA address of its record
+ * @srqn: the SRQ instead of an RQ; 0: none
  */
 struct skua_qp_params {
 	enum skua_qp_type type;
@@ -77,6 +78,7 @@ struct skua_qp_params {
 	u8 log_rq_stride;
 	const struct skua_pagelist *rq;
 	dma_addr_t rq_dbr;
+	u32 srqn;
 };
 
 int skua_cmd_create_qp(struct skua_dev *dev, const struct skua_qp_params *params, u32 *qpn);
@@ -84,6 +86,35 @@ int skua_cmd_create_qp(struct skua_dev *dev, const struct skua_qp_params *params
 int skua_cmd_modify_qp(struct skua_dev *dev, u32 qpn, u32 mask, const struct skua_qp_attr *attr);
 int skua_cmd_query_qp(struct skua_dev *dev, u32 qpn, struct skua_qp_attr *attr);
 void skua_cmd_destroy_qp(struct skua_dev *dev, u32 qpn);
+
+/**
+ * struct skua_srq_params - an SRQ to create
+ * @privileged: its entries may use the reserved lkey; for the kernel's own only
+ * @pdn: its PD
+ * @log_size: entries, log2
+ * @log_stride: bytes of an entry, log2
+ * @limit: entries left at which SRQ_LIMIT is raised; 0: never
+ * @handle: returned in CQEs
+ * @dbr: DMA address of its record
+ * @ring: the ring
+ */
+struct skua_srq_params {
+	bool privileged;
+	u32 pdn;
+	u8 log_size;
+	u8 log_stride;
+	u32 limit;
+	u64 handle;
+	dma_addr_t dbr;
+	const struct skua_pagelist *ring;
+};
+
+int skua_cmd_create_srq(struct skua_dev *dev, const struct skua_srq_params *params, u32 *srqn);
+/* @mask: SKUA_SRQ_SET_*. With SET_RING, entries that are not taken are in @ring, too (SRQ-10). */
+int skua_cmd_modify_srq(struct skua_dev *dev, u32 srqn, u32 mask, u32 limit, u8 log_size,
+			const struct skua_pagelist *ring);
+int skua_cmd_query_srq(struct skua_dev *dev, u32 srqn, struct skua_srq_attr *attr);
+void skua_cmd_destroy_srq(struct skua_dev *dev, u32 srqn);
 
 /**
  * struct skua_mr_params - an MR to create

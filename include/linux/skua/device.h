@@ -44,6 +44,8 @@ struct notifier_block;
  * @max_mcast_groups: multicast groups with QPs
  * @max_mcast_qps: QPs of a group
  * @max_fast_pages: pages of a fast registration
+ * @max_srq: SRQs
+ * @max_srq_entries: entries of an SRQ
  * @max_send_sge: SGEs of a send WQE
  * @max_recv_sge: SGEs of a receive WQE
  * @max_inline: bytes of inline data
@@ -74,6 +76,8 @@ struct skua_limits {
 	u32 max_mcast_groups;
 	u32 max_mcast_qps;
 	u32 max_fast_pages;
+	u32 max_srq;
+	u32 max_srq_entries;
 	u16 max_send_sge;
 	u16 max_recv_sge;
 	u16 max_inline;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Skua: events of CQs and QPs, from the EQs to whoever owns the object.
+ * Skua: events of CQs, QPs and SRQs, from the EQs to whoever owns the object.
  *
  * An owner watches an object after its CREATE command and unwatches it after its DESTROY
  * command. After unwatch no callback runs or will run, so that the owner may free what the
@@ -46,18 +46,20 @@ int skua_cq_watch(struct skua_dev *dev, struct skua_cq_watch *watch);
 void skua_cq_unwatch(struct skua_dev *dev, struct skua_cq_watch *watch);
 
 /**
- * struct skua_qp_watch - who is told of a QP's events
+ * struct skua_obj_watch - who is told of the events of a QP or an SRQ
  * @watch: private
- * @event: one of SKUA_EVENT_QP_*, COMM_EST, SQ_DRAINED; process context
- * @qpn: of the QP
+ * @event: one of the types that &enum skua_event_type has for such an object; process context
+ * @number: of the object
  */
-struct skua_qp_watch {
+struct skua_obj_watch {
 	struct skua_watch watch;
-	void (*event)(struct skua_qp_watch *watch, u8 type);
-	u32 qpn;
+	void (*event)(struct skua_obj_watch *watch, u8 type);
+	u32 number;
 };
 
-int skua_qp_watch(struct skua_dev *dev, struct skua_qp_watch *watch);
-void skua_qp_unwatch(struct skua_dev *dev, struct skua_qp_watch *watch);
+int skua_qp_watch(struct skua_dev *dev, struct skua_obj_watch *watch);
+void skua_qp_unwatch(struct skua_dev *dev, struct skua_obj_watch *watch);
+int skua_srq_watch(struct skua_dev *dev, struct skua_obj_watch *watch);
+void skua_srq_unwatch(struct skua_dev *dev, struct skua_obj_watch *watch);
 
 #endif /* LINUX_SKUA_EVENT_H */

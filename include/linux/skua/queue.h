@@ -283,12 +283,12 @@ static inline u32 skua_cq_end(const struct skua_cq *cq)
 }
 
 /*
- * Take out the CQEs before @end that @match. Others move towards the newest, in order, so that the
- * hole is at the oldest end and closed by advancing ci. A CQE that moves takes on the phase of
- * its new slot.
+ * Take out the CQEs before @end that @match, which is asked once for each. Others move towards the
+ * newest, in order, so that the hole is at the oldest end and closed by advancing ci. A CQE that
+ * moves takes on the phase of its new slot.
  */
 static inline void skua_cq_remove(struct skua_cq *cq, u32 end,
-				  bool (*match)(const struct skua_cqe *cqe, u32 arg), u32 arg)
+				  bool (*match)(const struct skua_cqe *cqe, void *arg), void *arg)
 {
 	struct skua_cqe *from, *to;
 	u32 keep = end;

@@ -19,6 +19,7 @@ struct command {
 
 #define RSS	(1ull << SKUA_F_ETH_RSS)
 #define UD	(1ull << SKUA_F_UD)
+#define SRQ	(1ull << SKUA_F_SRQ)
 
 static int cmd_nop(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
@@ -49,6 +50,10 @@ static const struct command commands[] = {
 	{ SKUA_CMD_DESTROY_MR,	 0, false, 4, 0,	cmd_destroy_mr },
 	{ SKUA_CMD_ATTACH_MCAST, 0, false, 24, UD,	cmd_attach_mcast },
 	{ SKUA_CMD_DETACH_MCAST, 0, false, 24, UD,	cmd_detach_mcast },
+	{ SKUA_CMD_CREATE_SRQ,	 0, false, 128, SRQ,	cmd_create_srq },
+	{ SKUA_CMD_MODIFY_SRQ,	 0, false, 128, SRQ,	cmd_modify_srq },
+	{ SKUA_CMD_QUERY_SRQ,	 0, true,  4, SRQ,	cmd_query_srq },
+	{ SKUA_CMD_DESTROY_SRQ,	 0, false, 4, SRQ,	cmd_destroy_srq },
 };
 
 static const struct command *find(uint16_t opcode)
@@ -84,6 +89,10 @@ static bool rsvd_zero(const struct skua_cmd *cmd)
 		       RSVD_ZERO(&cmd->create_cq, rsvd2);
 	case SKUA_CMD_CREATE_QP:
 		return RSVD_ZERO(&cmd->create_qp, rsvd0);
+	case SKUA_CMD_CREATE_SRQ:
+		return RSVD_ZERO(&cmd->create_srq, rsvd0) && RSVD_ZERO(&cmd->create_srq, rsvd1);
+	case SKUA_CMD_MODIFY_SRQ:
+		return RSVD_ZERO(&cmd->modify_srq, rsvd0);
 	case SKUA_CMD_MODIFY_QP:
 		return RSVD_ZERO(&cmd->modify_qp, rsvd0) &&
 		       !cmd->modify_qp.attr.rsvd0 && RSVD_ZERO(&cmd->modify_qp.attr, rsvd1) &&

@@ -37,6 +37,8 @@ struct transport_ops;
 #define LIMIT_LOG_CQE		20
 #define LIMIT_LOG_SQ_BLOCKS	18
 #define LIMIT_LOG_RQ		15
+#define LIMIT_SRQ		16384u
+#define LIMIT_LOG_SRQ		15
 #define LIMIT_LOG_EQE		17
 #define LIMIT_LOG_CMD		10
 #define LIMIT_DB_PAGES		4096u
@@ -57,7 +59,8 @@ struct transport_ops;
 #define FEATURES_OFFERED \
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
-	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_FAST_REG)
+	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
+	 1ull << SKUA_F_FAST_REG)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -70,7 +73,7 @@ struct async_event {
 
 struct pd {
 	uint32_t number;
-	uint32_t refs;			/* MRs and QPs in it */
+	uint32_t refs;			/* MRs, QPs and SRQs in it */
 };
 
 struct eq {
@@ -210,7 +213,7 @@ struct skua_dev {
 	struct hostmem mem;
 	struct cmdq cmdq;
 
-	struct numtab eqs, pds, cqs, qps, mrs;
+	struct numtab eqs, pds, cqs, qps, mrs, srqs;
 	uint64_t pages_used, max_pages;	/* quota */
 	struct old_pages *old_pages;	/* that were released, and are not freed yet; not in the quota */
 	struct eq *async_eq;
@@ -290,6 +293,10 @@ int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_attach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_detach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_create_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_modify_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_query_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_destroy_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 
 /* The last part of a command that takes memory away: SKUA_CMD_OK when no train refers to it any
  * more, -1 to be called again. */
@@ -320,6 +327,7 @@ bool pages_charge(struct skua_dev *dev, uint32_t npages);
 /* Take down all objects of a kind, as far as the @budget lasts; true when none is left. */
 #define FREE_COST	512
 bool qp_free_all(struct skua_dev *dev, int32_t *budget);
+bool srq_free_all(struct skua_dev *dev, int32_t *budget);
 bool mr_free_all(struct skua_dev *dev, int32_t *budget);
 bool cq_free_all(struct skua_dev *dev, int32_t *budget);
 bool eq_free_all(struct skua_dev *dev, int32_t *budget);

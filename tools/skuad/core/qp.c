@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/srq.h"
 #include "core/transport.h"
 
 #define ERR_LOOK_NS	10000000	/* between looks at the QPs in ERR; of many at some, the more often */
@@ -135,10 +136,20 @@ enum rq_result qp_peek_recv(struct skua_qp *qp, struct recv_wqe *wqe, uint8_t *v
 
 void qp_complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
 {
-	cqe->qp_handle = htole64(qp->handle);
+	cqe->qp_handle = htole64(qp->recv_handle);
 	cqe->qpn = htole32(qp->number);
+	cqe->flags |= qp->recv_flags;
 	if (!cq_post(qp->dev, qp->rcq, cqe))
 		qp_fatal(qp);
+}
+
+/* SRQ-6: what it had taken is complete. */
+static void last_wqe_reached(struct skua_qp *qp)
+{
+	if (qp->last_wqe_raised)
+		return;
+	qp->last_wqe_raised = true;
+	async_event(qp->dev, &qp->last_wqe_event, SKUA_EVENT_LAST_WQE_REACHED, qp->number, qp->handle);
 }
 
 bool qp_flush_recvs(struct skua_qp *qp, int32_t *budget)
@@ -147,6 +158,10 @@ bool qp_flush_recvs(struct skua_qp *qp, int32_t *budget)
 	uint8_t vendor_err;
 	bool any = false;
 
+	if (qp->rq.srq) {
+		last_wqe_reached(qp);
+		return false;
+	}
 	while (*budget > 0) {
 		enum rq_result r = qp_peek_recv(qp, &wqe, &vendor_err);
 		struct skua_cqe cqe = {
@@ -234,7 +249,9 @@ void qp_reset(struct skua_qp *qp)
 	async_event_forget(qp->dev, &qp->error_event);
 	async_event_forget(qp->dev, &qp->established_event);
 	async_event_forget(qp->dev, &qp->drained_event);
+	async_event_forget(qp->dev, &qp->last_wqe_event);
 	qp->error_raised = false;
+	qp->last_wqe_raised = false;
 	qp->draining = false;
 	sq_reset(&qp->sq);
 	qp->rq.dead = false;
@@ -255,6 +272,7 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	async_event_forget(dev, &qp->error_event);
 	async_event_forget(dev, &qp->established_event);
 	async_event_forget(dev, &qp->drained_event);
+	async_event_forget(dev, &qp->last_wqe_event);
 	mcast_forget_qp(qp);
 	if (qp->number) {
 		port_forget_qp(dev, qp->number);
@@ -273,6 +291,8 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 static void qp_unref(struct skua_qp *qp)
 {
 	qp->pd->refs--;
+	if (qp->rq.srq)
+		qp->rq.srq->refs--;
 	qp->scq->refs--;
 	qp->rcq->refs--;
 	cq_leave(&qp->send_user);
@@ -371,12 +391,16 @@ static int qp_make(struct skua_dev *dev)
 	struct cq *scq = numtab_get(&dev->cqs, le32toh(in->send_cqn));
 	struct cq *rcq = numtab_get(&dev->cqs, le32toh(in->recv_cqn));
 	const struct transport_ops *ops = transport_of(dev, in->type, privileged);
+	struct srq *srq = in->srqn ? numtab_get(&dev->srqs, le32toh(in->srqn)) : NULL;
 	struct skua_qp *qp;
 
-	if (!pd || !scq || !rcq)
+	if (in->srqn && !dev_has(dev, SKUA_F_SRQ))
+		return SKUA_CMD_BAD_PARAM;
+	if (!pd || !scq || !rcq || (in->srqn && !srq))
 		return SKUA_CMD_BAD_OBJECT;
 	if (le32toh(in->flags) & ~(uint32_t)SKUA_QP_FLAGS ||
-	    le32toh(in->db_page) >= LIMIT_DB_PAGES || !ops || bad_queues(in))
+	    le32toh(in->db_page) >= LIMIT_DB_PAGES || !ops || bad_queues(in) ||
+	    (srq && (in->rq.npages || !ops->srq)))
 		return SKUA_CMD_BAD_PARAM;
 	if (numtab_full(&dev->qps) || (in->type == SKUA_QPT_GSI && numtab_get(&dev->qps, 1)))
 		return SKUA_CMD_NO_RESOURCE;
@@ -393,7 +417,12 @@ static int qp_make(struct skua_dev *dev)
 	qp->rcq = rcq;
 	qp->db_page = le32toh(in->db_page);
 	qp->handle = le64toh(in->qp_handle);
-	qp->rq = (struct rq){ .dev = dev, .pd = pd, .privileged = privileged };
+	qp->recv_handle = srq ? srq->handle : qp->handle;
+	qp->recv_flags = srq ? SKUA_CQE_FROM_SRQ : 0;
+	qp->rq = (struct rq){
+		.dev = dev, .srq = srq, .pd = srq ? srq->rq.pd : pd,
+		.privileged = srq ? srq->rq.privileged : privileged,
+	};
 	if (ops->init)
 		ops->init(qp);
 	return reserve_queues(dev, qp, in);
@@ -414,6 +443,8 @@ int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (!qp->number)
 		return SKUA_CMD_NO_RESOURCE;
 	qp->pd->refs++;
+	if (qp->rq.srq)
+		qp->rq.srq->refs++;
 	qp->scq->refs++;
 	qp->rcq->refs++;
 	cq_join(qp->scq, &qp->send_user, qp);

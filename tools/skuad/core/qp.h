@@ -7,6 +7,7 @@
 
 #include "core/device.h"
 
+struct srq;
 struct transport_ops;
 
 /* An SGE in host byte order; the layout of struct skua_sge. */
@@ -72,11 +73,12 @@ struct sq {
 struct recv_wqe {
 	uint32_t cookie;
 	uint8_t num_sge;
+	uint8_t bad;			/* of an SRQ: why it is of no use, enum skua_vendor_err; 0: it is not */
 	uint64_t length;		/* sum of the SGEs */
 	struct sge sge[LIMIT_SGE];
 };
 
-/* A receive queue. It knows no QP: what becomes of one whose queue is no good, the QP knows. */
+/* A receive queue, or the use of a shared one. It knows no QP: what becomes of one whose queue is no good, the QP knows. */
 struct rq {
 	struct skua_dev *dev;
 	struct pd *pd;
@@ -86,6 +88,7 @@ struct rq {
 	uint32_t size, ci;		/* entries; 0: there is no queue */
 	struct pages ring;
 	struct mem_ref dbr;		/* struct skua_dbr */
+	struct srq *srq;		/* instead of the ring, or NULL */
 };
 
 /* The first member of what its transport keeps of it. */
@@ -103,8 +106,11 @@ struct skua_qp {
 	struct cq_user send_user, recv_user;
 	uint32_t db_page;
 	uint64_t handle;
-	struct async_event error_event, established_event, drained_event;
+	uint64_t recv_handle;		/* in CQEs of receives: that of the SRQ, if it has one */
+	uint8_t recv_flags;		/* in these CQEs: SKUA_CQE_FROM_SRQ, or 0 */
+	struct async_event error_event, established_event, drained_event, last_wqe_event;
 	bool error_raised;
+	bool last_wqe_raised;		/* LAST_WQE_REACHED was raised */
 	bool established;		/* COMM_EST was raised */
 
 	TAILQ_ENTRY(skua_qp) active_entry, err_entry, kept_entry;
@@ -206,9 +212,15 @@ enum rq_result rq_peek(struct rq *rq, struct recv_wqe *wqe, uint8_t *vendor_err)
 int rq_payload(const struct rq *rq, const struct recv_wqe *wqe, uint64_t offset, uint32_t len,
 	       struct seglist *segs);
 
+void srq_take(struct srq *srq);
+
+/* What rq_peek() has found leaves the queue. */
 static inline void rq_take(struct rq *rq)
 {
-	rq->ci++;
+	if (rq->srq)
+		srq_take(rq->srq);
+	else
+		rq->ci++;
 }
 
 /* qp.c: receives of a QP. As rq_peek(); RQ_FATAL: the QP is in error, too. */

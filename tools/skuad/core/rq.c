@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/copy.h"
-#include "core/qp.h"
+#include "core/srq.h"
 
 static enum rq_result dead(struct rq *rq)
 {
@@ -24,7 +24,7 @@ enum rq_result rq_peek(struct rq *rq, struct recv_wqe *wqe, uint8_t *vendor_err)
 	const uint8_t *p;
 
 	if (!rq->size)
-		return RQ_EMPTY;
+		return rq->srq ? srq_peek(rq->srq, wqe, vendor_err) : RQ_EMPTY;
 	if (rq->dead)
 		return RQ_FATAL;
 	dbr = mem_ref_at(&rq->dev->mem, &rq->dbr, sizeof(*dbr), false);

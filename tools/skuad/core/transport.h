@@ -18,6 +18,7 @@ struct transport_progress {
 struct transport_ops {
 	uint8_t feature;		/* that brings it */
 	bool driver;			/* privileged QPs only */
+	bool srq;			/* its QPs may use one */
 	bool roce;			/* it takes packets: */
 	enum transport service;		/* of these */
 	size_t qp_size;			/* bytes of its QPs; they begin with struct skua_qp */

@@ -24,7 +24,7 @@ enum verb {
 	AGAIN, POST, LINK, FAIL, NUM_VERBS
 };
 
-enum kind { EQ, PD, CQ, QP, MR, NUM_KINDS };
+enum kind { EQ, PD, CQ, QP, MR, SRQ, NUM_KINDS };
 
 enum template {
 	NOP, QUERY_DEVICE, QUERY_PORT, SET_PORT, QUERY_STATS, SET_GID, SET_RSS, CREATE_EQ,
@@ -32,7 +32,7 @@ enum template {
 	CREATE_ETH, TO_INIT, TO_RTR, TO_RTS, TO_ERR, TO_RESET, QUERY_QP, DESTROY_QP, CREATE_MR, CREATE_MR_1,
 	CREATE_MR_2, CREATE_MR_3, CREATE_MR_LARGE, CREATE_MR_PHYS, CREATE_MR_FAST, DESTROY_MR,
 	UNKNOWN, CREATE_UC, CREATE_UD, CREATE_GSI, UC_TO_RTR, UC_TO_RTS, UD_TO_INIT, TO_STATE, ATTACH, DETACH,
-	NUM_TEMPLATES
+	CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ, CREATE_RC_SRQ, CREATE_UD_SRQ, NUM_TEMPLATES
 };
 
 struct patch {
@@ -181,6 +181,41 @@ static struct skua_cmd group_cmd(struct host *h, const struct step *s, uint16_t 
 	return cmd;
 }
 
+/* Its ring is the RQ of the QPs made here. */
+static struct skua_cmd srq_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_SRQ, .create_srq = {
+		.pdn = htole32(number(h, PD, s)), .log_size = LOG_RQ, .log_stride = 6,
+		.limit = htole32(s->n[1] % 4), .dbr_addr = htole64(h->scratch + SCRATCH - 4096 + 64),
+		.ring = list(h->scratch + (64u << LOG_SQ), 64u << LOG_RQ) });
+
+	return cmd;
+}
+
+static struct skua_cmd modify_srq_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_MODIFY_SRQ, .modify_srq = {
+		.srqn = htole32(number(h, SRQ, s)), .mask = htole32(s->n[1] % 4), .limit = htole32(s->n[2] % 4) });
+
+	if (s->n[1] % 4 & SKUA_SRQ_SET_RING) {
+		cmd.modify_srq.log_size = LOG_RQ;
+		cmd.modify_srq.ring = list(h->scratch + SCRATCH / 2, 64u << LOG_RQ);
+	}
+	return cmd;
+}
+
+/* A QP with an SRQ instead of its RQ. */
+static struct skua_cmd srq_user_cmd(struct host *h, const struct step *s, uint8_t type)
+{
+	struct skua_cmd cmd = qp_cmd(h, s, type);
+
+	cmd.create_qp.srqn = htole32(number(h, SRQ, s));
+	cmd.create_qp.log_rq_size = cmd.create_qp.log_rq_stride = 0;
+	cmd.create_qp.rq_dbr_addr = 0;
+	cmd.create_qp.rq = (struct skua_pagelist){ 0 };
+	return cmd;
+}
+
 /* The command before it is changed; *kind: what it makes, if it does. */
 static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kind)
 {
@@ -286,6 +321,21 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 		return group_cmd(h, s, SKUA_CMD_ATTACH_MCAST);
 	case DETACH:
 		return group_cmd(h, s, SKUA_CMD_DETACH_MCAST);
+	case CREATE_SRQ:
+		*kind = SRQ;
+		return srq_cmd(h, s);
+	case MODIFY_SRQ:
+		return modify_srq_cmd(h, s);
+	case QUERY_SRQ:
+		cmd = output_cmd(h, SKUA_CMD_QUERY_SRQ, 0);
+		cmd.object.number = htole32(number(h, SRQ, s));
+		return cmd;
+	case DESTROY_SRQ:
+		return object_cmd(SKUA_CMD_DESTROY_SRQ, number(h, SRQ, s));
+	case CREATE_RC_SRQ:
+	case CREATE_UD_SRQ:
+		*kind = QP;
+		return srq_user_cmd(h, s, s->a % NUM_TEMPLATES == CREATE_RC_SRQ ? SKUA_QPT_RC : SKUA_QPT_UD);
 	case UNKNOWN:
 		cmd.hdr.opcode = htole16((uint16_t)s->n[0]);
 		return cmd;
@@ -540,6 +590,9 @@ static void fuzz_seeds(void)
 		  DO(UD_TO_INIT, .b = 2), DO(TO_STATE, .b = 2, .n[1] = 2), DO(UC_TO_RTS, .b = 2),
 		  DO(ATTACH, .b = 2), DO(ATTACH, .b = 2, .n[1] = 1), DO(DETACH, .b = 2), DO(CREATE_GSI),
 		  DO(CREATE_GSI), DO(DESTROY_QP, .b = 2), DO(DESTROY_QP, .b = 3), DO(CREATE_GSI));
+	FUZZ_SEED("shared", DO(SET_GID), DO(CREATE_SRQ, .n = { 0, 2 }), DO(CREATE_RC_SRQ), DO(CREATE_UD_SRQ),
+		  DO(TO_INIT, .b = 1), DO(TO_RTR, .b = 1), DO(MODIFY_SRQ, .n = { 0, 3, 1 }), DO(QUERY_SRQ),
+		  DO(DESTROY_SRQ), DO(TO_ERR, .b = 1), DO(DESTROY_QP, .b = 1), DO(DESTROY_QP, .b = 2), DO(DESTROY_SRQ));
 	FUZZ_SEED("lists", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1), DO(CREATE_MR_1, .n[1] = 3),
 		  DO(CREATE_MR_2, .n[1] = 5), DO(CREATE_MR_3, .n[1] = 599), DO(CREATE_MR_LARGE),
 		  DO(CREATE_MR_PHYS), DO(CREATE_MR_FAST), DO(CREATE_MR_FAST, .n[1] = 600), DO(DESTROY_MR), DO(DESTROY_MR, .b = 1));

@@ -2,6 +2,7 @@
 /*
  * Messages that come in to an RC or UC QP: SENDs and WRITEs.
  */
+#include "core/srq.h"
 #include "roce/message.h"
 
 enum rq_result message_get_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err)
@@ -82,6 +83,13 @@ enum message_fault message_place(struct skua_qp *qp, struct message *msg, const 
 void message_use_recv(struct message *msg, struct skua_cqe *cqe)
 {
 	cqe->cookie = htole32(msg->recv.cookie);
+	msg->have_recv = false;
+}
+
+void message_give_back(struct skua_qp *qp, struct message *msg)
+{
+	if (msg->have_recv && qp->rq.srq)
+		srq_return(qp->rq.srq, &msg->recv);
 	msg->have_recv = false;
 }
 

@@ -50,6 +50,9 @@ void message_complete(struct message *msg, const struct train *t, struct skua_cq
 /* The same for a message that has failed: only the receive is filled in. */
 void message_use_recv(struct message *msg, struct skua_cqe *cqe);
 
+/* The message goes without a completion. The receive that it has taken returns to the SRQ, if it is from one. */
+void message_give_back(struct skua_qp *qp, struct message *msg);
+
 /* The message has come whole, with @t. */
 static inline void message_end(struct skua_qp *qp, struct message *msg, const struct train *t)
 {

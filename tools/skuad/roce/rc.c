@@ -85,6 +85,7 @@ static void progress(const struct skua_qp *qp, struct transport_progress *p)
 const struct transport_ops rc_ops = {
 	.feature = SKUA_F_RC,
 	.roce = true,
+	.srq = true,
 	.service = TRANSPORT_RC,
 	.qp_size = sizeof(struct rc_qp),
 	.init = init,

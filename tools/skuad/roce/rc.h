@@ -123,6 +123,7 @@ struct served {
 struct held_recv {
 	STAILQ_ENTRY(held_recv) entry;
 	struct skua_cqe cqe;
+	struct recv_wqe recv;		/* if it is from an SRQ */
 	uint64_t ticket;		/* port_drained() tells when the trains are over */
 };
 

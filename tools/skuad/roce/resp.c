@@ -32,6 +32,7 @@ void resp_reset(struct skua_qp *qp)
 
 	resp_jobs_free(qp);
 	reorder_free(qp->dev, &resp->early_requests);
+	message_give_back(qp, &conn_of(qp)->message);
 	resp_drop_cqes(qp);
 	*resp = (struct roce_resp){ .held_cqes = STAILQ_HEAD_INITIALIZER(resp->held_cqes) };
 	conn_of(qp)->message = (struct message){ 0 };
@@ -127,6 +128,8 @@ static void rx_one_held(struct skua_qp *qp, const struct train *t)
 	resp->request_was_held = false;
 	if (qp->epsn != epsn)
 		return;
+	if (!have_recv)
+		message_give_back(qp, msg);
 	msg->op = op;
 	msg->under_way = in_message;
 	msg->have_recv = have_recv;

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "core/srq.h"
 #include "roce/resp_recv.h"
 #include "roce/roce.h"
 
@@ -31,6 +32,8 @@ static void hold_cqe(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ti
 	}
 	qp->dev->roce->held_bytes += sizeof(*held);
 	held->cqe = *cqe;
+	if (qp->rq.srq)
+		held->recv = conn_of(qp)->message.recv;
 	held->ticket = ticket;
 	STAILQ_INSERT_TAIL(&rc_of(qp)->resp.held_cqes, held, entry);
 	qp_activate(qp);
@@ -86,6 +89,9 @@ void resp_drop_cqes(struct skua_qp *qp)
 {
 	struct held_recv *held;
 
-	while ((held = STAILQ_FIRST(&rc_of(qp)->resp.held_cqes)))
+	while ((held = STAILQ_FIRST(&rc_of(qp)->resp.held_cqes))) {
+		if (qp->rq.srq)
+			srq_return(qp->rq.srq, &held->recv);
 		drop_held_cqe(qp, held);
+	}
 }

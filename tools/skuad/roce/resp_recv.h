@@ -16,7 +16,7 @@ void resp_complete_recv(struct skua_qp *qp, struct skua_cqe *cqe);
 bool resp_hold_invalidation(struct skua_qp *qp, struct skua_cqe *cqe);
 /* The receive that the message under way has taken, if any, completes with an error. */
 void resp_fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err);
-/* Forget all CQEs that are held back. */
+/* Forget all CQEs that are held back. Their receives return to the SRQ, if they are from one. */
 void resp_drop_cqes(struct skua_qp *qp);
 
 /* Are CQEs held back? They come before those of a flush. */

@@ -229,6 +229,7 @@ static bool uc_flush(struct skua_qp *qp)
 
 static void uc_reset(struct skua_qp *qp)
 {
+	message_give_back(qp, &conn_of(qp)->message);
 	conn_of(qp)->message = (struct message){ 0 };
 	uc_of(qp)->dropping = false;
 }
@@ -241,6 +242,7 @@ static void uc_progress(const struct skua_qp *qp, struct transport_progress *p)
 const struct transport_ops uc_ops = {
 	.feature = SKUA_F_UC,
 	.roce = true,
+	.srq = true,
 	.service = TRANSPORT_UC,
 	.qp_size = sizeof(struct uc_qp),
 	.reset = uc_reset,

@@ -195,5 +195,5 @@ static void ud_rx(struct skua_qp *qp, const struct train *t)
 	.feature = SKUA_F_UD, .roce = true, .service = TRANSPORT_UD, .qp_size = sizeof(struct skua_qp), \
 	.run = unacked_run, .is_pending = unacked_is_pending, .send = ud_send, .rx = ud_rx, .flush = unacked_flush
 
-const struct transport_ops ud_ops = { UD_OPS };
+const struct transport_ops ud_ops = { UD_OPS, .srq = true };
 const struct transport_ops gsi_ops = { UD_OPS, .driver = true };

@@ -11,7 +11,9 @@
 
 #include "cq.h"
 #include "flush.h"
+#include "qp.h"
 #include "skua_ib.h"
+#include "srq.h"
 #include "ucontext.h"
 
 static void skua_ib_cq_comp(struct skua_cq_watch *watch)
@@ -216,16 +218,24 @@ int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	return there && flags & IB_CQ_REPORT_MISSED_EVENTS;
 }
 
-static bool skua_ib_cqe_is_of(const struct skua_cqe *cqe, u32 qpn)
+/* Is it of this QP? Then it goes. An entry of an SRQ that it is for is complete with it (SRQ-7). */
+static bool skua_ib_cqe_goes(const struct skua_cqe *cqe, void *arg)
 {
-	return le32_to_cpu(cqe->qpn) == qpn;
+	struct skua_ib_qp *qp = arg;
+	u64 wr_id;
+
+	if (le32_to_cpu(cqe->qpn) != qp->watch.number)
+		return false;
+	if (qp->ibqp.srq && cqe->opcode & SKUA_CQE_OPCODE_RECV)
+		skua_ib_srq_complete(to_skua_ib_srq(qp->ibqp.srq), cqe, &wr_id);
+	return true;
 }
 
-void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, u32 qpn)
+void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, struct skua_ib_qp *qp)
 {
 	unsigned long irq;
 
 	spin_lock_irqsave(&cq->lock, irq);
-	skua_cq_remove(&cq->ring, skua_cq_end(&cq->ring), skua_ib_cqe_is_of, qpn);
+	skua_cq_remove(&cq->ring, skua_cq_end(&cq->ring), skua_ib_cqe_goes, qp);
 	spin_unlock_irqrestore(&cq->lock, irq);
 }

@@ -14,6 +14,8 @@
 
 #include "qmem.h"
 
+struct skua_ib_qp;
+
 /**
  * struct skua_ib_cq - a completion queue
  * @ibcq: as the core knows it
@@ -55,7 +57,7 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 /* Take the CQEs of a QP out of a kernel CQ. The device writes no more of them. */
-void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, u32 qpn);
+void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, struct skua_ib_qp *qp);
 
 /* poll.c */
 int skua_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);

@@ -78,6 +78,12 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		attr->max_total_mcast_qp_attach =
 			min_t(u64, (u64)limits->max_mcast_groups * limits->max_mcast_qps, INT_MAX);
 	}
+	if (skua_has(dev, SKUA_F_SRQ)) {
+		attr->max_srq = min_t(u32, limits->max_srq, INT_MAX);
+		attr->max_srq_wr = min_t(u32, limits->max_srq_entries, INT_MAX);
+		attr->max_srq_sge = limits->max_recv_sge;
+		attr->device_cap_flags |= IB_DEVICE_SRQ_RESIZE;
+	}
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;
 

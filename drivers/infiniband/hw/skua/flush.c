@@ -84,6 +84,36 @@ static void skua_ib_flush_notify(struct skua_ib_cq *cq)
 		skua_ib_flush_call(cq);
 }
 
+/* The next QP of the CQ with an SRQ that was not told that it completes no more receives. */
+static struct skua_ib_qp *skua_ib_flush_untold(struct skua_ib_cq *cq)
+{
+	struct skua_ib_qp *qp, *found = NULL;
+	unsigned long irq;
+
+	spin_lock_irqsave(&cq->lock, irq);
+	list_for_each_entry(qp, &cq->recv_qps, recv_node) {
+		if (!qp->ibqp.srq || qp->last_wqe_told)
+			continue;
+		qp->last_wqe_told = true;
+		found = qp;
+		break;
+	}
+	spin_unlock_irqrestore(&cq->lock, irq);
+	return found;
+}
+
+/*
+ * Entries of an SRQ are not flushed: they belong to no QP. Consumers wait for this event of each QP
+ * instead. The QPs stay while the device's lock is held.
+ */
+static void skua_ib_flush_tell_last_wqe(struct skua_ib_cq *cq)
+{
+	struct skua_ib_qp *qp;
+
+	while ((qp = skua_ib_flush_untold(cq)))
+		qp->watch.event(&qp->watch, SKUA_EVENT_LAST_WQE_REACHED);
+}
+
 static void skua_ib_flush_work(struct work_struct *work)
 {
 	struct skua_ib_dev *dev = container_of(work, struct skua_ib_dev, flush);
@@ -93,6 +123,9 @@ static void skua_ib_flush_work(struct work_struct *work)
 	list_for_each_entry(cq, &dev->cqs, node)
 		if (!cq->mem.umem)
 			skua_ib_flush_notify(cq);
+	list_for_each_entry(cq, &dev->cqs, node)
+		if (!cq->mem.umem)
+			skua_ib_flush_tell_last_wqe(cq);
 	mutex_unlock(&dev->lock);
 }
 

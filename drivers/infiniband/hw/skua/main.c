@@ -13,6 +13,7 @@
 #include "pd.h"
 #include "qp.h"
 #include "skua_ib.h"
+#include "srq.h"
 #include "ucontext.h"
 
 #ifdef SKUA_IB_OLD_VERBS
@@ -103,6 +104,17 @@ static const struct ib_device_ops skua_ib_fast_reg_ops = {
 	.map_mr_sg = skua_ib_map_mr_sg,
 };
 
+/* With SKUA_F_SRQ. */
+static const struct ib_device_ops skua_ib_srq_ops = {
+	.create_srq = skua_ib_create_srq,
+	.destroy_srq = skua_ib_destroy_srq,
+	.modify_srq = skua_ib_modify_srq,
+	.post_srq_recv = skua_ib_post_srq_recv,
+	.query_srq = skua_ib_query_srq,
+
+	INIT_RDMA_OBJ_SIZE(ib_srq, skua_ib_srq, ibsrq),
+};
+
 static int skua_ib_notify(struct notifier_block *nb, unsigned long notice, void *data)
 {
 	struct skua_ib_dev *dev = container_of(nb, struct skua_ib_dev, notifier);
@@ -165,6 +177,8 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 		ib_set_device_ops(ibdev, &skua_ib_ud_ops);
 	if (skua_ib_has_fast_reg(skua))
 		ib_set_device_ops(ibdev, &skua_ib_fast_reg_ops);
+	if (skua_has(skua, SKUA_F_SRQ))
+		ib_set_device_ops(ibdev, &skua_ib_srq_ops);
 }
 
 static int skua_ib_register(struct skua_ib_dev *dev)

@@ -16,6 +16,7 @@
 #include "flush.h"
 #include "qp.h"
 #include "skua_ib.h"
+#include "srq.h"
 
 static const u8 skua_ib_wc_opcodes[] = {
 	[SKUA_CQE_SEND]			= IB_WC_SEND,
@@ -65,13 +66,9 @@ static void skua_ib_poll_source(const struct skua_cqe *cqe, struct ib_wc *wc)
 	wc->wc_flags |= IB_WC_WITH_VLAN;
 }
 
-/* False if the CQE is impossible. */
-static bool skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
+/* What every receive has. */
+static void skua_ib_fill_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
 {
-	u32 slot = qp->rq.ci & (qp->rq.size - 1);
-
-	if (unlikely(!skua_rq_expects(&qp->rq, cqe)))
-		return false;
 	wc->opcode = IB_WC_RECV;
 	if (cqe->opcode == SKUA_CQE_RECV_WRITE_IMM)
 		wc->opcode = IB_WC_RECV_RDMA_WITH_IMM;
@@ -87,6 +84,27 @@ static bool skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe,
 		skua_ib_poll_source(cqe, wc);
 	else
 		wc->src_qp = qp->dest_qpn;
+}
+
+/* False if the CQE is impossible. */
+static bool skua_ib_poll_srq(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
+{
+	if (unlikely(!skua_ib_srq_complete(to_skua_ib_srq(qp->ibqp.srq), cqe, &wc->wr_id)))
+		return false;
+	skua_ib_fill_recv(qp, cqe, wc);
+	return true;
+}
+
+/* False if the CQE is impossible. */
+static bool skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
+{
+	u32 slot = qp->rq.ci & (qp->rq.size - 1);
+
+	if (qp->ibqp.srq)
+		return skua_ib_poll_srq(qp, cqe, wc);
+	if (unlikely(!qp->rq.size || !skua_rq_expects(&qp->rq, cqe)))
+		return false;
+	skua_ib_fill_recv(qp, cqe, wc);
 	wc->wr_id = qp->rq_wr_ids[slot];
 	/* Release: pairs with the acquire in post_recv, which may now use the slot again. */
 	smp_store_release(&qp->rq.ci, qp->rq.ci + 1);
@@ -100,7 +118,7 @@ static bool skua_ib_poll_one(struct skua_ib_dev *dev, const struct skua_cqe *cqe
 	struct skua_ib_qp *qp;
 
 	qp = xa_load(&dev->qps, le32_to_cpu(cqe->qpn));
-	if (unlikely(!qp || !(recv ? qp->rq.size : qp->sq.blocks)))
+	if (unlikely(!qp || !(recv || qp->sq.blocks)))
 		return false;
 
 	memset(wc, 0, sizeof(*wc));

@@ -268,7 +268,7 @@ int skua_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			break;
 		skua_ib_build_send(dev->dev, qp, op, wr);
 	}
-	skua_sq_publish(dev->dev, &qp->sq, qp->watch.qpn);
+	skua_sq_publish(dev->dev, &qp->sq, qp->watch.number);
 	spin_unlock_irqrestore(&qp->sq_lock, irq);
 
 	if (err)

@@ -17,6 +17,7 @@
 #include "pd.h"
 #include "qp.h"
 #include "skua_ib.h"
+#include "srq.h"
 #include "ucontext.h"
 
 /*
@@ -50,7 +51,7 @@ static bool skua_ib_has_type(struct skua_dev *dev, enum ib_qp_type type)
 	       skua_has(dev, skua_ib_qp_types[type].feature);
 }
 
-static void skua_ib_qp_event(struct skua_qp_watch *watch, u8 type)
+static void skua_ib_qp_event(struct skua_obj_watch *watch, u8 type)
 {
 	static const enum ib_event_type events[] = {
 		[SKUA_EVENT_QP_FATAL]		= IB_EVENT_QP_FATAL,
@@ -58,6 +59,7 @@ static void skua_ib_qp_event(struct skua_qp_watch *watch, u8 type)
 		[SKUA_EVENT_QP_ACCESS_ERR]	= IB_EVENT_QP_ACCESS_ERR,
 		[SKUA_EVENT_COMM_EST]		= IB_EVENT_COMM_EST,
 		[SKUA_EVENT_SQ_DRAINED]		= IB_EVENT_SQ_DRAINED,
+		[SKUA_EVENT_LAST_WQE_REACHED]	= IB_EVENT_QP_LAST_WQE_REACHED,
 	};
 	struct skua_ib_qp *qp = container_of(watch, struct skua_ib_qp, watch);
 	struct ib_event event = {
@@ -75,8 +77,10 @@ static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_at
 	const struct skua_limits *limits = &dev->limits;
 	const struct ib_qp_cap *cap = &attr->cap;
 
-	if (!skua_ib_has_type(dev, attr->qp_type) || attr->create_flags || attr->srq ||
+	if (!skua_ib_has_type(dev, attr->qp_type) || attr->create_flags ||
 	    attr->rwq_ind_tbl)
+		return -EOPNOTSUPP;
+	if (attr->srq && attr->qp_type == IB_QPT_GSI)
 		return -EOPNOTSUPP;
 	if (cap->max_send_wr > skua_ib_max_qp_wr(dev) ||
 	    cap->max_recv_wr > skua_ib_max_qp_wr(dev) ||
@@ -104,24 +108,24 @@ static int skua_ib_qp_start(struct skua_dev *dev, struct skua_ib_qp *qp,
 	params->sq_dbr = qp->sq_mem.dbr_dma;
 	params->rq = &rq.list;
 	params->rq_dbr = qp->rq_mem.dbr_dma;
-	err = skua_cmd_create_qp(dev, params, &qp->watch.qpn);
+	err = skua_cmd_create_qp(dev, params, &qp->watch.number);
 	skua_pagelist_free(dev, &rq);
 out_sq:
 	skua_pagelist_free(dev, &sq);
 	if (err)
 		return err;
 
-	qp->ibqp.qp_num = qp->watch.qpn;
+	qp->ibqp.qp_num = qp->watch.number;
 	qp->watch.event = skua_ib_qp_event;
 	err = skua_qp_watch(dev, &qp->watch);
 	if (err)
-		skua_cmd_destroy_qp(dev, qp->watch.qpn);
+		skua_cmd_destroy_qp(dev, qp->watch.number);
 	return err;
 }
 
 static void skua_ib_qp_stop(struct skua_dev *dev, struct skua_ib_qp *qp)
 {
-	skua_cmd_destroy_qp(dev, qp->watch.qpn);
+	skua_cmd_destroy_qp(dev, qp->watch.number);
 	skua_qp_unwatch(dev, &qp->watch);
 }
 
@@ -148,6 +152,8 @@ static int skua_ib_user_rq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext
 {
 	struct ib_umem *umem;
 
+	if (qp->ibqp.srq && !(req->flags & SKUA_CREATE_QP_NO_RQ))
+		return -EINVAL;
 	if (req->flags & SKUA_CREATE_QP_NO_RQ)
 		return req->rq_addr || req->rq_dbr_addr || req->log_rq_size ||
 		       req->log_rq_stride ? -EINVAL : 0;
@@ -264,7 +270,7 @@ static int skua_ib_qp_publish(struct skua_ib_dev *dev, struct skua_ib_qp *qp,
 {
 	int err;
 
-	err = xa_insert(&dev->qps, qp->watch.qpn, qp, GFP_KERNEL);
+	err = xa_insert(&dev->qps, qp->watch.number, qp, GFP_KERNEL);
 	if (err)
 		return err;
 	spin_lock_irq(&send_cq->lock);
@@ -282,9 +288,9 @@ static void skua_ib_qp_remove_cqes(struct skua_ib_qp *qp)
 	struct skua_ib_cq *send_cq = to_skua_ib_cq(qp->ibqp.send_cq);
 	struct skua_ib_cq *recv_cq = to_skua_ib_cq(qp->ibqp.recv_cq);
 
-	skua_ib_cq_remove_qp(send_cq, qp->watch.qpn);
+	skua_ib_cq_remove_qp(send_cq, qp);
 	if (recv_cq != send_cq)
-		skua_ib_cq_remove_qp(recv_cq, qp->watch.qpn);
+		skua_ib_cq_remove_qp(recv_cq, qp);
 }
 
 static void skua_ib_qp_withdraw(struct skua_ib_dev *dev, struct skua_ib_qp *qp)
@@ -302,7 +308,7 @@ static void skua_ib_qp_withdraw(struct skua_ib_dev *dev, struct skua_ib_qp *qp)
 	spin_unlock_irq(&send_cq->lock);
 	skua_ib_qp_remove_cqes(qp);
 	mutex_unlock(&dev->lock);
-	xa_erase(&dev->qps, qp->watch.qpn);
+	xa_erase(&dev->qps, qp->watch.number);
 }
 
 /* Whoever's they are; what taking or allocating them left when it failed, too. */
@@ -316,7 +322,7 @@ static void skua_ib_queues_free(struct skua_dev *dev, struct skua_ib_qp *qp)
 
 static int skua_ib_qp_respond(struct skua_ib_qp *qp, struct ib_udata *udata)
 {
-	struct skua_create_qp_resp resp = { .qpn = qp->watch.qpn };
+	struct skua_create_qp_resp resp = { .qpn = qp->watch.number };
 
 	return ib_respond_udata(udata, resp);
 }
@@ -336,11 +342,17 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 		.pdn = to_skua_ib_pd(ibqp->pd)->pdn,
 		.send_cqn = to_skua_ib_cq(attr->send_cq)->watch.cqn,
 		.recv_cqn = to_skua_ib_cq(attr->recv_cq)->watch.cqn,
+		.srqn = attr->srq ? to_skua_ib_srq(attr->srq)->watch.number : 0,
 	};
 	mutex_init(&qp->modify_lock);
 	spin_lock_init(&qp->sq_lock);
 	spin_lock_init(&qp->rq_lock);
 	qp->state = IB_QPS_RESET;
+	/* Receives are the SRQ's, if there is one. */
+	if (attr->srq) {
+		attr->cap.max_recv_wr = 0;
+		attr->cap.max_recv_sge = 0;
+	}
 	qp->cap = attr->cap;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 
@@ -523,7 +535,7 @@ static int skua_ib_modify_locked(struct ib_qp *ibqp, const struct ib_qp_attr *at
 	/* Nothing is posted any more to a queue that is about to be emptied. */
 	if (next == IB_QPS_RESET)
 		skua_ib_qp_set_state(qp, IB_QPS_RESET);
-	err = skua_cmd_modify_qp(dev, qp->watch.qpn, hw_mask, &hw);
+	err = skua_cmd_modify_qp(dev, qp->watch.number, hw_mask, &hw);
 	if (err) {
 		skua_ib_qp_set_state(qp, was);
 		return err;
@@ -561,7 +573,7 @@ int skua_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	struct skua_qp_attr hw;
 	int err;
 
-	err = skua_cmd_query_qp(to_skua_dev(ibqp->device), qp->watch.qpn, &hw);
+	err = skua_cmd_query_qp(to_skua_dev(ibqp->device), qp->watch.number, &hw);
 	if (err)
 		return err;
 
@@ -592,6 +604,7 @@ int skua_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 	init_attr->send_cq = ibqp->send_cq;
 	init_attr->recv_cq = ibqp->recv_cq;
+	init_attr->srq = ibqp->srq;
 	init_attr->cap = qp->cap;
 	init_attr->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init_attr->qp_type = ibqp->qp_type;

@@ -37,6 +37,7 @@ struct skua_ib_wr {
  * @dest_qpn: of the peer
  * @cap: limits of its queues
  * @sig_all: all sends are signaled
+ * @last_wqe_told: LAST_WQE_REACHED was raised for the dead device; under the CQ's lock
  * @sq_mem: memory of its SQ
  * @rq_mem: memory of its RQ
  * @sq_lock: posting sends
@@ -51,12 +52,13 @@ struct skua_ib_wr {
  */
 struct skua_ib_qp {
 	struct ib_qp ibqp;
-	struct skua_qp_watch watch;
+	struct skua_obj_watch watch;
 	struct mutex modify_lock;	/* see above */
 	enum ib_qp_state state;
 	u32 dest_qpn;
 	struct ib_qp_cap cap;
 	bool sig_all;
+	bool last_wqe_told;
 
 	struct skua_ib_qmem sq_mem;
 	struct skua_ib_qmem rq_mem;

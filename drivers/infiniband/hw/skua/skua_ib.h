@@ -5,8 +5,8 @@
  * Queues are either a program's (user memory, which the kernel pins and describes to the device
  * and never looks at) or the kernel's own (linux/skua/queue.h), used by post.c and poll.c.
  *
- * Lock order: a QP's mutex, the device's mutex, a CQ's lock, a QP's SQ lock, its RQ lock. The locks
- * of two CQs are never held at once.
+ * Lock order: a QP's or SRQ's mutex, the device's mutex, a CQ's lock, a QP's SQ lock, its RQ lock
+ * or the lock of its SRQ. The locks of two CQs are never held at once.
  */
 #ifndef SKUA_IB_H
 #define SKUA_IB_H

@@ -91,7 +91,7 @@ static void skua_channel_destroy_cq(struct skua_channel *ch)
 
 /* QP */
 
-static void skua_channel_qp_event(struct skua_qp_watch *watch, u8 type)
+static void skua_channel_qp_event(struct skua_obj_watch *watch, u8 type)
 {
 	struct skua_channel *ch = container_of(watch, struct skua_channel, qp_watch);
 
@@ -120,13 +120,13 @@ static int skua_channel_create_qp(struct skua_channel *ch)
 
 	skua_mem_describe(&ch->tx.mem, &sq);
 	skua_mem_describe(&ch->rx.mem, &rq);
-	err = skua_cmd_create_qp(dev, &params, &ch->qp_watch.qpn);
+	err = skua_cmd_create_qp(dev, &params, &ch->qp_watch.number);
 	if (err)
 		return err;
 	ch->qp_watch.event = skua_channel_qp_event;
 	err = skua_qp_watch(dev, &ch->qp_watch);
 	if (err)
-		skua_cmd_destroy_qp(dev, ch->qp_watch.qpn);
+		skua_cmd_destroy_qp(dev, ch->qp_watch.number);
 	return err;
 }
 
@@ -134,7 +134,7 @@ static void skua_channel_destroy_qp(struct skua_channel *ch)
 {
 	struct skua_dev *dev = &ch->eth->nic->dev;
 
-	skua_cmd_destroy_qp(dev, ch->qp_watch.qpn);
+	skua_cmd_destroy_qp(dev, ch->qp_watch.number);
 	skua_qp_unwatch(dev, &ch->qp_watch);
 }
 
@@ -147,8 +147,8 @@ static int skua_channel_start_qp(struct skua_channel *ch)
 
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		attr.state = states[i];
-		err = skua_cmd_modify_qp(&ch->eth->nic->dev, ch->qp_watch.qpn, SKUA_QP_ATTR_STATE,
-					 &attr);
+		err = skua_cmd_modify_qp(&ch->eth->nic->dev, ch->qp_watch.number,
+					 SKUA_QP_ATTR_STATE, &attr);
 		if (err)
 			return err;
 	}
@@ -160,7 +160,7 @@ static int skua_channel_start_qp(struct skua_channel *ch)
 /* Is it of this channel's QP, and completes it what is outstanding? */
 static bool skua_channel_expects(const struct skua_channel *ch, const struct skua_cqe *cqe)
 {
-	if (le32_to_cpu(cqe->qpn) != ch->qp_watch.qpn)
+	if (le32_to_cpu(cqe->qpn) != ch->qp_watch.number)
 		return false;
 	return cqe->opcode & SKUA_CQE_OPCODE_RECV ? skua_rq_expects(&ch->rx.rq, cqe) :
 						    skua_sq_expects(&ch->tx.sq, cqe);
@@ -187,7 +187,7 @@ static void skua_channel_complete(struct skua_channel *ch, const struct skua_cqe
 		skua_tx_complete(ch, le32_to_cpu(cqe->sq_ci), budget);
 }
 
-static bool skua_cqe_is_send(const struct skua_cqe *cqe, u32 unused)
+static bool skua_cqe_is_send(const struct skua_cqe *cqe, void *unused)
 {
 	return !(cqe->opcode & SKUA_CQE_OPCODE_RECV);
 }
@@ -201,10 +201,10 @@ static void skua_channel_reclaim(struct skua_channel *ch)
 	for (i = ch->cq.ci; i != end; i++) {
 		const struct skua_cqe *cqe = &ch->cq.buf[i & (ch->cq.size - 1)];
 
-		if (skua_cqe_is_send(cqe, 0))
+		if (skua_cqe_is_send(cqe, NULL))
 			skua_channel_complete(ch, cqe, 0);
 	}
-	skua_cq_remove(&ch->cq, end, skua_cqe_is_send, 0);
+	skua_cq_remove(&ch->cq, end, skua_cqe_is_send, NULL);
 }
 
 static int skua_channel_poll(struct napi_struct *napi, int budget)

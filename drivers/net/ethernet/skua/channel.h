@@ -47,7 +47,7 @@ struct skua_channel {
 	struct skua_mem cq_mem;
 	dma_addr_t cq_dbr;
 	struct skua_cq_watch cq_watch;
-	struct skua_qp_watch qp_watch;
+	struct skua_obj_watch qp_watch;
 	struct skua_tx tx;
 	struct skua_rx rx;
 };

@@ -98,6 +98,8 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->max_mcast_groups = le32_to_cpu(caps.max_mcast_groups);
 	limits->max_mcast_qps = le32_to_cpu(caps.max_mcast_qps);
 	limits->max_fast_pages = le32_to_cpu(caps.max_fast_pages);
+	limits->max_srq = le32_to_cpu(caps.max_srq);
+	limits->max_srq_entries = le32_to_cpu(caps.max_srq_entries);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
 	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
 	limits->max_inline = le16_to_cpu(caps.max_inline);
@@ -239,6 +241,7 @@ int skua_cmd_create_qp(struct skua_dev *dev, const struct skua_qp_params *params
 	create->log_rq_stride = params->log_rq_stride;
 	create->rq_dbr_addr = cpu_to_le64(params->rq_dbr);
 	create->rq = *params->rq;
+	create->srqn = cpu_to_le32(params->srqn);
 	return skua_cmd_create(to_skua_nic(dev), &cmd, qpn);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_create_qp, SKUA_NS);
@@ -273,6 +276,56 @@ void skua_cmd_destroy_qp(struct skua_dev *dev, u32 qpn)
 	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_QP, qpn);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_qp, SKUA_NS);
+
+int skua_cmd_create_srq(struct skua_dev *dev, const struct skua_srq_params *params, u32 *srqn)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_SRQ);
+	cmd.create_srq.pdn = cpu_to_le32(params->pdn);
+	cmd.create_srq.log_size = params->log_size;
+	cmd.create_srq.log_stride = params->log_stride;
+	cmd.create_srq.flags = cpu_to_le32(params->privileged ? SKUA_SRQ_PRIVILEGED : 0);
+	cmd.create_srq.limit = cpu_to_le32(params->limit);
+	cmd.create_srq.srq_handle = cpu_to_le64(params->handle);
+	cmd.create_srq.dbr_addr = cpu_to_le64(params->dbr);
+	cmd.create_srq.ring = *params->ring;
+	return skua_cmd_create(to_skua_nic(dev), &cmd, srqn);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_create_srq, SKUA_NS);
+
+int skua_cmd_modify_srq(struct skua_dev *dev, u32 srqn, u32 mask, u32 limit, u8 log_size,
+			const struct skua_pagelist *ring)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_MODIFY_SRQ);
+	cmd.modify_srq.srqn = cpu_to_le32(srqn);
+	cmd.modify_srq.mask = cpu_to_le32(mask);
+	cmd.modify_srq.limit = cpu_to_le32(limit);
+	if (mask & SKUA_SRQ_SET_RING) {
+		cmd.modify_srq.log_size = log_size;
+		cmd.modify_srq.ring = *ring;
+	}
+	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_modify_srq, SKUA_NS);
+
+int skua_cmd_query_srq(struct skua_dev *dev, u32 srqn, struct skua_srq_attr *attr)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_QUERY_SRQ);
+	cmd.object.number = cpu_to_le32(srqn);
+	return skua_cmd_query(to_skua_nic(dev), &cmd, attr, sizeof(*attr));
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_query_srq, SKUA_NS);
+
+void skua_cmd_destroy_srq(struct skua_dev *dev, u32 srqn)
+{
+	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_SRQ, srqn);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_srq, SKUA_NS);
 
 int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params, u32 *key)
 {

@@ -47,17 +47,29 @@ void skua_cq_unwatch(struct skua_dev *dev, struct skua_cq_watch *watch)
 }
 EXPORT_SYMBOL_NS_GPL(skua_cq_unwatch, SKUA_NS);
 
-int skua_qp_watch(struct skua_dev *dev, struct skua_qp_watch *watch)
+int skua_qp_watch(struct skua_dev *dev, struct skua_obj_watch *watch)
 {
-	return skua_watch_insert(&to_skua_nic(dev)->qps, watch->qpn, &watch->watch, watch);
+	return skua_watch_insert(&to_skua_nic(dev)->qps, watch->number, &watch->watch, watch);
 }
 EXPORT_SYMBOL_NS_GPL(skua_qp_watch, SKUA_NS);
 
-void skua_qp_unwatch(struct skua_dev *dev, struct skua_qp_watch *watch)
+void skua_qp_unwatch(struct skua_dev *dev, struct skua_obj_watch *watch)
 {
-	skua_watch_remove(&to_skua_nic(dev)->qps, watch->qpn, &watch->watch);
+	skua_watch_remove(&to_skua_nic(dev)->qps, watch->number, &watch->watch);
 }
 EXPORT_SYMBOL_NS_GPL(skua_qp_unwatch, SKUA_NS);
+
+int skua_srq_watch(struct skua_dev *dev, struct skua_obj_watch *watch)
+{
+	return skua_watch_insert(&to_skua_nic(dev)->srqs, watch->number, &watch->watch, watch);
+}
+EXPORT_SYMBOL_NS_GPL(skua_srq_watch, SKUA_NS);
+
+void skua_srq_unwatch(struct skua_dev *dev, struct skua_obj_watch *watch)
+{
+	skua_watch_remove(&to_skua_nic(dev)->srqs, watch->number, &watch->watch);
+}
+EXPORT_SYMBOL_NS_GPL(skua_srq_unwatch, SKUA_NS);
 
 /* The watch with a reference, or NULL. */
 static struct skua_cq_watch *skua_cq_watch_get(struct skua_nic *nic, u32 cqn)
@@ -73,15 +85,16 @@ static struct skua_cq_watch *skua_cq_watch_get(struct skua_nic *nic, u32 cqn)
 	return watch;
 }
 
-static struct skua_qp_watch *skua_qp_watch_get(struct skua_nic *nic, u32 qpn)
+/* Of a QP or an SRQ: @table says which. */
+static struct skua_obj_watch *skua_obj_watch_get(struct xarray *table, u32 number)
 {
-	struct skua_qp_watch *watch;
+	struct skua_obj_watch *watch;
 
-	xa_lock_irq(&nic->qps);
-	watch = xa_load(&nic->qps, qpn);
+	xa_lock_irq(table);
+	watch = xa_load(table, number);
 	if (watch)
 		refcount_inc(&watch->watch.users);
-	xa_unlock_irq(&nic->qps);
+	xa_unlock_irq(table);
 	return watch;
 }
 
@@ -105,9 +118,9 @@ static void skua_event_cq(struct skua_nic *nic, u32 cqn)
 	skua_watch_put(&watch->watch);
 }
 
-static void skua_event_qp(struct skua_nic *nic, u32 qpn, u8 type)
+static void skua_event_obj(struct xarray *table, u32 number, u8 type)
 {
-	struct skua_qp_watch *watch = skua_qp_watch_get(nic, qpn);
+	struct skua_obj_watch *watch = skua_obj_watch_get(table, number);
 
 	if (!watch)
 		return;
@@ -135,7 +148,12 @@ void skua_event_async(struct skua_nic *nic, const struct skua_async_eqe *eqe)
 	case SKUA_EVENT_QP_ACCESS_ERR:
 	case SKUA_EVENT_COMM_EST:
 	case SKUA_EVENT_SQ_DRAINED:
-		skua_event_qp(nic, number, eqe->type);
+	case SKUA_EVENT_LAST_WQE_REACHED:
+		skua_event_obj(&nic->qps, number, eqe->type);
+		break;
+	case SKUA_EVENT_SRQ_ERR:
+	case SKUA_EVENT_SRQ_LIMIT:
+		skua_event_obj(&nic->srqs, number, eqe->type);
 		break;
 	default:
 		/* Of a later version of the interface (GRO-2). */

@@ -33,6 +33,7 @@ static struct skua_nic *skua_nic_alloc(struct pci_dev *pdev)
 	nic->cmd_timeout = SKUA_CMD_TIMEOUT;
 	xa_init_flags(&nic->cqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&nic->qps, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&nic->srqs, XA_FLAGS_LOCK_IRQ);
 	ida_init(&nic->db_ids);
 	BLOCKING_INIT_NOTIFIER_HEAD(&nic->notifier);
 	mutex_init(&nic->port.lock);
@@ -44,6 +45,7 @@ static void skua_nic_free(struct skua_nic *nic)
 {
 	WARN_ON(!xa_empty(&nic->cqs));
 	WARN_ON(!xa_empty(&nic->qps));
+	WARN_ON(!xa_empty(&nic->srqs));
 	WARN_ON(!ida_is_empty(&nic->db_ids));
 	ida_destroy(&nic->db_ids);
 	mutex_destroy(&nic->port.lock);

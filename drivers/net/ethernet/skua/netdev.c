@@ -35,7 +35,7 @@ static int skua_eth_spread(struct skua_eth *eth, const struct skua_channels *cha
 		return 0;
 	memcpy(set.key, rss->key, sizeof(set.key));
 	for (i = 0; i < SKUA_RSS_TABLE_LEN; i++)
-		set.qpn[i] = cpu_to_le32(channels->channel[rss->table[i]].qp_watch.qpn);
+		set.qpn[i] = cpu_to_le32(channels->channel[rss->table[i]].qp_watch.number);
 	return skua_cmd_set_rss(eth->nic, &set);
 }
 
@@ -92,7 +92,7 @@ static int skua_eth_direct(struct skua_eth *eth, const struct skua_channels *cha
 	if (err)
 		return err;
 	return skua_port_set_receiver(eth->nic, mtu, eth->netdev->dev_addr,
-				      channels->channel[0].qp_watch.qpn);
+				      channels->channel[0].qp_watch.number);
 }
 
 /* Let the channels that are in use work. Queues without a channel are never used. */

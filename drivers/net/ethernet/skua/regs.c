@@ -21,7 +21,8 @@
 				 BIT_ULL(SKUA_F_RC) | BIT_ULL(SKUA_F_INVALIDATE) | \
 				 BIT_ULL(SKUA_F_ATOMIC) | BIT_ULL(SKUA_F_ETH_CSUM) | \
 				 BIT_ULL(SKUA_F_ETH_RSS) | BIT_ULL(SKUA_F_UC) | \
-				 BIT_ULL(SKUA_F_UD) | BIT_ULL(SKUA_F_FAST_REG))
+				 BIT_ULL(SKUA_F_UD) | BIT_ULL(SKUA_F_SRQ) | \
+				 BIT_ULL(SKUA_F_FAST_REG))
 
 static const char * const skua_health_names[] = {
 	[SKUA_HEALTH_OK]		= "no cause given",

@@ -36,7 +36,8 @@ struct dma_pool;
  * @async_eq: asynchronous EQ
  * @comp_eqs: completion EQs, dev.num_comp_vectors of them
  * @cqs: struct skua_cq_watch by cqn
- * @qps: struct skua_qp_watch by qpn
+ * @qps: struct skua_obj_watch by qpn
+ * @srqs: struct skua_obj_watch by srqn
  * @db_ids: groups of doorbell pages that are given out
  * @notifier: who is told of death
  * @health: life and death
@@ -55,6 +56,7 @@ struct skua_nic {
 	struct skua_eq *comp_eqs;
 	struct xarray cqs;
 	struct xarray qps;
+	struct xarray srqs;
 	struct ida db_ids;
 	struct blocking_notifier_head notifier;
 	struct skua_nic_health health;

@@ -175,7 +175,7 @@ netdev_tx_t skua_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	ring = __netdev_tx_sent_queue(txq, len, netdev_xmit_more());
 	netif_txq_maybe_stop(txq, skua_sq_room(&tx->sq), SKUA_TX_STOP, SKUA_TX_START);
 	if (ring || netif_xmit_stopped(txq))
-		skua_sq_publish(dev, &tx->sq, ch->qp_watch.qpn);
+		skua_sq_publish(dev, &tx->sq, ch->qp_watch.number);
 	return NETDEV_TX_OK;
 
 drop:
@@ -184,7 +184,7 @@ drop_freed:
 	dev_core_stats_tx_dropped_inc(netdev);
 	/* Frames before it may wait for the last of their batch, which this was. */
 	if (!netdev_xmit_more())
-		skua_sq_publish(dev, &tx->sq, ch->qp_watch.qpn);
+		skua_sq_publish(dev, &tx->sq, ch->qp_watch.number);
 	return NETDEV_TX_OK;
 }
 

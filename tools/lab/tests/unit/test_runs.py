@@ -143,11 +143,11 @@ class Debugger(unittest.TestCase):
 
     def test_gdb_reads_the_symbols_of_modules_where_the_guest_has_them(self):
         with tempfile.TemporaryDirectory() as place, \
-                mock.patch.object(debugger.modules, 'directory', return_value=place + '/6.12'):
-            os.mkdir(place + '/6.12.build')
-            open(place + '/6.12.build/skua.ko', 'w').close()
+                mock.patch.object(debugger.modules, 'directory', return_value=place + '/9.9'):
+            os.mkdir(place + '/9.9.build')
+            open(place + '/9.9.build/skua.ko', 'w').close()
             self.assertEqual(debugger._script('/run/1', DISTRO.kernel, self.ASKED).splitlines()[2:], [
-                'add-symbol-file %s/6.12.build/skua.ko -s .text 0xffffffffa0001000 -s .data 0xffffffffa0005000'
+                'add-symbol-file %s/9.9.build/skua.ko -s .text 0xffffffffa0001000 -s .data 0xffffffffa0005000'
                 % os.path.realpath(place), 'target remote /run/1/gdb'])
 
     def test_a_build_directory_elsewhere_has_sources_too(self):

@@ -110,7 +110,7 @@ class Selftests(unittest.TestCase):
         place = tempfile.TemporaryDirectory()
         self.addCleanup(place.cleanup)
         self.place, self.installed = place.name, place.name + '/installed'
-        for name in 'interop', 'pyverbs', 'linux':
+        for name in 'interop', 'pyverbs', 'ulp', 'linux':
             os.makedirs(os.path.join(place.name, 'selftests', name))
         shutil.copy(paths.repo('selftests/Makefile'), self.source('Makefile'))
         for name in 'pair.c', 'pair.h', 'raw.c', 'hostile.c', 'test_a.c', 'test_b.c', 'test_c.sh', 'frames.py':
@@ -165,4 +165,4 @@ class Selftests(unittest.TestCase):
         os.unlink(self.source('test_a.c'))
         os.unlink(self.source('test_c.sh'))
         self.assertEqual(self.built(), [])
-        self.assertEqual(set(os.listdir(self.installed)), {'test_b', 'hostile', 'frames.py', 'interop', 'pyverbs'})
+        self.assertEqual(set(os.listdir(self.installed)), {'test_b', 'hostile', 'frames.py', 'interop', 'pyverbs', 'ulp'})
