@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# RST-10 RST-12 RST-9: the device dies while consumers in the kernel use it (kernel/death.c), and programs, too, by
+# RST-10 RST-12 RST-9 SRQ-12: the device dies while consumers in the kernel use it (kernel/death.c), and programs, too, by
 # each way to die and with each way to poll. SKUA_CYCLES says how often (1). Leaves the NICs as the lab set them up.
 
 . "$(dirname "$0")/tap.sh"

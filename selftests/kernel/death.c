@@ -2,12 +2,13 @@
 /*
  * What consumers see when the first device dies. The second sends to it as fast as it can, so that
  * there is always a message for a receive that is posted, up to the moment in which the device is
- * cut off from memory. Rules: RST-10 to RST-12.
+ * cut off from memory. Rules: RST-10 to RST-12, SRQ-12.
  *
  * - Each work request completes once.
  * - The memory of a receive that was flushed is the consumer's: it is filled with a pattern, which
  *   must stay.
  * - A CQ's handler is called if the CQ was armed, once for each arming, and then only.
+ * - A QP with an SRQ tells once that it completes no more receives, for which consumers wait.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -64,6 +65,18 @@ struct st_handled {
 };
 
 /**
+ * struct st_sharing - an SRQ on the dying device with a receive in it, and a QP that uses it
+ * @srq: the SRQ
+ * @qp: the QP, in INIT
+ * @told: how often it told of its last receive
+ */
+struct st_sharing {
+	struct ib_srq *srq;
+	struct ib_qp *qp;
+	atomic_t told;
+};
+
+/**
  * struct st_dying - two sides, of which the first is to die
  * @side: the sides
  * @thread: posts, and polls CQs that are polled directly
@@ -73,6 +86,7 @@ struct st_handled {
  * @completed: all completions
  * @unarmed: a CQ that is never armed
  * @armed: a CQ that is armed once before death
+ * @sharing: an SRQ and its QP
  * @group_qp: a QP that is attached to a multicast group
  * @group: that group
  */
@@ -85,6 +99,7 @@ struct st_dying {
 	u64 completed;
 	struct st_handled unarmed;
 	struct st_handled armed;
+	struct st_sharing sharing;
 	struct ib_qp *group_qp;
 	union ib_gid group;
 };
@@ -289,9 +304,62 @@ static const char *st_handled_judge(struct st_dying *dying)
 	return NULL;
 }
 
+/* SRQs */
+
+static void st_sharing_event(struct ib_event *event, void *context)
+{
+	struct st_sharing *sharing = context;
+
+	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
+		atomic_inc(&sharing->told);
+}
+
+static void st_sharing_close(struct st_sharing *sharing)
+{
+	if (!IS_ERR_OR_NULL(sharing->qp))
+		ib_destroy_qp(sharing->qp);
+	if (!IS_ERR_OR_NULL(sharing->srq))
+		ib_destroy_srq(sharing->srq);
+}
+
+static int st_sharing_open(struct st_sharing *sharing, struct st_side *side)
+{
+	struct ib_srq_init_attr srq_attr = {
+		.srq_type = IB_SRQT_BASIC, .attr = { .max_wr = ST_WRS, .max_sge = 1 },
+	};
+	struct ib_qp_init_attr attr = {
+		.event_handler = st_sharing_event, .qp_context = sharing,
+		.send_cq = side->cq, .recv_cq = side->cq, .sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+	struct ib_recv_wr wr = {};
+
+	sharing->srq = ib_create_srq(side->pd, &srq_attr);
+	if (IS_ERR(sharing->srq))
+		return PTR_ERR(sharing->srq);
+	attr.srq = sharing->srq;
+	sharing->qp = ib_create_qp(side->pd, &attr);
+	if (IS_ERR(sharing->qp))
+		return PTR_ERR(sharing->qp);
+	return st_to_init(sharing->qp) ?: ib_post_srq_recv(sharing->srq, &wr, NULL);
+}
+
+static const char *st_sharing_judge(struct st_sharing *sharing)
+{
+	unsigned long end = jiffies + ST_TIMEOUT;
+	struct ib_recv_wr wr = {};
+
+	while (!atomic_read(&sharing->told) && time_before(jiffies, end))
+		msleep(20);
+	CHECK(atomic_read(&sharing->told) == 1);
+	CHECK(!ib_post_srq_recv(sharing->srq, &wr, NULL));
+	return NULL;
+}
+
 static const char *st_death_judge(struct st_dying *dying)
 {
 	unsigned long end = jiffies + ST_TIMEOUT;
+	const char *wrong;
 	unsigned int i;
 	u64 completed;
 
@@ -306,7 +374,8 @@ static const char *st_death_judge(struct st_dying *dying)
 				  ST_PATTERN, ST_DEATH_SIZE));
 	completed = READ_ONCE(dying->completed);
 	CHECK(completed > 100);
-	return st_handled_judge(dying);
+	wrong = st_handled_judge(dying);
+	return wrong ?: st_sharing_judge(&dying->sharing);
 }
 
 /* Verbs that take away work on a device that is dead. */
@@ -320,6 +389,7 @@ static const char *st_death_close(struct st_dying *dying)
 		if (ib_destroy_qp(dying->group_qp))
 			wrong = wrong ?: "destroy_qp of what was attached";
 	}
+	st_sharing_close(&dying->sharing);
 	st_handled_close(&dying->armed);
 	st_handled_close(&dying->unarmed);
 	ib_drain_qp(dying->side[0].qp);
@@ -336,6 +406,7 @@ static int st_death_open(struct st_dying *dying)
 	ipv6_addr_set_v4mapped(cpu_to_be32(0xefc00001), (struct in6_addr *)&dying->group);
 	err = st_handled_open(&dying->unarmed, side);
 	err = err ?: st_handled_open(&dying->armed, side);
+	err = err ?: st_sharing_open(&dying->sharing, side);
 	if (err)
 		return err;
 	ib_req_notify_cq(dying->armed.cq, IB_CQ_NEXT_COMP);
