@@ -70,8 +70,33 @@ static inline uint8_t skua_cqe_sl(const struct skua_cqe *cqe)
 	return vlan == SKUA_VLAN_NONE ? 0 : vlan >> 13;
 }
 
-/* Consume the CQE of a receive from an SRQ, whose address it has instead of that of its QP. Returns the wr_id. */
-static inline uint64_t skua_cqe_take_from_srq(struct skua_cq *cq, const struct skua_cqe *cqe)
+/*
+ * Consume the next CQE, of which @cqe may be a copy, and free what its WQE held. Nothing but a copy
+ * is there afterwards. Each returns the wr_id.
+ */
+static inline uint64_t skua_cqe_take_send(struct skua_cq *cq, const struct skua_cqe *cqe)
+{
+	struct skua_qp *qp = (void *)(uintptr_t)le64toh(cqe->qp_handle);
+	const struct skua_sq_slot *slot = &qp->sq.slots[le32toh(cqe->cookie) & qp->sq.mask];
+	uint64_t wr_id = slot->wr_id;
+
+	skua_cq_consume(&cq->ring);
+	skua_sq_retire(&qp->sq, slot);
+	return wr_id;
+}
+
+static inline uint64_t skua_cqe_take_recv(struct skua_cq *cq, const struct skua_cqe *cqe)
+{
+	struct skua_qp *qp = (void *)(uintptr_t)le64toh(cqe->qp_handle);
+	uint64_t wr_id = qp->rq.wr_id[le32toh(cqe->cookie) & (qp->rq.size - 1)];
+
+	skua_cq_consume(&cq->ring);
+	skua_rq_retire(&qp->rq);
+	return wr_id;
+}
+
+/* The CQE has the address of the SRQ instead of that of its QP. */
+static inline uint64_t skua_cqe_take_shared(struct skua_cq *cq, const struct skua_cqe *cqe)
 {
 	struct skua_srq *srq = (void *)(uintptr_t)le64toh(cqe->qp_handle);
 	uint32_t cookie = le32toh(cqe->cookie);
@@ -80,30 +105,13 @@ static inline uint64_t skua_cqe_take_from_srq(struct skua_cq *cq, const struct s
 	return skua_srq_retire(srq, cookie);
 }
 
-/*
- * Consume the next CQE, of which @cqe may be a copy, and free what its WQE held. Nothing but a copy
- * is there afterwards. Returns the wr_id.
- */
 static inline uint64_t skua_cqe_take(struct skua_cq *cq, const struct skua_cqe *cqe)
 {
-	struct skua_qp *qp = (void *)(uintptr_t)le64toh(cqe->qp_handle);
-	uint32_t cookie = le32toh(cqe->cookie);
-	const struct skua_sq_slot *slot;
-	uint64_t wr_id;
-
-	if (cqe->opcode & SKUA_CQE_OPCODE_RECV) {
-		if (unlikely(cqe->flags & SKUA_CQE_FROM_SRQ))
-			return skua_cqe_take_from_srq(cq, cqe);
-		wr_id = qp->rq.wr_id[cookie & (qp->rq.size - 1)];
-		skua_cq_consume(&cq->ring);
-		skua_rq_retire(&qp->rq);
-	} else {
-		slot = &qp->sq.slots[cookie & qp->sq.mask];
-		wr_id = slot->wr_id;
-		skua_cq_consume(&cq->ring);
-		skua_sq_retire(&qp->sq, slot);
-	}
-	return wr_id;
+	if (!(cqe->opcode & SKUA_CQE_OPCODE_RECV))
+		return skua_cqe_take_send(cq, cqe);
+	if (cqe->flags & SKUA_CQE_FROM_SRQ)
+		return skua_cqe_take_shared(cq, cqe);
+	return skua_cqe_take_recv(cq, cqe);
 }
 
 static inline void skua_cqe_to_wc(const struct skua_cqe *cqe, struct ibv_wc *wc)
@@ -143,6 +151,24 @@ static inline int skua_cq_next(const struct skua_cq *cq, const struct skua_cqe *
 	return skua_cq_peek(&cq->ring, cqe) ? 0 : EIO;
 }
 
+/*
+ * From the @n-th entry on, with the CQ's lock held, which is let go. It knows SRQs, whose lock takes
+ * so many registers that the path without them would be longer.
+ */
+static __attribute__((noinline)) int skua_poll_shared(struct ibv_cq *ibv_cq, int num_entries,
+						      struct ibv_wc *wc, int n)
+{
+	struct skua_cq *cq = to_skua_cq(ibv_cq);
+	const struct skua_cqe *cqe;
+
+	for (; n < num_entries && !skua_cq_next(cq, &cqe); n++, wc++) {
+		skua_cqe_to_wc(cqe, wc);
+		wc->wr_id = skua_cqe_take(cq, cqe);
+	}
+	skua_unlock(&cq->lock);
+	return n;
+}
+
 int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
 {
 	struct skua_cq *cq = to_skua_cq(ibv_cq);
@@ -155,8 +181,15 @@ int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
 		err = skua_cq_next(cq, &cqe);
 		if (err)
 			break;
-		skua_cqe_to_wc(cqe, wc);
-		wc->wr_id = skua_cqe_take(cq, cqe);
+		if (!(cqe->opcode & SKUA_CQE_OPCODE_RECV)) {
+			skua_cqe_to_wc(cqe, wc);
+			wc->wr_id = skua_cqe_take_send(cq, cqe);
+		} else if (likely(!(cqe->flags & SKUA_CQE_FROM_SRQ))) {
+			skua_cqe_to_wc(cqe, wc);
+			wc->wr_id = skua_cqe_take_recv(cq, cqe);
+		} else {
+			return skua_poll_shared(ibv_cq, num_entries, wc, n);
+		}
 	}
 	skua_unlock(&cq->lock);
 
