@@ -87,7 +87,7 @@ def debug_tests(name, *tests):
                '--env', 'SKUA_CYCLES=3')
     words = './run_selftests.sh', *tests, 'test_leaks.sh'
     inputs = [*_guest_inputs(words), kernels.DEBUG_CONFIG, kernels.MAKE_DEBUG]
-    return Check(name, 1860, inputs, in_guest(name, 1800, *words, options=options),
+    return Check(name, 3660, inputs, in_guest(name, 3600, *words, options=options),
                  [*stages.guest('debug'), *SELFTESTS], full=True, debug=True)
 
 
