@@ -46,13 +46,13 @@ class Debugger(unittest.TestCase):
                                    '--', *IN_GUEST], stdin=subprocess.PIPE)
         self.addCleanup(guest.stdin.close)
         until(lambda: 'Enter runs' in self.said('lab') or guest.poll() is not None, PATIENCE)
-        debuggers = self.gdb('the kernel', 'skua_ib_modify_qp'), self.gdb('skuad', 'roce_resp_rx')
+        debuggers = self.gdb('the kernel', 'skua_ib_modify_qp'), self.gdb('skuad', 'resp_rx')
         guest.stdin.write(b'\n')
         guest.stdin.flush()
         for process in *debuggers, guest:
             self.assertEqual(process.wait(PATIENCE), 0, self.said('lab'))
         # A frame with its source, whose text is found.
         for name, function, file in (('lab', 'skua_modify_qp', 'qp.c'), ('the kernel', 'skua_ib_modify_qp', 'qp.c'),
-                                     ('skuad', 'roce_resp_rx', 'resp.c')):
+                                     ('skuad', 'resp_rx', 'resp.c')):
             self.assertRegex(self.said(name), r'#0 .*%s \(.*\) at .*%s:\d+' % (function, file))
             self.assertRegex(self.said(name), r'(?m)^\d+\t.*%s\(' % function)
