@@ -154,20 +154,23 @@ int skua_destroy_cq(struct ibv_cq *ibv_cq)
 }
 
 /* Its entry of an SRQ is complete all the same (SRQ-7). */
-static void skua_cqe_removed(const struct skua_cqe *cqe)
+static void skua_cqe_removed(const struct skua_cqe *cqe, void *arg)
 {
-	if (cqe->flags & SKUA_CQE_FROM_SRQ)
-		skua_srq_retire((void *)(uintptr_t)le64toh(cqe->qp_handle), le32toh(cqe->cookie));
+	struct skua_srq *srq = arg;
+	uint32_t cookie = le32toh(cqe->cookie);
+
+	if (srq && cqe->flags & SKUA_CQE_FROM_SRQ && cookie < srq->cookies)
+		skua_srq_retire(srq, cookie);
 }
 
 /*
  * A thread may get here between its ibv_start_poll() and ibv_end_poll(), as when it destroys a QP
  * whose failure it has just read, and so may others that hold other CQs: none waits for a poll_lock.
  */
-void skua_cq_purge(struct skua_cq *cq, uint32_t qpn)
+void skua_cq_purge(struct skua_cq *cq, uint32_t qpn, struct skua_srq *srq)
 {
 	skua_lock(&cq->lock);
-	skua_cq_remove(&cq->ring, qpn, skua_cqe_removed);
+	skua_cq_remove(&cq->ring, qpn, skua_cqe_removed, srq);
 	skua_unlock(&cq->lock);
 }
 

@@ -88,7 +88,7 @@ static inline void skua_cq_consume(struct skua_cq_ring *ring)
  * by advancing ci; a CQE that moves takes on the phase of its new slot.
  */
 static inline void skua_cq_remove(struct skua_cq_ring *ring, uint32_t qpn,
-				  void (*removed)(const struct skua_cqe *cqe))
+				  void (*removed)(const struct skua_cqe *cqe, void *arg), void *arg)
 {
 	uint32_t end = ring->ci;
 	uint32_t from, to;
@@ -103,7 +103,7 @@ static inline void skua_cq_remove(struct skua_cq_ring *ring, uint32_t qpn,
 		uint8_t phase;
 
 		if (le32toh(cqe->qpn) == qpn) {
-			removed(cqe);
+			removed(cqe, arg);
 			continue;
 		}
 		slot = skua_cq_slot(ring, --to);

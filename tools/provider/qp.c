@@ -284,10 +284,11 @@ static void skua_qp_purge(struct skua_qp *qp)
 {
 	struct skua_cq *send_cq = to_skua_cq(qp->vqp.qp.send_cq);
 	struct skua_cq *recv_cq = to_skua_cq(qp->vqp.qp.recv_cq);
+	struct skua_srq *srq = qp->vqp.qp.srq ? to_skua_srq(qp->vqp.qp.srq) : NULL;
 
-	skua_cq_purge(send_cq, qp->vqp.qp.qp_num);
+	skua_cq_purge(send_cq, qp->vqp.qp.qp_num, srq);
 	if (recv_cq != send_cq)
-		skua_cq_purge(recv_cq, qp->vqp.qp.qp_num);
+		skua_cq_purge(recv_cq, qp->vqp.qp.qp_num, srq);
 }
 
 int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask)

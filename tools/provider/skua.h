@@ -212,8 +212,8 @@ struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 int skua_destroy_cq(struct ibv_cq *ibv_cq);
 int skua_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only);
 void skua_cq_event(struct ibv_cq *ibv_cq);
-/* Take the CQEs of a QP out of it. The device writes no more of them. */
-void skua_cq_purge(struct skua_cq *cq, uint32_t qpn);
+/* Take the CQEs of a QP out of it; @srq is the QP's, or NULL. The device writes no more of them. */
+void skua_cq_purge(struct skua_cq *cq, uint32_t qpn, struct skua_srq *srq);
 
 /* poll.c */
 int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc);
