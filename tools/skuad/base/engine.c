@@ -241,8 +241,9 @@ static void serve(struct engine *engine, struct engine_fd *efd)
 }
 
 /*
- * One event at a time: a callback may forget and free any other. And each descriptor once: epoll names those that are
- * ready in turn, so who is named again was the only one that is left, and has more than one look may take.
+ * One event at a time, because a callback may forget and free any other descriptor. Each descriptor is served once:
+ * epoll returns the ready ones in turn, so when it returns one a second time, all others have been served or are not
+ * ready. What is left of that one waits for the next step.
  */
 static bool serve_fds(struct engine *engine, uint64_t ns)
 {

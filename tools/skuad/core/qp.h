@@ -78,7 +78,7 @@ struct recv_wqe {
 	struct sge sge[LIMIT_SGE];
 };
 
-/* A receive queue, or the use of a shared one. It knows no QP: what becomes of one whose queue is no good, the QP knows. */
+/* A QP's own receive queue, or its use of an SRQ, or the ring of an SRQ. So it does not refer to a QP. */
 struct rq {
 	struct skua_dev *dev;
 	struct pd *pd;

@@ -106,12 +106,20 @@ static bool bad_ring(const struct skua_pagelist *ring, uint8_t log_size, uint8_t
 	return log_size > LIMIT_LOG_SRQ || ring_check(ring, 1ull << (log_size + log_stride), 1u << log_stride);
 }
 
+/* As far as the @budget lasts; true when none is left. */
+static bool forget_returned(struct srq *srq, int32_t *budget)
+{
+	while (srq->num_returned && *budget > 0) {
+		forget_first(srq);
+		*budget -= FREE_COST;
+	}
+	return !srq->num_returned;
+}
+
 static void unmake(struct skua_dev *dev, void *object)
 {
 	struct srq *srq = object;
 
-	while (srq->num_returned)
-		forget_first(srq);
 	async_event_forget(dev, &srq->error_event);
 	async_event_forget(dev, &srq->limit_event);
 	pages_release(dev, &srq->rq.ring);
@@ -259,12 +267,15 @@ static void srq_free(struct skua_dev *dev, struct srq *srq)
 int cmd_destroy_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
 	struct srq *srq = numtab_get(&dev->srqs, le32toh(dev->cmdq.cmd.object.number));
+	int32_t budget = STEP_COST;
 
 	(void)cpl;
 	if (!srq)
 		return SKUA_CMD_BAD_OBJECT;
 	if (srq->refs)
 		return SKUA_CMD_BUSY;
+	if (!forget_returned(srq, &budget))
+		return -1;
 	srq_free(dev, srq);
 	return SKUA_CMD_OK;
 }
@@ -273,7 +284,7 @@ bool srq_free_all(struct skua_dev *dev, int32_t *budget)
 {
 	struct srq *srq;
 
-	while ((srq = numtab_any(&dev->srqs, budget))) {
+	while ((srq = numtab_any(&dev->srqs, budget)) && forget_returned(srq, budget)) {
 		srq_free(dev, srq);
 		*budget -= FREE_COST;
 	}

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "core/qp.h"
+#include "core/srq.h"
 #include "harness/datagram.h"
 #include "harness/work.h"
 #include "nic/control.h"
@@ -339,6 +339,51 @@ static void a_reset_frees_pages_in_steps(void **state)
 	revive(w, n);
 }
 
+static uint32_t make_srq(struct world *w, struct node *n)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_SRQ, .create_srq = {
+		.pdn = htole32(n->pdn), .log_size = LOG_RQ, .log_stride = 6,
+		.dbr_addr = htole64(n->rq_dbr), .ring = list(n->rq, 64u << LOG_RQ) });
+
+	return must(w, n, cmd);
+}
+
+/* As if so many QPs had taken an entry each, and had gone. */
+static struct srq *give_back(struct node *n, uint32_t srqn)
+{
+	static const struct recv_wqe wqe = { .num_sge = 1 };
+	struct srq *srq = numtab_get(&n->dev->srqs, srqn);
+
+	for (uint32_t i = 0; i < MANY; i++)
+		srq_return(srq, &wqe);
+	assert_int_equal(srq->num_returned, MANY);
+	return srq;
+}
+
+static void entries_that_came_back_go_in_steps(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	uint32_t srqn = make_srq(w, n);
+	struct srq *srq = give_back(n, srqn);
+	unsigned int rounds = 0;
+
+	begin(n, object_cmd(SKUA_CMD_DESTROY_SRQ, srqn));
+	for (; numtab_get(&n->dev->srqs, srqn); rounds++) {
+		assert_true(srq->num_returned || !rounds);
+		assert_true(engine_step(w->engines[0]));
+	}
+	assert_true(rounds > MANY / 256);
+	/* So they do at a reset. */
+	give_back(n, make_srq(w, n));
+	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
+	for (rounds = 0; reg_read(n, SKUA_REG_STATUS) != SKUA_STATUS_READY; rounds++)
+		assert_true(engine_step(w->engines[0]));
+	assert_true(rounds > MANY / 256);
+	n->used = 0;
+	revive(w, n);
+}
+
 /* The longest ring that there may be, of the smallest pages; a reset in the midst of it leaves nothing behind. */
 static void a_long_ring_takes_steps(void **state)
 {
@@ -579,6 +624,7 @@ int main(void)
 		STEPPED(the_pages_of_a_region_are_freed_in_steps, "CMD-8"),
 		STEPPED(a_reset_frees_pages_in_steps, "RST-1 RST-2"),
 		STEPPED(a_long_ring_takes_steps, "CMD-8"),
+		STEPPED(entries_that_came_back_go_in_steps, "CMD-8 SRQ-7"),
 		STEPPED(events_that_waited_take_turns, "EVT-5"),
 		STEPPED(timers_of_one_time_fire_in_turns, "ROC-13"),
 		STEPPED(objects_are_listed_in_steps, "CMD-8"),
