@@ -415,6 +415,58 @@ static void invalidate_by_send(struct world *w, struct node *b)
 	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
 }
 
+/* From RESET or from the beginning, to RTS. */
+static void bring_to_rts(struct world *w, struct node *n, const struct node *peer)
+{
+	must(w, n, init_cmd(n->qpn));
+	must(w, n, rtr_cmd(n->qpn, peer, peer->qpn));
+	must(w, n, rts_cmd(n->qpn));
+}
+
+/* A QP with an SRQ is reset while its CQEs wait: they never come, and the SRQ has its entries again. */
+static void reset_behind_invalidation(struct world *w, struct node *b)
+{
+	struct node *a = &w->n[0];
+	struct arrival first = { .n = b, .peer = a }, second = first;
+	struct skua_cmd srq, qp;
+	uint32_t seen = 0;
+
+	new_queues(b);
+	srq = (struct skua_cmd)CMD(SKUA_CMD_CREATE_SRQ, .create_srq = {
+		.pdn = htole32(b->pdn), .log_size = LOG_RQ, .log_stride = 6,
+		.dbr_addr = htole64(b->rq_dbr), .ring = list(b->rq, 64u << LOG_RQ) });
+	qp = create_qp_cmd(b);
+	qp.create_qp.srqn = htole32(must(w, b, srq));
+	qp.create_qp.log_rq_size = 0;
+	qp.create_qp.log_rq_stride = 0;
+	qp.create_qp.rq_dbr_addr = 0;
+	qp.create_qp.rq = (struct skua_pagelist){ 0 };
+	b->qpn = must(w, b, qp);
+	bring_to_rts(w, b, a);
+	post_recv(b, b->buf + 3 * QUARTER, 64);
+	post_recv(b, b->buf + 3 * QUARTER, 64);
+	first.t = train_from(b, TRAIN_SEND_INV, FIRST_PSN);
+	first.t.imm = b->key;
+	second.t = train_from(b, TRAIN_SEND, FIRST_PSN + 1);
+	on_engine(b, let_arrive, &first);
+	on_engine(b, let_arrive, &second);
+	assert_null(poll_cq(b));
+	must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
+	bring_to_rts(w, b, a);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct skua_cqe *cqe;
+
+		first.t = train_from(b, TRAIN_SEND, FIRST_PSN + i);
+		on_engine(b, let_arrive, &first);
+		cqe = await_cqe(w, b);
+		assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+		assert_false(cqe->flags & SKUA_CQE_WITH_INV);
+		seen |= 1u << le32toh(cqe->cookie);
+	}
+	assert_int_equal(seen, 3);
+	assert_null(poll_cq(b));
+}
+
 static void hold_much(void *arg)
 {
 	struct node *n = arg;
@@ -484,6 +536,7 @@ static void a_response_that_is_under_way(void **state)
 	response_under_way("LOCAL_INV", invalidate_locally);
 	response_under_way("SEND with invalidate", invalidate_by_send);
 	response_under_way("SEND with invalidate, without room", invalidate_beside_much_that_is_held);
+	response_under_way("SEND with invalidate, then RESET", reset_behind_invalidation);
 }
 
 /* A QP that ends while the CQE of an invalidation waits: it comes, and then the flush. */
@@ -517,7 +570,7 @@ int main(void)
 		TEST(two_engines, "MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 SEC-8"),
 		TEST(invalidated_by_itself, "ORD-4 MEM-12 MR-5"),
 		TEST(invalidated_by_the_peer, "ORD-5 MEM-12 CQE-2"),
-		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-2 ORD-4 ORD-5 MR-5 PL-11"),
+		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-2 ORD-4 ORD-5 MR-5 PL-11 SRQ-7"),
 		TEST(the_error_of_a_qp_with_an_invalidation, "ORD-5 ORD-7"),
 	};
 

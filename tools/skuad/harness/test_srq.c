@@ -5,7 +5,7 @@
  * Node b has an SRQ in place of the receive queue that post_recv() fills, and QPs that use it; each has a peer at a.
  */
 #include "core/srq.h"
-#include "harness/harness.h"
+#include "harness/datagram.h"
 
 #define SRQ_HANDLE	0x5125125125ull
 #define ENTRIES		(1u << LOG_RQ)
@@ -464,6 +464,109 @@ static void an_entry_of_a_qp_that_goes_comes_back(void **state)
 	comes_back(s, object_cmd(SKUA_CMD_DESTROY_QP, s->at_b[0]));
 }
 
+/* As begin_message(), to the UC QP that is user 0. */
+static void begin_uc_message(struct shared *s, uint32_t psn)
+{
+	struct node *a = &s->w->n[0], *b = &s->w->n[1];
+	struct seglist payload = { 1, MTU, { { at(a, a->buf), MTU } } };
+	struct train t = train_from(b, TRAIN_SEND, psn);
+
+	t.transport = TRANSPORT_UC;
+	t.dest_qpn = s->at_b[0];
+	t.payload = &payload;
+	t.last = false;
+	arrive(s->w, b, a, t);
+}
+
+/* A UC QP of b's in the place of user 0, that has a peer. */
+static void make_uc_user(struct shared *s)
+{
+	struct world *w = s->w;
+	struct node *nodes[] = { peer(s, 0), &w->n[1] };
+	struct skua_cmd cmds[] = { create_qp_cmd(nodes[0]), user_cmd(s) };
+
+	for (int i = 0; i < 2; i++) {
+		cmds[i].create_qp.type = SKUA_QPT_UC;
+		nodes[i]->qpn = must(w, nodes[i], cmds[i]);
+	}
+	for (int i = 0; i < 2; i++) {
+		struct skua_cmd rtr = rtr_cmd(nodes[i]->qpn, nodes[!i], nodes[!i]->qpn), rts = rts_cmd(nodes[i]->qpn);
+
+		rtr.modify_qp.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_AV | SKUA_QP_ATTR_PATH_MTU |
+					     SKUA_QP_ATTR_DEST_QPN | SKUA_QP_ATTR_RQ_PSN);
+		rts.modify_qp.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_SQ_PSN);
+		must(w, nodes[i], init_cmd(nodes[i]->qpn));
+		must(w, nodes[i], rtr);
+		must(w, nodes[i], rts);
+	}
+	s->at_b[0] = nodes[1]->qpn;
+}
+
+static void uc_qps_use_one(void **state)
+{
+	struct shared *s = *state;
+	struct world *w = s->w;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	post_entries(b, 4);
+	make_uc_user(s);
+	fill(a, 4096, 5);
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 3000, 0, 0, 0);
+	expect_sent(s, SKUA_CQE_SUCCESS);
+	expect_received(s, 0, 0, SKUA_CQE_SUCCESS);
+	assert_memory_equal(at(b, place(b, 0)), at(a, a->buf), 3000);
+	/* What it has taken it flushes, */
+	begin_uc_message(s, FIRST_PSN + 3);
+	modify_state(s, 0, SKUA_QPS_ERR);
+	expect_received(s, 0, 1, SKUA_CQE_WR_FLUSH_ERR);
+	expect_event(w, b, SKUA_EVENT_LAST_WQE_REACHED, s->at_b[0]);
+	expect_none(w, b);
+	/* or gives back. */
+	make_uc_user(s);
+	begin_uc_message(s, FIRST_PSN);
+	modify_state(s, 0, SKUA_QPS_RESET);
+	expect_none(w, b);
+	expect_no_event(w, b);
+	send(s, 1, 100);
+	expect_sent(s, SKUA_CQE_SUCCESS);
+	expect_received(s, 1, 2, SKUA_CQE_SUCCESS);
+}
+
+static void ud_qps_use_one(void **state)
+{
+	struct shared *s = *state;
+	struct world *w = s->w;
+	struct node *a = peer(s, 0), *b = &w->n[1];
+	struct skua_cmd user = user_cmd(s);
+	struct skua_cqe *cqe;
+
+	ud_queues(w, a, SKUA_QPT_UD, SKUA_QPS_RTS);
+	user.create_qp.type = SKUA_QPT_UD;
+	b->qpn = must(w, b, user);
+	ud_bring(w, b, QKEY, SKUA_QPS_RTS);
+	s->at_b[0] = b->qpn;
+	fill(a, 4096, 9);
+	/* Nothing is posted: it is dropped, as from an RQ. */
+	post_ud(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 8, ud_to(b), 0);
+	expect_sent(s, SKUA_CQE_SUCCESS);
+	expect_none(w, b);
+	post_entries(b, 2);
+	post_ud(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 500, ud_to(b), 0);
+	expect_sent(s, SKUA_CQE_SUCCESS);
+	cqe = expect_datagram(w, b, 40 + 500);
+	assert_int_equal(le32toh(cqe->qpn), b->qpn);
+	assert_int_equal(le64toh(cqe->qp_handle), SRQ_HANDLE);
+	assert_true(cqe->flags & SKUA_CQE_FROM_SRQ);
+	assert_int_equal(le32toh(cqe->cookie), 0);
+	assert_memory_equal((uint8_t *)at(b, place(b, 0)) + 40, at(a, a->buf), 500);
+	/* It takes no more in error, and leaves the rest to others. */
+	modify_state(s, 0, SKUA_QPS_ERR);
+	expect_event(w, b, SKUA_EVENT_LAST_WQE_REACHED, b->qpn);
+	expect_none(w, b);
+	send(s, 1, 100);
+	expect_received(s, 1, 1, SKUA_CQE_SUCCESS);
+}
+
 /* Those that come back stand before the ring, and are given away with the device. */
 static void many_come_back(void **state)
 {
@@ -658,6 +761,8 @@ int main(void)
 		SRQ(a_qp_in_error_flushes_what_it_took, "SRQ-4 SRQ-6"),
 		SRQ(an_entry_of_a_qp_that_is_reset_comes_back, "SRQ-7"),
 		SRQ(an_entry_of_a_qp_that_goes_comes_back, "SRQ-7"),
+		SRQ(uc_qps_use_one, "SRQ-1 SRQ-4 SRQ-6 SRQ-7"),
+		SRQ(ud_qps_use_one, "SRQ-1 SRQ-4 SRQ-6"),
 		SRQ(many_come_back, "SRQ-7"),
 		SRQ(the_limit_is_told_once, "SRQ-8"),
 		SRQ(a_new_one_may_be_below_its_limit, "SRQ-8"),
