@@ -46,7 +46,9 @@ static int st_srq_new_qp(struct st_side *side, struct ib_srq *srq)
 		.send_cq = side[1].cq, .recv_cq = side[1].cq,
 		.sq_sig_type = IB_SIGNAL_REQ_WR, .qp_type = IB_QPT_RC,
 		.cap = {
-			.max_send_wr = ST_WRS, .max_recv_wr = ST_WRS,
+			.max_send_wr = ST_WRS,
+			/* With an SRQ it is ignored. */
+			.max_recv_wr = srq ? INT_MAX : ST_WRS,
 			.max_send_sge = ST_SGES, .max_recv_sge = ST_SGES,
 			.max_inline_data = ST_INLINE,
 		},

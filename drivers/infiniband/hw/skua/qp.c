@@ -14,6 +14,7 @@
 
 #include "ah.h"
 #include "cq.h"
+#include "flush.h"
 #include "pd.h"
 #include "qp.h"
 #include "skua_ib.h"
@@ -279,6 +280,9 @@ static int skua_ib_qp_publish(struct skua_ib_dev *dev, struct skua_ib_qp *qp,
 	spin_lock_irq(&recv_cq->lock);
 	list_add_tail(&qp->recv_node, &recv_cq->recv_qps);
 	spin_unlock_irq(&recv_cq->lock);
+	/* The device may have died meanwhile: with an SRQ the QP is told of its last receive. */
+	if (READ_ONCE(dev->dead))
+		skua_ib_flush_kick(dev);
 	return 0;
 }
 
@@ -334,6 +338,11 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	struct skua_qp_params params;
 	int err;
 
+	/* Receives are the SRQ's, if there is one, and what is asked for of a receive queue is ignored. */
+	if (attr->srq) {
+		attr->cap.max_recv_wr = 0;
+		attr->cap.max_recv_sge = 0;
+	}
 	err = skua_ib_check_create(dev->dev, attr);
 	if (err)
 		return err;
@@ -348,11 +357,6 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	spin_lock_init(&qp->sq_lock);
 	spin_lock_init(&qp->rq_lock);
 	qp->state = IB_QPS_RESET;
-	/* Receives are the SRQ's, if there is one. */
-	if (attr->srq) {
-		attr->cap.max_recv_wr = 0;
-		attr->cap.max_recv_sge = 0;
-	}
 	qp->cap = attr->cap;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 

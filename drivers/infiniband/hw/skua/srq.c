@@ -257,6 +257,7 @@ static int skua_ib_user_srq_resize(struct skua_ib_dev *dev, struct skua_ib_srq *
 	}
 	ib_umem_release(srq->mem.umem);
 	srq->mem.umem = umem;
+	srq->max_wr = attr->max_wr;
 	return ib_respond_empty_udata(udata);
 }
 
@@ -368,8 +369,6 @@ int skua_ib_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		err = skua_ib_user_srq_resize(dev, srq, attr, mask, udata);
 	else
 		err = skua_ib_srq_resize(dev->dev, srq, attr, mask);
-	if (!err)
-		srq->max_wr = max_wr;
 	mutex_unlock(&srq->modify_lock);
 	return err;
 }
