@@ -27,10 +27,16 @@ static struct ibv_qp *create_user(struct side *side, struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = side->cq, .recv_cq = side->cq, .srq = srq, .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 4, .max_send_sge = 1 },
+		/* With an SRQ, what is asked for of a receive queue is ignored. */
+		.cap = { .max_send_wr = 4, .max_send_sge = 1, .max_recv_wr = 1u << 30, .max_recv_sge = 1000 },
 	};
+	struct ibv_qp *qp = ibv_create_qp(side->pd, &attr);
 
-	return ibv_create_qp(side->pd, &attr);
+	if (qp && (attr.cap.max_recv_wr || attr.cap.max_recv_sge)) {
+		ibv_destroy_qp(qp);
+		return NULL;
+	}
+	return qp;
 }
 
 /* From RESET to RTS. 0 or an errno. */
@@ -288,6 +294,7 @@ TEST_F(srq, wrong_sizes)
 	ASSERT_EQ(0, ibv_query_device(self->s[1].context, &attr));
 	ASSERT_EQ(0, create(&self->s[1], attr.max_srq_wr, attr.max_srq_sge, 0));
 	ASSERT_EQ(EINVAL, create(&self->s[1], attr.max_srq_wr + 1, 1, 0));
+	ASSERT_EQ(EINVAL, create(&self->s[1], 1u << 30, 1, 0));
 	ASSERT_EQ(EINVAL, create(&self->s[1], UINT32_MAX, 1, 0));
 	ASSERT_EQ(EINVAL, create(&self->s[1], 0, 1, 0));
 	ASSERT_EQ(EINVAL, create(&self->s[1], 16, attr.max_srq_sge + 1, 0));

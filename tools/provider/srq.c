@@ -19,7 +19,9 @@ static int skua_srq_size(const struct skua_alloc_ucontext_resp *caps, struct sku
 	uint32_t sges = asked->max_sge ? asked->max_sge : 1;
 	uint32_t stride;
 
-	if (!asked->max_wr || asked->max_wr > SKUA_SRQ_MAX_WR || asked->max_sge > caps->max_recv_sge)
+	if (!caps->max_srq_wr)
+		return EOPNOTSUPP;
+	if (!asked->max_wr || asked->max_wr > caps->max_srq_wr || asked->max_sge > caps->max_recv_sge)
 		return EINVAL;
 	stride = roundup_pow_of_two(sizeof(struct skua_rqe) + sges * sizeof(struct skua_sge));
 	srq->log_stride = __builtin_ctz(stride);
@@ -214,7 +216,7 @@ int skua_modify_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr, int attr
 
 	if (!(attr_mask & IBV_SRQ_MAX_WR))
 		return ibv_cmd_modify_srq(ibv_srq, attr, attr_mask, &cmd, sizeof(cmd));
-	if (!attr->max_wr || attr->max_wr > SKUA_SRQ_MAX_WR)
+	if (!attr->max_wr || attr->max_wr > to_skua_context(ibv_srq->context)->caps.max_srq_wr)
 		return EINVAL;
 	skua_lock(&srq->lock);
 	err = skua_srq_resize(srq, attr, attr_mask);

@@ -11,8 +11,6 @@
 #include "lock.h"
 #include "sq.h"
 
-#define SKUA_SRQ_MAX_WR		(1u << 31)	/* of the interface; the kernel knows the device's */
-
 /* Memory that the device uses: whole pages, zeroed, not inherited by a fork. */
 struct skua_buf {
 	void *addr;

@@ -24,7 +24,7 @@ struct skua_alloc_ucontext_resp {
 	__u16 max_send_sge;
 	__u16 max_recv_sge;
 	__u32 comp_mask;		/* nothing yet */
-	__u32 reserved;
+	__u32 max_srq_wr;		/* 0: there are no SRQs */
 };
 
 /* What another process that has the descriptor asks for: struct skua_alloc_ucontext_resp. */

@@ -86,6 +86,7 @@ static void skua_ib_ucontext_describe(struct skua_ib_dev *dev, struct skua_ib_uc
 	resp->max_inline = limits->max_inline;
 	resp->max_send_sge = limits->max_send_sge;
 	resp->max_recv_sge = limits->max_recv_sge;
+	resp->max_srq_wr = skua_has(dev->dev, SKUA_F_SRQ) ? limits->max_srq_entries : 0;
 }
 
 /* Another process has been given the descriptor, and imports the context. */
@@ -103,7 +104,7 @@ ADD_UVERBS_ATTRIBUTES_SIMPLE(skua_ib_query_context, UVERBS_OBJECT_DEVICE,
 			     UVERBS_METHOD_QUERY_CONTEXT,
 			     UVERBS_ATTR_PTR_OUT(SKUA_IB_ATTR_QUERY_CONTEXT_RESP,
 						 UVERBS_ATTR_STRUCT(struct skua_alloc_ucontext_resp,
-								    reserved),
+								    max_srq_wr),
 						 UA_MANDATORY));
 
 const struct uapi_definition skua_ib_uapi[] = {
