@@ -102,16 +102,23 @@ static inline bool ipv4_sum_is_right(const uint8_t *header)
 	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
 }
 
+static inline bool ipv6_addr(const union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return memcmp(gid->raw, mapped, sizeof(mapped));
+}
+
 /* UD-7: NULL, or which field of the header in front of a datagram of @size bytes is wrong. */
 static inline const char *wrong_header(const uint8_t *at, const union ibv_gid *from,
 				       const union ibv_gid *to, uint32_t size, bool imm)
 {
-	static const uint8_t zero[20], mapped[12] = { [10] = 0xff, [11] = 0xff };
+	static const uint8_t zero[20];
 	/* UDP, BTH, DETH, payload and its padding, ICRC */
 	unsigned int length = 8 + 12 + 8 + (imm ? 4 : 0) + ((size + 3) & ~3u) + 4;
 	const uint8_t *ip = at + 20;
 
-	if (memcmp(to->raw, mapped, sizeof(mapped)))
+	if (ipv6_addr(to))
 		return be16_at(at) != (0x6000 | CLASS << 4 | LABEL >> 16) ? "version or class" :
 		       be16_at(at + 2) != (LABEL & 0xffff) ? "flow label" :
 		       be16_at(at + 4) != length ? "length" :
@@ -150,7 +157,7 @@ static inline const char *ud_arrives(struct side *to, struct ibv_qp *qp, struct 
 	       wc.src_qp != from->qp->qp_num ? "source QP" :
 	       wc.byte_len != HEADER + size ? "byte_len" :
 	       wc.wc_flags != IBV_WC_GRH ? "flags of the receive" :
-	       wc.sl ? "service level" :
+	       wc.sl != (ipv6_addr(dgid) ? 1 : 2) ? "kind of header" :
 	       memcmp(at + HEADER, from->mem, size) ? "data" :
 	       at[HEADER + size] != UNTOUCHED ? "data behind the end" :
 	       wrong_header(at, &from->gid, dgid, size, false);

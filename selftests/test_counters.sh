@@ -24,6 +24,56 @@ of_rdma() {
 # Of a sorted list: one value.
 value() { awk -v name="$1" '$1 == name { print $2 }'; }
 
+# The counters of the RDMA device that the NIC has under the same names.
+of_rdma_by_name() { of_rdma "skua_$1" | join - <(of_nic "skua$1" | cut -d' ' -f1); }
+
+# mlx5's and rxe's names of counters that the NIC has, too: ALIAS NAME.
+aliases() {
+	cat <<-END
+		duplicate_request duplicates
+		local_ack_timeout_err ack_timeouts
+		np_cnp_sent cnp_sent
+		np_ecn_marked_roce_packets rdma_rx_ecn_marked
+		out_of_seq_request out_of_order
+		out_of_sequence out_of_order
+		packet_seq_err seq_nak_received
+		rcvd_pkts rdma_rx_packets
+		rcvd_rnr_err rnr_nak_received
+		rcvd_seq_err seq_nak_received
+		resp_remote_access_errors access_nak_sent
+		rnr_nak_retry_err rnr_nak_received
+		rp_cnp_handled cnp_received
+		rx_atomic_requests rdma_rx_atomic
+		rx_icrc_encapsulated rdma_rx_bad_icrc
+		rx_read_requests rdma_rx_read
+		rx_write_requests rdma_rx_write
+		send_rnr_err rnr_nak_sent
+		sent_pkts rdma_tx_packets
+	END
+}
+# Each has the value of the NIC's counter; and the RDMA device has no other names.
+aliases_agree() {
+	local alias name counters=/sys/class/infiniband/skua_$1/ports/1/hw_counters nic
+	nic=$(of_nic "skua$1")
+	while read -r alias name; do
+		[ "$(cat "$counters/$alias")" = "$(value "$name" <<<"$nic")" ] || return
+	done < <(aliases)
+	diff <(of_rdma "skua_$1" | cut -d' ' -f1) <({ aliases; echo "$nic"; } | cut -d' ' -f1 | sort)
+}
+# What monitoring reads of a port, in words of 4 bytes.
+port_counters_agree() {
+	local counters=/sys/class/infiniband/skua_$1/ports/1/counters nic
+	nic=$(of_nic "skua$1")
+	[ "$(cat $counters/port_xmit_packets)" = "$(value rdma_tx_packets <<<"$nic")" ] &&
+		[ "$(cat $counters/port_rcv_packets)" = "$(value rdma_rx_packets <<<"$nic")" ] &&
+		[ "$(cat $counters/port_xmit_data)" = $(($(value rdma_tx_bytes <<<"$nic") / 4)) ] &&
+		[ "$(cat $counters/port_rcv_data)" = $(($(value rdma_rx_bytes <<<"$nic") / 4)) ] &&
+		[ "$(cat $counters/port_rcv_errors)" = $(($(value rdma_rx_bad_packet <<<"$nic") +
+			$(value rdma_rx_bad_icrc <<<"$nic") + $(value rdma_rx_bad_opcode <<<"$nic"))) ]
+}
+# The link that link_follows() took down.
+link_downs_are_counted() { [ "$(cat /sys/class/infiniband/skua_0/ports/1/counters/link_downed)" -ge 1 ]; }
+
 moved() {
 	left ping -q -c 3 -i 0.2 -s 1400 192.0.2.2 >/dev/null &&
 		left rdma_traffic -Q -n 200 -s 0-70000 skua_0 skua_1 &&
@@ -39,8 +89,9 @@ equal() {
 		diff <(of_nic "skua$nic") <("$@" "$nic") || return
 	done
 }
+both() { "$1" 0 && "$1" 1; }
 netdev_of() { if [ "$1" = 0 ]; then of_netdev left skua0; else of_netdev right skua1; fi; }
-rdma_of() { of_rdma "skua_$1"; }
+rdma_of() { of_rdma_by_name "$1"; }
 many() { [ "$(of_nic skua0 | wc -l)" -gt 40 ]; }
 
 # The netdev's and the NIC's, of frames and bytes. Each counts from a day of its own, and the driver may have
@@ -94,8 +145,11 @@ t 'traffic' moved
 t 'the NIC has counters' many
 t 'ethtool -S agrees' within 5 equal netdev_of
 t 'rdma statistic agrees' within 5 equal rdma_of
+t 'counters by other names agree' within 5 both aliases_agree
+t 'counters of the port agree' within 5 both port_counters_agree
 t 'ip -s agrees' within 8 stack_agrees
 t 'the link, everywhere' link_follows
+t 'losses of the link are counted' link_downs_are_counted
 t 'the MTU' mtu_follows
 t 'rdma resource agrees' within 5 resources_agree
 end

@@ -12,6 +12,12 @@ works() { left rdma_traffic -Q -n 200 skua_0 skua_1; }
 gone() { [ ! -e /sys/class/infiniband/skua_0 ] && [ ! -e /sys/class/infiniband/skua_1 ]; }
 pci() { basename "$(readlink -f "/sys/class/infiniband/$1/device")"; }
 
+# Programs reckon the NIC's bandwidth from them.
+link_is_that_of_a_card() {
+	local at=/sys/class/infiniband/skua_0/device
+	[ "$(cat $at/current_link_speed)" = '16.0 GT/s PCIe' ] && [ "$(cat $at/current_link_width)" = 16 ] &&
+		[ "$(cat $at/max_link_speed)" = '16.0 GT/s PCIe' ] && [ "$(cat $at/max_link_width)" = 16 ]
+}
 # The lab's script makes namespaces, which exist by now.
 again() {
 	ip netns del left
@@ -83,6 +89,7 @@ doorbells_are_uncached() {
 no_errors_in_log() { ! dmesg | grep -v 'module verification' | grep -E 'skua.*(error|failed|timed out)'; }
 
 t 'traffic' works
+t 'the PCI link is that of a card' link_is_that_of_a_card
 t 'doorbells are mapped without caches' doorbells_are_uncached
 for _ in 1 2 3 4 5; do
 	t 'unload and load' reload

@@ -1005,7 +1005,7 @@ static void test_poll_datagram(void **state)
 	struct ibv_wc wc;
 	int i;
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 4; i++)
 		assert_int_equal(skua_post_recv(&qp.vqp.qp, &wr, &bad), 0);
 	complete(cqe);
 	assert_int_equal(skua_poll_cq(&cq.vcq.cq, 1, &wc), 1);
@@ -1024,8 +1024,12 @@ static void test_poll_datagram(void **state)
 	assert_int_equal(ibv_wc_read_slid(cq_ex), 0);
 	assert_int_equal(ibv_wc_read_dlid_path_bits(cq_ex), 0);
 	assert_int_equal(ibv_next_poll(cq_ex), 0);
-	assert_int_equal(ibv_wc_read_sl(cq_ex), 0);
+	assert_int_equal(ibv_wc_read_sl(cq_ex), 2);
 	ibv_end_poll(cq_ex);
+	cqe.ip_version = 6;
+	complete(cqe);
+	assert_int_equal(skua_poll_cq(&cq.vcq.cq, 1, &wc), 1);
+	assert_int_equal(wc.sl, 1);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

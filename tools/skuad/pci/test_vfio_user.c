@@ -159,6 +159,10 @@ static void capabilities_are_pm_msix_and_express(void **state)
 	assert_int_equal(region_read(c, CONFIG, CONFIG_CAP_MSIX + 8, 4), 0x6000);
 	assert_true(region_read(c, CONFIG, CONFIG_CAP_EXP + PCI_EXP_DEVCAP, 4) &
 		    PCI_EXP_DEVCAP_FLR);
+	/* 16 lanes of 16 GT/s, as monitoring shows them. */
+	assert_int_equal(region_read(c, CONFIG, CONFIG_CAP_EXP + PCI_EXP_LNKSTA, 2), 16 << 4 | 4);
+	assert_int_equal(region_read(c, CONFIG, CONFIG_CAP_EXP + PCI_EXP_LNKCAP, 4), 16 << 4 | 4);
+	assert_int_equal(region_read(c, CONFIG, CONFIG_CAP_EXP + PCI_EXP_LNKCAP2, 4), 0x1e);
 	assert_int_equal(region_read(c, CONFIG, 0x100, 4), 0);
 	close(c);
 }

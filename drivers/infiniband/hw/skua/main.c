@@ -67,6 +67,7 @@ static const struct ib_device_ops skua_ib_ops = {
 	.poll_cq = skua_ib_poll_cq,
 	.post_recv = skua_ib_post_recv,
 	.post_send = skua_ib_post_send,
+	.process_mad = skua_ib_process_mad,
 	.query_device = skua_ib_query_device,
 	.query_pkey = skua_ib_query_pkey,
 	.query_port = skua_ib_query_port,

@@ -89,4 +89,9 @@ struct rdma_hw_stats *skua_ib_alloc_hw_port_stats(struct ib_device *ibdev, u32 p
 int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
 			 int index);
 
+/* mad.c */
+int skua_ib_process_mad(struct ib_device *ibdev, int flags, u32 port, const struct ib_wc *in_wc,
+			const struct ib_grh *in_grh, const struct ib_mad *in, struct ib_mad *out,
+			size_t *out_size, u16 *out_pkey_index);
+
 #endif /* SKUA_IB_H */

@@ -1,14 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Counters, by the names that the manual gives them.
+ * Counters, by the names that the manual gives them; those that mlx5 or rxe have under other names
+ * by these, too, because monitoring looks for them.
  */
 #include <linux/skua/command.h>
 
 #include "skua_ib.h"
 
+#define SKUA_IB_ALIASES(X)					\
+	X(rx_write_requests, rdma_rx_write)			\
+	X(rx_read_requests, rdma_rx_read)			\
+	X(rx_atomic_requests, rdma_rx_atomic)			\
+	X(out_of_sequence, out_of_order)			\
+	X(duplicate_request, duplicates)			\
+	X(rnr_nak_retry_err, rnr_nak_received)			\
+	X(packet_seq_err, seq_nak_received)			\
+	X(local_ack_timeout_err, ack_timeouts)			\
+	X(resp_remote_access_errors, access_nak_sent)		\
+	X(rx_icrc_encapsulated, rdma_rx_bad_icrc)		\
+	X(np_ecn_marked_roce_packets, rdma_rx_ecn_marked)	\
+	X(np_cnp_sent, cnp_sent)				\
+	X(rp_cnp_handled, cnp_received)				\
+	X(sent_pkts, rdma_tx_packets)				\
+	X(rcvd_pkts, rdma_rx_packets)				\
+	X(out_of_seq_request, out_of_order)			\
+	X(rcvd_rnr_err, rnr_nak_received)			\
+	X(send_rnr_err, rnr_nak_sent)				\
+	X(rcvd_seq_err, seq_nak_received)
+
 static const struct rdma_stat_desc skua_ib_stats[] = {
 #define SKUA_IB_STAT(counter) { .name = #counter },
+#define SKUA_IB_ALIAS(alias, counter) { .name = #alias },
 	SKUA_STATS(SKUA_IB_STAT)
+	SKUA_IB_ALIASES(SKUA_IB_ALIAS)
+#undef SKUA_IB_ALIAS
+#undef SKUA_IB_STAT
+};
+
+/* Where they are in the device's answer. */
+static const u16 skua_ib_stat_offsets[] = {
+#define SKUA_IB_STAT(counter) offsetof(struct skua_stats, counter),
+#define SKUA_IB_ALIAS(alias, counter) offsetof(struct skua_stats, counter),
+	SKUA_STATS(SKUA_IB_STAT)
+	SKUA_IB_ALIASES(SKUA_IB_ALIAS)
+#undef SKUA_IB_ALIAS
 #undef SKUA_IB_STAT
 };
 
@@ -22,7 +57,6 @@ int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u
 			 int index)
 {
 	struct skua_stats counters;
-	const __le64 *values = (const __le64 *)&counters;
 	unsigned int i;
 	int err;
 
@@ -30,6 +64,6 @@ int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u
 	if (err)
 		return err;
 	for (i = 0; i < ARRAY_SIZE(skua_ib_stats); i++)
-		stats->value[i] = le64_to_cpu(values[i]);
+		stats->value[i] = le64_to_cpup((void *)&counters + skua_ib_stat_offsets[i]);
 	return ARRAY_SIZE(skua_ib_stats);
 }

@@ -23,9 +23,11 @@ def memory(size):
 
 
 def nics(sockets):
-    """The NICs that a skuad serves on these sockets."""
+    """The NICs that a skuad serves on these sockets, each in a slot: without a root port above it, QEMU shows no link."""
     return [word for index, path in enumerate(sockets) for word in (
-        '-device', '{"driver":"vfio-user-pci","id":"nic%d","socket":{"path":"%s","type":"unix"}}' % (index, path))]
+        '-device', 'pcie-root-port,id=slot%d,chassis=%d,hotplug=off' % (index, index + 1),
+        '-device', '{"driver":"vfio-user-pci","id":"nic%d","bus":"slot%d","socket":{"path":"%s","type":"unix"}}'
+        % (index, index, path))]
 
 
 def words(kernel, initramfs, console, accelerator, append, cpus, machine, ports, control, shares, tty):
