@@ -47,8 +47,6 @@ TEST_F(bad, create_cq_ex)
 		{ "unknown flag", { .cqe = 1, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
 				    .flags = 1u << 20 }, EOPNOTSUPP },
 		{ "unknown field of completions", { .cqe = 1, .wc_flags = 1ull << 40 }, EOPNOTSUPP },
-		{ "clock time", { .cqe = 1,
-				  .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK }, EOPNOTSUPP },
 		{ "unknown attribute", { .cqe = 1, .comp_mask = 1u << 20 }, EOPNOTSUPP },
 	};
 
@@ -164,8 +162,6 @@ static int no_xrcd(struct side *s)
 }
 
 static int no_mw(struct side *s) { return MADE(ibv_alloc_mw(s->pd, IBV_MW_TYPE_2), ibv_dealloc_mw); }
-static int no_resize(struct side *s) { return ibv_resize_cq(s->cq, 64); }
-
 static int no_rereg(struct side *s)
 {
 	int err = ibv_rereg_mr(s->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE);
@@ -189,13 +185,6 @@ static int no_wq(struct side *s)
 	return MADE(ibv_create_wq(s->context, &attr), ibv_destroy_wq);
 }
 
-static int no_moderation(struct side *s)
-{
-	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE };
-
-	return ibv_modify_cq(s->cq, &attr);
-}
-
 /* Each says so, and the device's capabilities do not say otherwise. */
 TEST_F(bad, verbs_that_there_are_not)
 {
@@ -206,11 +195,9 @@ TEST_F(bad, verbs_that_there_are_not)
 	} rows[] = {
 		{ "open_xrcd", no_xrcd, EOPNOTSUPP },
 		{ "alloc_mw", no_mw, EOPNOTSUPP },
-		{ "resize_cq", no_resize, EOPNOTSUPP },
 		{ "rereg_mr", no_rereg, EOPNOTSUPP },
 		{ "alloc_dm", no_dm, EOPNOTSUPP },
 		{ "create_wq", no_wq, EOPNOTSUPP },
-		{ "modify_cq", no_moderation, EOPNOTSUPP },
 	};
 	struct ibv_device_attr_ex attr;
 

@@ -28,6 +28,8 @@ enum skua_cmd_opcode {
 	SKUA_CMD_DESTROY_PD	= 0x0021,
 	SKUA_CMD_CREATE_CQ	= 0x0030,
 	SKUA_CMD_DESTROY_CQ	= 0x0031,
+	SKUA_CMD_RESIZE_CQ	= 0x0032,
+	SKUA_CMD_MODIFY_CQ	= 0x0033,
 	SKUA_CMD_CREATE_QP	= 0x0040,
 	SKUA_CMD_MODIFY_QP	= 0x0041,
 	SKUA_CMD_QUERY_QP	= 0x0042,	/* out: struct skua_qp_attr */
@@ -168,6 +170,28 @@ struct skua_cmd_create_cq {
 SKUA_ASSERT_SIZE(struct skua_cmd_create_cq, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_cq, cq_handle, 16);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_cq, ring, 64);
+
+/* RESIZE_CQ: the completion says from which index on CQEs are in the new ring. */
+struct skua_cmd_resize_cq {
+	__le32 cqn;
+	__u8 log_size;		/* of the new ring: CQEs, log2 */
+	__u8 rsvd0[59];
+	struct skua_pagelist ring;
+	__u8 rsvd1[96];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_resize_cq, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_resize_cq, ring, 64);
+
+/* MODIFY_CQ: how long events may wait for more CQEs. Both 0: they do not wait. */
+struct skua_cmd_modify_cq {
+	__le32 cqn;
+	__le16 count;		/* CQEs that do not wait for more */
+	__le16 period;		/* microseconds that a CQE waits at most */
+	__u8 rsvd[216];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_modify_cq, 224);
 
 enum skua_qp_type {
 	SKUA_QPT_RC	= 1,
@@ -366,6 +390,8 @@ struct skua_cmd {
 		struct skua_cmd_set_rss set_rss;
 		struct skua_cmd_create_eq create_eq;
 		struct skua_cmd_create_cq create_cq;
+		struct skua_cmd_resize_cq resize_cq;
+		struct skua_cmd_modify_cq modify_cq;
 		struct skua_cmd_create_qp create_qp;
 		struct skua_cmd_modify_qp modify_qp;
 		struct skua_cmd_create_mr create_mr;
@@ -385,7 +411,8 @@ struct skua_cmd_cpl {
 	__le32 id;		/* of the command */
 	__le32 number;		/* CREATE_*: number of the object, or the key */
 	__le32 out_len;		/* bytes written to the output buffer */
-	__u8 rsvd0[44];
+	__le32 index;		/* RESIZE_CQ */
+	__u8 rsvd0[40];
 	__u8 rsvd1[6];
 	__u8 status;		/* enum skua_cmd_status */
 	__u8 flags;		/* SKUA_CMD_CPL_PHASE */

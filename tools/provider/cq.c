@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Completion queues: making, arming and destroying them. Polling is in poll.c. */
+/* Completion queues: making, changing, arming and destroying them. Polling is in poll.c. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -99,7 +99,8 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 	return cq ? &cq->vcq.cq : NULL;
 }
 
-#define SKUA_CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+#define SKUA_CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
+			  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
 struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 				    struct ibv_cq_init_attr_ex *attr)
@@ -137,6 +138,60 @@ struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 	return &cq->vcq.cq_ex;
 }
 
+/* With the locks held: nobody polls or arms, and the device may begin to write to the new ring at any index. */
+static int skua_cq_resize(struct skua_cq *cq, uint32_t cqe)
+{
+	struct skua_context *ctx = to_skua_context(cq->vcq.cq.context);
+	struct skua_cmd_resize_cq_resp resp = {};
+	struct skua_cmd_resize_cq cmd = {};
+	struct skua_cq_ring ring = {};
+	struct skua_buf buf;
+	int err;
+
+	skua_cq_set_size(&ring, roundup_pow_of_two(cqe));
+	err = skua_buf_alloc(ctx, cq->domain, &buf, (size_t)ring.size * sizeof(*ring.cqes));
+	if (err)
+		return err;
+	ring.cqes = buf.addr;
+	skua_cq_prepare(&cq->ring, &ring);
+	cmd.buf_addr = (uintptr_t)buf.addr;
+	cmd.log_size = __builtin_ctz(ring.size);
+	err = ibv_cmd_resize_cq(&cq->vcq.cq, ring.size, &cmd.ibv_cmd, sizeof(cmd), &resp.ibv_resp,
+				sizeof(resp));
+	if (err) {
+		skua_buf_free(&buf);
+		return err;
+	}
+	skua_cq_move(&cq->ring, &ring, resp.index);
+	/* The record stays where it is, behind the first ring. */
+	if (cq->other_buf.addr)
+		skua_buf_free(&cq->other_buf);
+	cq->other_buf = buf;
+	return 0;
+}
+
+int skua_resize_cq(struct ibv_cq *ibv_cq, int cqe)
+{
+	struct skua_cq *cq = to_skua_cq(ibv_cq);
+	int err;
+
+	if (cqe <= 0 || (uint32_t)cqe > to_skua_context(ibv_cq->context)->caps.max_cqe)
+		return EINVAL;
+	skua_lock(&cq->lock);
+	skua_lock(&cq->arm_lock);
+	err = skua_cq_resize(cq, cqe);
+	skua_unlock(&cq->arm_lock);
+	skua_unlock(&cq->lock);
+	return err;
+}
+
+int skua_modify_cq(struct ibv_cq *ibv_cq, struct ibv_modify_cq_attr *attr)
+{
+	struct ibv_modify_cq cmd = {};
+
+	return ibv_cmd_modify_cq(ibv_cq, attr, &cmd, sizeof(cmd));
+}
+
 int skua_destroy_cq(struct ibv_cq *ibv_cq)
 {
 	struct skua_cq *cq = to_skua_cq(ibv_cq);
@@ -146,6 +201,8 @@ int skua_destroy_cq(struct ibv_cq *ibv_cq)
 	if (err)
 		return err;
 
+	if (cq->other_buf.addr)
+		skua_buf_free(&cq->other_buf);
 	skua_buf_free(&cq->buf);
 	if (cq->domain)
 		skua_pd_put(cq->domain);

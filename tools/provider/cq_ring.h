@@ -118,6 +118,36 @@ static inline void skua_cq_remove(struct skua_cq_ring *ring, uint32_t qpn,
 	skua_cq_publish(ring, to);
 }
 
+static inline uint8_t skua_cq_phase(const struct skua_cq_ring *ring, uint32_t index)
+{
+	return index & ring->size ? 0 : SKUA_CQE_PHASE;
+}
+
+/* @to, whose memory is zero, is to take the place of @ring: none of its CQEs is there (CQ-6). */
+static inline void skua_cq_prepare(const struct skua_cq_ring *ring, struct skua_cq_ring *to)
+{
+	uint32_t i;
+
+	for (i = ring->ci; i != ring->ci + to->size; i++)
+		skua_cq_slot(to, i)->flags = skua_cq_phase(to, i) ^ SKUA_CQE_PHASE;
+}
+
+/* From @index on the device writes to @to: take along what was written before and is not consumed. */
+static inline void skua_cq_move(struct skua_cq_ring *ring, const struct skua_cq_ring *to, uint32_t index)
+{
+	uint32_t i;
+
+	skua_load_barrier();
+	for (i = ring->ci; i != index; i++) {
+		struct skua_cqe *cqe = skua_cq_slot(to, i);
+
+		*cqe = *skua_cq_slot(ring, i);
+		cqe->flags = (cqe->flags & ~SKUA_CQE_PHASE) | skua_cq_phase(to, i);
+	}
+	ring->cqes = to->cqes;
+	skua_cq_set_size(ring, to->size);
+}
+
 /*
  * Ask for an event. A request for the next CQE stays one until the event is taken, whatever
  * is asked for meanwhile. Returns whether the caller is to ring SKUA_DB_CQ_ARM with *@ci.

@@ -282,6 +282,13 @@ static uint64_t skua_read_completion_ts(struct ibv_cq_ex *cq_ex)
 	return le64toh(to_skua_cq_ex(cq_ex)->current.timestamp);
 }
 
+static uint64_t skua_read_completion_wallclock_ns(struct ibv_cq_ex *cq_ex)
+{
+	const struct skua_cq *cq = to_skua_cq_ex(cq_ex);
+
+	return skua_wall_clock(cq->info, le64toh(cq->current.timestamp));
+}
+
 static uint32_t skua_read_src_qp(struct ibv_cq_ex *cq_ex)
 {
 	return le32toh(to_skua_cq_ex(cq_ex)->current.src_qpn);
@@ -328,4 +335,6 @@ void skua_cq_fill_ex_ops(struct ibv_cq_ex *cq_ex, uint64_t wc_flags)
 		cq_ex->read_dlid_path_bits = skua_read_dlid_path_bits;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 		cq_ex->read_completion_ts = skua_read_completion_ts;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		cq_ex->read_completion_wallclock_ns = skua_read_completion_wallclock_ns;
 }

@@ -15,6 +15,8 @@ DECLARE_DRV_CMD(skua_cmd_create_ah, IB_USER_VERBS_CMD_CREATE_AH,
 		empty, skua_create_ah_resp);
 DECLARE_DRV_CMD(skua_cmd_create_cq, IB_USER_VERBS_CMD_CREATE_CQ,
 		skua_create_cq_req, skua_create_cq_resp);
+DECLARE_DRV_CMD(skua_cmd_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ,
+		skua_resize_cq_req, skua_resize_cq_resp);
 DECLARE_DRV_CMD(skua_cmd_create_qp, IB_USER_VERBS_CMD_CREATE_QP,
 		skua_create_qp_req, skua_create_qp_resp);
 DECLARE_DRV_CMD(skua_cmd_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,

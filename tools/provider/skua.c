@@ -56,6 +56,28 @@ static void skua_free_context(struct ibv_context *ibv_ctx)
 	free(ctx);
 }
 
+#define SKUA_VALUES	IBV_VALUES_MASK_RAW_CLOCK
+
+static int skua_query_rt_values(struct ibv_context *ibv_ctx, struct ibv_values_ex *values)
+{
+	DECLARE_COMMAND_BUFFER(cmd, UVERBS_OBJECT_DEVICE, SKUA_IB_METHOD_QUERY_CLOCK, 1);
+	uint64_t cycles;
+	int err;
+
+	if (values->comp_mask & ~SKUA_VALUES)
+		return EOPNOTSUPP;
+	if (!(values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK))
+		return 0;
+	fill_attr_out_ptr(cmd, SKUA_IB_ATTR_QUERY_CLOCK_RESP_CYCLES, &cycles);
+	err = execute_ioctl(ibv_ctx, cmd);
+	if (err)
+		return err;
+	/* Cycles, as others have it. */
+	values->raw_clock.tv_sec = 0;
+	values->raw_clock.tv_nsec = cycles;
+	return 0;
+}
+
 static const struct verbs_context_ops skua_context_ops = {
 	.alloc_parent_domain = skua_alloc_parent_domain,
 	.alloc_pd = skua_alloc_pd,
@@ -79,6 +101,7 @@ static const struct verbs_context_ops skua_context_ops = {
 	.free_context = skua_free_context,
 	.import_mr = skua_import_mr,
 	.import_pd = skua_import_pd,
+	.modify_cq = skua_modify_cq,
 	.modify_qp = skua_modify_qp,
 	.modify_srq = skua_modify_srq,
 	.poll_cq = skua_poll_cq,
@@ -88,9 +111,11 @@ static const struct verbs_context_ops skua_context_ops = {
 	.query_device_ex = skua_query_device_ex,
 	.query_port = skua_query_port,
 	.query_qp = skua_query_qp,
+	.query_rt_values = skua_query_rt_values,
 	.query_srq = skua_query_srq,
 	.reg_mr = skua_reg_mr,
 	.req_notify_cq = skua_req_notify_cq,
+	.resize_cq = skua_resize_cq,
 	.unimport_mr = skua_unimport_mr,
 	.unimport_pd = skua_unimport_pd,
 };

@@ -79,7 +79,8 @@ struct skua_cq {
 	struct skua_cqe current;	/* a copy: its place in the ring is the device's again */
 	const struct skua_info_page *info;
 	struct skua_pd *domain;		/* parent domain, or NULL */
-	struct skua_buf buf;
+	struct skua_buf buf;		/* the first ring, and the record */
+	struct skua_buf other_buf;	/* the ring, if it was resized */
 	uint32_t cqn;
 };
 
@@ -210,6 +211,11 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 				    struct ibv_cq_init_attr_ex *attr);
 int skua_destroy_cq(struct ibv_cq *ibv_cq);
+/* Nanoseconds since 1970 at this tick of the device's clock. */
+uint64_t skua_wall_clock(const struct skua_info_page *info, uint64_t cycles);
+
+int skua_resize_cq(struct ibv_cq *ibv_cq, int cqe);
+int skua_modify_cq(struct ibv_cq *ibv_cq, struct ibv_modify_cq_attr *attr);
 int skua_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only);
 void skua_cq_event(struct ibv_cq *ibv_cq);
 /* Take the CQEs of a QP out of it; @srq is the QP's, or NULL. The device writes no more of them. */

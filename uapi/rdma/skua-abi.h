@@ -49,6 +49,18 @@ struct skua_create_cq_resp {
 	__u32 comp_mask;
 };
 
+/* The ring that takes the place of the one before. */
+struct skua_resize_cq_req {
+	__aligned_u64 buf_addr;		/* CQEs, none of which is there */
+	__u32 log_size;			/* CQEs, log2 */
+	__u32 comp_mask;		/* 0 */
+};
+
+struct skua_resize_cq_resp {
+	__u32 index;			/* from which on CQEs are in it */
+	__u32 comp_mask;
+};
+
 struct skua_create_qp_req {
 	__aligned_u64 sq_addr;		/* send WQEs */
 	__aligned_u64 rq_addr;		/* receive WQEs */
@@ -106,10 +118,27 @@ enum skua_info_state {
 	SKUA_INFO_ALIVE	= 1,
 };
 
-/* Read-only page that every context maps. It outlives the device. */
+/*
+ * Read-only page that every context maps. It outlives the device. The device's clock, with which CQEs are stamped, and
+ * the wall clock are brought together each second: @ns is at @cycles, and ticks are times @mult, shifted by @shift, ns.
+ */
 struct skua_info_page {
 	__u32 state;		/* enum skua_info_state */
 	__u32 clock_khz;	/* of CQE timestamps */
+	__u32 sequence;		/* odd while what follows changes; 0: it is not known yet */
+	__u32 shift;
+	__aligned_u64 cycles;
+	__aligned_u64 ns;	/* since 1970 */
+	__u32 mult;
+	__u32 reserved;
+};
+
+enum skua_ib_device_methods {
+	SKUA_IB_METHOD_QUERY_CLOCK = 1 << 12,	/* UVERBS_ID_NS_SHIFT */
+};
+
+enum skua_ib_query_clock_attrs {
+	SKUA_IB_ATTR_QUERY_CLOCK_RESP_CYCLES = 1 << 12,
 };
 
 #endif /* SKUA_ABI_USER_H */

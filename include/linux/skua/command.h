@@ -43,6 +43,11 @@ struct skua_cq_params {
 };
 
 int skua_cmd_create_cq(struct skua_dev *dev, const struct skua_cq_params *params, u32 *cqn);
+/* @index: from which on CQEs are in @ring (CQ-6). */
+int skua_cmd_resize_cq(struct skua_dev *dev, u32 cqn, u8 log_size, const struct skua_pagelist *ring,
+		       u32 *index);
+/* Events wait for @count CQEs, @period us at most. */
+int skua_cmd_modify_cq(struct skua_dev *dev, u32 cqn, u16 count, u16 period);
 void skua_cmd_destroy_cq(struct skua_dev *dev, u32 cqn);
 
 /**

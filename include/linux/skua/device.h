@@ -131,6 +131,9 @@ static inline bool skua_has(const struct skua_dev *dev, unsigned int feature)
 	return dev->features & BIT_ULL(feature);
 }
 
+/* The clock of CQE timestamps, limits.clock_khz. May sleep. */
+u64 skua_read_clock(struct skua_dev *dev);
+
 /**
  * enum skua_notice - what users of a device are told, in process context
  * @SKUA_NOTICE_DEAD: the device is dead; it no longer reaches host memory

@@ -132,6 +132,52 @@ static void test_remove_leaves_the_others_in_order(void **state)
 	setup(NULL);
 }
 
+/* The kernel's part: the device takes another ring, and says from which index on. */
+static uint32_t switch_rings(struct skua_cq_ring *to)
+{
+	dev.cqes = to->cqes;
+	dev.size = to->size;
+	return dev.pi;
+}
+
+/*
+ * From every index and between all sizes, with CQEs that were there before and some that come while the ring is
+ * exchanged.
+ */
+static void test_another_ring_has_them_all(void **state)
+{
+	static const uint32_t sizes[] = { 1, 2, SIZE, 2 * SIZE, 4 * SIZE };
+	uint32_t at, n, i, later, index;
+
+	for (i = 0; i < 5; i++)
+		for (at = 0; at < 8 * SIZE + 1; at++)
+			for (n = 0; n <= SIZE && n <= sizes[i]; n++) {
+				struct skua_cq_ring to = {
+					.cqes = fake_zalloc(64, sizes[i] * sizeof(struct skua_cqe)),
+				};
+				void *old;
+
+				teardown(NULL);
+				setup(NULL);
+				old = ring.cqes;
+				pass(at);
+				for (later = 0; later < n; later++)
+					write_cqe(1, later);
+				skua_cq_set_size(&to, sizes[i]);
+				skua_cq_prepare(&ring, &to);
+				index = switch_rings(&to);
+				for (later = n; later < sizes[i]; later++)
+					write_cqe(1, later);
+				skua_cq_move(&ring, &to, index);
+				for (later = 0; later < sizes[i]; later++)
+					expect_cqe(1, later);
+				expect_empty();
+				pass(3 * sizes[i]);
+				expect_empty();
+				free(old);
+			}
+}
+
 static void test_remove_makes_room_for_the_device(void **state)
 {
 	uint32_t i;
@@ -286,6 +332,7 @@ int main(void)
 		T(test_phase_tells_new_from_old_in_every_pass),
 		T(test_a_consumed_cqe_is_the_devices_at_once),
 		cmocka_unit_test_teardown(test_remove_leaves_the_others_in_order, teardown),
+		T(test_another_ring_has_them_all),
 		T(test_remove_makes_room_for_the_device),
 		T(test_remove_of_a_stranger_changes_nothing),
 		T(test_unarmed_has_no_event),

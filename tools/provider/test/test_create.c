@@ -61,6 +61,27 @@ int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_chan
 	return answer;
 }
 
+static struct skua_resize_cq_req resize_req;
+
+int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, struct ibv_resize_cq *cmd, size_t cmd_size,
+		      struct ib_uverbs_resize_cq_resp *resp, size_t resp_size)
+{
+	struct skua_cmd_resize_cq_resp *out = (void *)resp;
+
+	assert_int_equal(cmd_size, sizeof(struct skua_cmd_resize_cq));
+	assert_int_equal(resp_size, sizeof(*out));
+	resize_req = ((struct skua_cmd_resize_cq *)cmd)->drv_payload;
+	if (!answer)
+		cq->cqe = cqe;
+	return answer;
+}
+
+int ibv_cmd_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr, struct ibv_modify_cq *cmd,
+		      size_t cmd_size)
+{
+	return answer;
+}
+
 int ibv_cmd_destroy_cq(struct ibv_cq *cq)
 {
 	return answer;
@@ -233,6 +254,33 @@ static void test_cq_limits(void **state)
 	assert_int_equal(errno, ENOMEM);
 }
 
+/* The record stays where the device knows it, and only the last ring is kept. */
+static void test_cq_takes_another_ring(void **state)
+{
+	static const int wrong[] = { 0, -1, 1025, INT32_MAX };
+	struct ibv_cq *cq = make_cq(16);
+	uint64_t record = cq_req.dbr_addr;
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		assert_int_equal(skua_resize_cq(cq, wrong[i]), EINVAL);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(skua_resize_cq(cq, 40), 0);
+		assert_int_equal(resize_req.log_size, 6);
+		assert_int_equal(resize_req.buf_addr % 4096, 0);
+		assert_int_equal(cq->cqe, 64);
+		assert_ptr_equal(to_skua_cq(cq)->ring.cqes, (void *)(uintptr_t)resize_req.buf_addr);
+		assert_ptr_equal(to_skua_cq(cq)->ring.dbr, (void *)(uintptr_t)record);
+		assert_int_equal(dontfork, 2);
+	}
+	answer = ENOMEM;
+	assert_int_equal(skua_resize_cq(cq, 500), ENOMEM);
+	assert_int_equal(to_skua_cq(cq)->ring.size, 64);
+	assert_int_equal(dontfork, 2);
+	answer = 0;
+	assert_int_equal(skua_destroy_cq(cq), 0);
+}
+
 static void test_cq_ex_refuses_what_it_cannot(void **state)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS };
@@ -243,7 +291,7 @@ static void test_cq_ex_refuses_what_it_cannot(void **state)
 	assert_null(cq_ex->read_completion_ts);
 	skua_destroy_cq(ibv_cq_ex_to_cq(cq_ex));
 
-	attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	attr.wc_flags = IBV_WC_EX_WITH_CVLAN;
 	assert_null(skua_create_cq_ex(&ctx.vctx.context, &attr));
 	assert_int_equal(errno, EOPNOTSUPP);
 	attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
@@ -1055,6 +1103,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_cq_is_a_power_of_two),
 		T(test_cq_limits),
+		T(test_cq_takes_another_ring),
 		T(test_cq_ex_refuses_what_it_cannot),
 		T(test_as_many_wrs_of_any_size),
 		T(test_qp_holds_what_its_capacities_say),

@@ -993,6 +993,24 @@ static void test_only_declared_calls_are_set(void **state)
 	assert_null(qp_ex->wr_atomic_fetch_add);
 }
 
+/* Ticks of 4 ns, and of a third of one, near the moment that the page names and far from it. */
+static void test_wall_clock(void **state)
+{
+	static const uint64_t then = 1ull << 40, ns = 1700000000ull * 1000000000;
+	struct skua_info_page page = { .sequence = 2, .cycles = then, .ns = ns, .mult = 4u << 20, .shift = 20 };
+
+	assert_int_equal(skua_wall_clock(&page, then), ns);
+	assert_int_equal(skua_wall_clock(&page, then + 1), ns + 4);
+	assert_int_equal(skua_wall_clock(&page, then - 1), ns - 4);
+	assert_int_equal(skua_wall_clock(&page, then + (1ull << 45)), ns + (4ull << 45));
+	assert_int_equal(skua_wall_clock(&page, 0), ns - 4 * then);
+	page.shift = 31;
+	page.mult = (1u << 31) / 3 + 1;
+	assert_int_equal(skua_wall_clock(&page, then + 3), ns + 1);
+	assert_int_equal(skua_wall_clock(&page, then + 3000000), ns + 1000000);
+	assert_in_range(skua_wall_clock(&page, then + (3ull << 40)), ns + (1ull << 40), ns + (1ull << 40) + 1024);
+}
+
 static void test_poll_datagram(void **state)
 {
 	struct ibv_recv_wr wr = { .sg_list = sges, .num_sge = 1 }, *bad;
@@ -1065,6 +1083,7 @@ int main(void)
 		T(test_datagram_without_an_address),
 		T(test_each_type_has_its_opcodes),
 		T(test_only_declared_calls_are_set),
+		T(test_wall_clock),
 		T(test_poll_datagram),
 	};
 

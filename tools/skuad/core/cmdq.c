@@ -20,6 +20,8 @@ struct command {
 #define RSS	(1ull << SKUA_F_ETH_RSS)
 #define UD	(1ull << SKUA_F_UD)
 #define SRQ	(1ull << SKUA_F_SRQ)
+#define CQ_SIZE	(1ull << SKUA_F_CQ_RESIZE)
+#define CQ_HOLD	(1ull << SKUA_F_CQ_MODER)
 
 static int cmd_nop(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
@@ -42,6 +44,8 @@ static const struct command commands[] = {
 	{ SKUA_CMD_DESTROY_PD,	 0, false, 4, 0,	cmd_destroy_pd },
 	{ SKUA_CMD_CREATE_CQ,	 0, false, 128, 0,	cmd_create_cq },
 	{ SKUA_CMD_DESTROY_CQ,	 0, false, 4, 0,	cmd_destroy_cq },
+	{ SKUA_CMD_RESIZE_CQ,	 0, false, 128, CQ_SIZE, cmd_resize_cq },
+	{ SKUA_CMD_MODIFY_CQ,	 0, false, 8, CQ_HOLD,	cmd_modify_cq },
 	{ SKUA_CMD_CREATE_QP,	 0, false, 192, 0,	cmd_create_qp },
 	{ SKUA_CMD_MODIFY_QP,	 0, false, 160, 0,	cmd_modify_qp },
 	{ SKUA_CMD_QUERY_QP,	 0, true,  4, 0,	cmd_query_qp },
@@ -87,6 +91,8 @@ static bool rsvd_zero(const struct skua_cmd *cmd)
 	case SKUA_CMD_CREATE_CQ:
 		return RSVD_ZERO(&cmd->create_cq, rsvd0) && !cmd->create_cq.rsvd1 &&
 		       RSVD_ZERO(&cmd->create_cq, rsvd2);
+	case SKUA_CMD_RESIZE_CQ:
+		return RSVD_ZERO(&cmd->resize_cq, rsvd0);
 	case SKUA_CMD_CREATE_QP:
 		return RSVD_ZERO(&cmd->create_qp, rsvd0);
 	case SKUA_CMD_CREATE_SRQ:

@@ -9,10 +9,14 @@
 
 #define TELL_COST	512	/* a QP, with its event */
 
+static void cq_fire(struct cq *cq);
+static void cq_held_enough(struct timer *timer);
+
 static void cq_unmake(struct skua_dev *dev, void *object)
 {
 	struct cq *cq = object;
 
+	timer_cancel(&dev->engine->timers, &cq->hold_timer);
 	pages_release(dev, &cq->ring);
 	free(cq);
 }
@@ -38,6 +42,8 @@ static int cq_make(struct skua_dev *dev)
 		return SKUA_CMD_NO_RESOURCE;
 	cmd_makes(dev, cq, cq_unmake);
 	LIST_INIT(&cq->users);
+	cq->dev = dev;
+	cq->hold_timer.fire = cq_held_enough;
 	cq->eq = eq;
 	cq->size = 1u << in->log_size;
 	cq->db_page = le32toh(in->db_page);
@@ -65,6 +71,86 @@ int cmd_create_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		return SKUA_CMD_NO_RESOURCE;
 	cq->eq->ncq++;
 	cpl->number = htole32(cq->number);
+	return SKUA_CMD_OK;
+}
+
+static void free_ring(struct skua_dev *dev, void *object)
+{
+	struct pages *ring = object;
+
+	pages_release(dev, ring);
+	free(ring);
+}
+
+/* Does a ring of so many CQEs hold those that the host has not consumed? */
+static bool cq_fits(struct skua_dev *dev, struct cq *cq, uint32_t size)
+{
+	struct skua_cq_dbr *dbr = mem_ref_at(&dev->mem, &cq->dbr, sizeof(*dbr), false);
+
+	if (!dbr || cq->error)
+		return false;
+	/* Not what the host claims to have consumed and was not there. */
+	if (cq->pi - host_load32(&dbr->ci) <= cq->size)
+		cq->ci = host_load32(&dbr->ci);
+	return cq->pi - cq->ci <= size;
+}
+
+/* The first step of RESIZE_CQ. */
+static int begin_resize(struct skua_dev *dev)
+{
+	const struct skua_cmd_resize_cq *in = &dev->cmdq.cmd.resize_cq;
+	struct pages *ring;
+
+	if (in->log_size > LIMIT_LOG_CQE ||
+	    ring_check(&in->ring, sizeof(struct skua_cqe) << in->log_size, sizeof(struct skua_cqe)))
+		return SKUA_CMD_BAD_PARAM;
+	ring = calloc(1, sizeof(*ring));
+	if (!ring)
+		return SKUA_CMD_NO_RESOURCE;
+	cmd_makes(dev, ring, free_ring);
+	return pages_reserve(dev, ring, &in->ring);
+}
+
+int cmd_resize_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	const struct skua_cmd_resize_cq *in = &dev->cmdq.cmd.resize_cq;
+	struct cq *cq = numtab_get(&dev->cqs, le32toh(in->cqn));
+	struct pages *ring;
+	int status;
+
+	if (!cq)
+		return SKUA_CMD_BAD_OBJECT;
+	status = dev->cmdq.making ? SKUA_CMD_OK : begin_resize(dev);
+	ring = dev->cmdq.making;
+	if (!status)
+		status = list_load(dev, ring, &in->ring, sizeof(struct skua_cqe) << in->log_size, true);
+	if (!status && !cq_fits(dev, cq, 1u << in->log_size))
+		status = SKUA_CMD_BAD_STATE;
+	if (status)
+		return status;
+	pages_release(dev, &cq->ring);
+	cq->ring = *ring;
+	cq->size = 1u << in->log_size;
+	free(ring);
+	cpl->index = htole32(cq->pi);
+	return SKUA_CMD_OK;
+}
+
+int cmd_modify_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	const struct skua_cmd_modify_cq *in = &dev->cmdq.cmd.modify_cq;
+	struct cq *cq = numtab_get(&dev->cqs, le32toh(in->cqn));
+
+	(void)cpl;
+	if (!cq)
+		return SKUA_CMD_BAD_OBJECT;
+	/* What waits by the numbers of before waits no longer. */
+	cq->hold_ns = 0;
+	cq_fire(cq);
+	cq->held_enough = false;
+	/* Where one CQE is enough, or may not wait, none does. */
+	cq->hold_count = le16toh(in->count);
+	cq->hold_ns = cq->hold_count > 1 ? le16toh(in->period) * 1000ull : 0;
 	return SKUA_CMD_OK;
 }
 
@@ -148,6 +234,16 @@ bool cq_run(struct skua_dev *dev)
 	return budget < STEP_COST;
 }
 
+/* CQ-7: may the event wait for more CQEs than the @n that are there since the CQ was armed? */
+static bool cq_holds(struct skua_dev *dev, struct cq *cq, uint32_t n)
+{
+	if (cq->held_enough || n >= cq->hold_count)
+		return false;
+	if (!cq->hold_timer.pos)
+		timer_set(&dev->engine->timers, &cq->hold_timer, engine_now(dev->engine) + cq->hold_ns);
+	return true;
+}
+
 /* Does the host wait for what has been written? Then it is told: true. */
 static bool cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *dbr)
 {
@@ -162,8 +258,10 @@ static bool cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *d
 		due = cq->solicited_news && (int32_t)(cq->solicited_pi - from) > 0;
 	else
 		due = cq->news && (int32_t)(cq->pi - from) > 0;
-	if (!due)
+	if (!due || (cq->hold_ns && cq_holds(dev, cq, cq->pi - from)))
 		return false;
+	timer_cancel(&dev->engine->timers, &cq->hold_timer);
+	cq->held_enough = false;
 	cq->fired_seq = SKUA_CQ_ARM_GET_SEQ(arm);
 	cq->news = cq->solicited_news = false;
 	if (!eq_post_comp(dev, cq))
@@ -188,8 +286,10 @@ bool cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 		cq_fail(dev, cq);
 		return false;
 	}
-	if (cqe->status != SKUA_CQE_SUCCESS)
+	if (cqe->status != SKUA_CQE_SUCCESS) {
 		STAT_INC(dev, cqe_errors);
+		cq->held_enough = true;
+	}
 	if (!(cq->pi & cq->size))
 		cqe->flags |= SKUA_CQE_PHASE;
 	cqe->timestamp = htole64(engine_now(dev->engine));
@@ -203,6 +303,22 @@ bool cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 	host_full_barrier();
 	cq_notify(dev, cq, dbr);
 	return !cq->error;
+}
+
+static void cq_fire(struct cq *cq)
+{
+	struct skua_cq_dbr *dbr = mem_ref_at(&cq->dev->mem, &cq->dbr, sizeof(*dbr), false);
+
+	if (dbr && dev_running(cq->dev))
+		cq_notify(cq->dev, cq, dbr);
+}
+
+static void cq_held_enough(struct timer *timer)
+{
+	struct cq *cq = (void *)((char *)timer - offsetof(struct cq, hold_timer));
+
+	cq->held_enough = true;
+	cq_fire(cq);
 }
 
 void cq_arm_doorbell(struct skua_dev *dev, uint32_t cqn, uint32_t db_page)

@@ -60,7 +60,7 @@ struct transport_ops;
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
 	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
-	 1ull << SKUA_F_FAST_REG)
+	 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -108,6 +108,11 @@ struct cq {
 	uint32_t fired_seq;		/* of the last arming that was answered */
 	uint32_t solicited_pi;		/* index behind the last solicited CQE */
 	bool news, solicited_news;	/* a CQE, a solicited one, was written since it last fired */
+	uint32_t hold_count;		/* CQEs that do not wait for more */
+	uint64_t hold_ns;		/* that one waits at most; 0: none does */
+	bool held_enough;		/* one has waited so long, or tells of an error */
+	struct timer hold_timer;
+	struct skua_dev *dev;
 	bool event_out;			/* an EQE was written, at event_pi - 1 of its EQ */
 	uint32_t event_pi;
 	uint64_t handle;
@@ -293,6 +298,8 @@ int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_attach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_detach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_resize_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_modify_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_modify_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_query_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);

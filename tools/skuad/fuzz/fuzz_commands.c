@@ -32,7 +32,8 @@ enum template {
 	CREATE_ETH, TO_INIT, TO_RTR, TO_RTS, TO_ERR, TO_RESET, QUERY_QP, DESTROY_QP, CREATE_MR, CREATE_MR_1,
 	CREATE_MR_2, CREATE_MR_3, CREATE_MR_LARGE, CREATE_MR_PHYS, CREATE_MR_FAST, DESTROY_MR,
 	UNKNOWN, CREATE_UC, CREATE_UD, CREATE_GSI, UC_TO_RTR, UC_TO_RTS, UD_TO_INIT, TO_STATE, ATTACH, DETACH,
-	CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ, CREATE_RC_SRQ, CREATE_UD_SRQ, NUM_TEMPLATES
+	CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ, CREATE_RC_SRQ, CREATE_UD_SRQ,
+	RESIZE_CQ, MODIFY_CQ, NUM_TEMPLATES
 };
 
 struct patch {
@@ -192,6 +193,23 @@ static struct skua_cmd srq_cmd(struct host *h, const struct step *s)
 	return cmd;
 }
 
+static struct skua_cmd resize_cq_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_RESIZE_CQ, .resize_cq = {
+		.cqn = htole32(number(h, CQ, s)), .log_size = (uint8_t)(s->n[1] % 6),
+		.ring = list(h->scratch, 64u << s->n[1] % 6) });
+
+	return cmd;
+}
+
+static struct skua_cmd modify_cq_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_MODIFY_CQ, .modify_cq = {
+		.cqn = htole32(number(h, CQ, s)), .count = htole16(s->n[1] % 8), .period = htole16(s->n[2]) });
+
+	return cmd;
+}
+
 static struct skua_cmd modify_srq_cmd(struct host *h, const struct step *s)
 {
 	struct skua_cmd cmd = CMD(SKUA_CMD_MODIFY_SRQ, .modify_srq = {
@@ -336,6 +354,10 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 	case CREATE_UD_SRQ:
 		*kind = QP;
 		return srq_user_cmd(h, s, s->a % NUM_TEMPLATES == CREATE_RC_SRQ ? SKUA_QPT_RC : SKUA_QPT_UD);
+	case RESIZE_CQ:
+		return resize_cq_cmd(h, s);
+	case MODIFY_CQ:
+		return modify_cq_cmd(h, s);
 	case UNKNOWN:
 		cmd.hdr.opcode = htole16((uint16_t)s->n[0]);
 		return cmd;

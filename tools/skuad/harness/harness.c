@@ -230,6 +230,7 @@ int command(struct world *w, struct node *n, struct skua_cmd *cmd)
 	assert_int_equal(le32toh(cpl->id), n->cmd_pi - 1);
 	n->number = le32toh(cpl->number);
 	n->out_len = le32toh(cpl->out_len);
+	n->index = le32toh(cpl->index);
 	return cpl->status;
 }
 

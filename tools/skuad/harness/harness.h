@@ -60,7 +60,7 @@ struct node {
 	unsigned int reads;		/* of BARs */
 	uint64_t cmd_ring, cmd_cpl, cmd_dbr;
 	uint32_t cmd_pi;
-	uint32_t number, out_len;	/* of the last command's completion */
+	uint32_t number, out_len, index; /* of the last command's completion */
 	uint64_t features;		/* to accept of those offered */
 	uint64_t eq, eq_dbr, aeq, aeq_dbr, cq, cq_dbr, sq, sq_dbr, rq, rq_dbr;
 	uint64_t buf;			/* the memory region, with all rights */

@@ -146,7 +146,8 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 	struct ib_umem *umem;
 	int err;
 
-	if (attr->flags)
+	/* All completions have one. */
+	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	err = ib_copy_validate_udata_in_cm(udata, req, comp_mask, 0);
 	if (err)
@@ -163,6 +164,7 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 	err = skua_ib_qmem_take(ucontext, &cq->mem, umem, req.dbr_addr);
 	if (err)
 		return err;
+	mutex_init(&cq->resize_lock);
 	cq->watch.comp = skua_ib_cq_comp;
 	err = skua_ib_cq_start(dev, cq, attr, req.log_size, ucontext->db.index);
 	if (err)
@@ -179,6 +181,62 @@ err_stop:
 err_mem:
 	skua_ib_qmem_free(dev->dev, &cq->mem);
 	return err;
+}
+
+/* In the device. From @index on CQEs are in the ring of @mem. */
+static int skua_ib_cq_change(struct skua_dev *dev, struct skua_ib_cq *cq,
+			     const struct skua_ib_qmem *mem, u8 log_size, u32 *index)
+{
+	struct skua_pagelist_builder ring;
+	int err;
+
+	err = skua_ib_qmem_describe(dev, mem, &ring);
+	if (err)
+		return err;
+	err = skua_cmd_resize_cq(dev, cq->watch.cqn, log_size, &ring.list, index);
+	skua_pagelist_free(dev, &ring);
+	return err;
+}
+
+/* The program polls none meanwhile, and then copies what is left in the ring of before (CQ-6). */
+int skua_ib_resize_user_cq(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata)
+{
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibcq->device);
+	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
+	struct skua_resize_cq_resp resp = {};
+	struct skua_resize_cq_req req;
+	struct skua_ib_qmem other;
+	struct ib_umem *umem;
+	int err;
+
+	err = ib_copy_validate_udata_in_cm(udata, req, comp_mask, 0);
+	if (err)
+		return err;
+	if (req.log_size >= 32 || BIT_ULL(req.log_size) > dev->dev->limits.max_cqe || !cqe ||
+	    cqe > BIT_ULL(req.log_size))
+		return -EINVAL;
+	umem = skua_ib_umem_queue(dev, req.buf_addr,
+				  BIT_ULL(req.log_size) * sizeof(struct skua_cqe),
+				  sizeof(struct skua_cqe));
+	if (IS_ERR(umem))
+		return PTR_ERR(umem);
+	mutex_lock(&cq->resize_lock);
+	other = cq->mem;
+	other.umem = umem;
+	err = skua_ib_cq_change(dev->dev, cq, &other, req.log_size, &resp.index);
+	if (!err) {
+		swap(cq->mem.umem, umem);
+		ibcq->cqe = BIT(req.log_size);
+	}
+	mutex_unlock(&cq->resize_lock);
+	ib_umem_release(umem);
+	return err ?: ib_respond_udata(udata, resp);
+}
+
+int skua_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
+{
+	return skua_cmd_modify_cq(to_skua_dev(ibcq->device), to_skua_ib_cq(ibcq)->watch.cqn, count,
+				  period);
 }
 
 int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)

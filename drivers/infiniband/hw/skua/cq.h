@@ -6,6 +6,7 @@
 #define SKUA_IB_CQ_H
 
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 
@@ -22,6 +23,7 @@ struct skua_ib_qp;
  * @node: in the device's list
  * @watch: its number, and its events
  * @mem: its memory
+ * @resize_lock: held while a program's ring is exchanged
  * @lock: the kernel's: all below
  * @ring: the kernel's ring
  * @armed: what the last arming waits for that was not answered
@@ -35,6 +37,7 @@ struct skua_ib_cq {
 	struct skua_cq_watch watch;
 
 	struct skua_ib_qmem mem;
+	struct mutex resize_lock;	/* one resize_cq at a time */
 
 	spinlock_t lock;		/* all below */
 	struct skua_cq ring;
@@ -54,6 +57,8 @@ int skua_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		      struct uverbs_attr_bundle *attrs);
 int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 			   struct uverbs_attr_bundle *attrs);
+int skua_ib_resize_user_cq(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata);
+int skua_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 /* Take the CQEs of a QP out of a kernel CQ. The device writes no more of them. */

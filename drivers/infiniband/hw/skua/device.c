@@ -84,6 +84,10 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		attr->max_srq_sge = limits->max_recv_sge;
 		attr->device_cap_flags |= IB_DEVICE_SRQ_RESIZE;
 	}
+	if (skua_has(dev, SKUA_F_CQ_MODER)) {
+		attr->cq_caps.max_cq_moderation_count = U16_MAX;
+		attr->cq_caps.max_cq_moderation_period = U16_MAX;
+	}
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;
 

@@ -25,6 +25,14 @@ static int skua_ib_old_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_att
 		       skua_ib_create_cq(ibcq, attr, NULL);
 }
 
+/* Consumers in the kernel do not resize. */
+static int skua_ib_old_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+{
+	if (!udata)
+		return -EOPNOTSUPP;
+	return cqe < 0 ? -EINVAL : skua_ib_resize_user_cq(ibcq, cqe, udata);
+}
+
 static struct ib_mr *skua_ib_old_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
 					     int access, struct ib_udata *udata)
 {
@@ -116,6 +124,20 @@ static const struct ib_device_ops skua_ib_srq_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_srq, skua_ib_srq, ibsrq),
 };
 
+/* With SKUA_F_CQ_RESIZE. */
+static const struct ib_device_ops skua_ib_cq_resize_ops = {
+#ifdef SKUA_IB_OLD_VERBS
+	.resize_cq = skua_ib_old_resize_cq,
+#else
+	.resize_user_cq = skua_ib_resize_user_cq,
+#endif
+};
+
+/* With SKUA_F_CQ_MODER. */
+static const struct ib_device_ops skua_ib_cq_moderation_ops = {
+	.modify_cq = skua_ib_modify_cq,
+};
+
 static int skua_ib_notify(struct notifier_block *nb, unsigned long notice, void *data)
 {
 	struct skua_ib_dev *dev = container_of(nb, struct skua_ib_dev, notifier);
@@ -163,6 +185,7 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 	INIT_LIST_HEAD(&dev->cqs);
 	xa_init(&dev->qps);
 	skua_ib_flush_init(dev);
+	skua_ib_clock_init(dev);
 
 	/* Programs find their provider by the ids of the parent, a PCI function. */
 	ibdev->dev.parent = skua_dma_dev(skua);
@@ -180,6 +203,12 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 		ib_set_device_ops(ibdev, &skua_ib_fast_reg_ops);
 	if (skua_has(skua, SKUA_F_SRQ))
 		ib_set_device_ops(ibdev, &skua_ib_srq_ops);
+	if (skua_has(skua, SKUA_F_CQ_RESIZE))
+		ib_set_device_ops(ibdev, &skua_ib_cq_resize_ops);
+	if (skua_has(skua, SKUA_F_CQ_MODER)) {
+		ib_set_device_ops(ibdev, &skua_ib_cq_moderation_ops);
+		ibdev->use_cq_dim = true;
+	}
 }
 
 static int skua_ib_register(struct skua_ib_dev *dev)
@@ -254,6 +283,7 @@ static int skua_ib_probe(struct auxiliary_device *adev, const struct auxiliary_d
 err_notifier:
 	skua_notifier_unregister(dev->dev, &dev->notifier);
 	cancel_work_sync(&dev->flush);
+	cancel_delayed_work_sync(&dev->clock);
 err_dealloc:
 	ib_dealloc_device(&dev->ibdev);
 	return dev_err_probe(&adev->dev, err, "cannot be registered\n");
@@ -266,6 +296,7 @@ static void skua_ib_remove(struct auxiliary_device *adev)
 	skua_ib_unregister(dev);
 	skua_notifier_unregister(dev->dev, &dev->notifier);
 	cancel_work_sync(&dev->flush);
+	cancel_delayed_work_sync(&dev->clock);
 	WARN_ON(!xa_empty(&dev->qps));
 	WARN_ON(!list_empty(&dev->cqs));
 	WARN_ON(!list_empty(&dev->ucontexts));

@@ -37,6 +37,7 @@
  * @dead: the device is dead and fenced: software completes what it left. Read without @lock, too
  * @qps: the kernel's QPs by qpn
  * @flush: work that calls the handlers of the kernel's CQs when the device is dead
+ * @clock: work that tells programs what time it is by the device's clock
  */
 struct skua_ib_dev {
 	struct ib_device ibdev;
@@ -51,6 +52,7 @@ struct skua_ib_dev {
 	bool dead;
 	struct xarray qps;
 	struct work_struct flush;
+	struct delayed_work clock;
 };
 
 static inline struct skua_ib_dev *to_skua_ib_dev(struct ib_device *ibdev)
@@ -88,6 +90,13 @@ int skua_ib_del_gid(const struct ib_gid_attr *attr, void **context);
 struct rdma_hw_stats *skua_ib_alloc_hw_port_stats(struct ib_device *ibdev, u32 port);
 int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
 			 int index);
+
+/* clock.c */
+struct skua_ib_ucontext;
+void skua_ib_clock_init(struct skua_ib_dev *dev);
+/* The page of a program that is new in the list, now and from now on. The device's lock is held. */
+void skua_ib_clock_start(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext);
+extern const struct uapi_definition skua_ib_clock_uapi[];
 
 /* mad.c */
 int skua_ib_process_mad(struct ib_device *ibdev, int flags, u32 port, const struct ib_wc *in_wc,

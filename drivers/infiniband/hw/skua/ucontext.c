@@ -44,11 +44,6 @@ void skua_ib_mmap_free(struct rdma_user_mmap_entry *entry)
 	kfree(container_of(entry, struct skua_ib_mmap, entry));
 }
 
-static struct skua_info_page *skua_ib_info(struct skua_ib_ucontext *ucontext)
-{
-	return page_address(ucontext->info);
-}
-
 void skua_ib_ucontext_dead(struct skua_ib_ucontext *ucontext)
 {
 	WRITE_ONCE(skua_ib_info(ucontext)->state, SKUA_INFO_DEAD);
@@ -61,6 +56,8 @@ static void skua_ib_ucontext_publish(struct skua_ib_dev *dev, struct skua_ib_uco
 	list_add(&ucontext->node, &dev->ucontexts);
 	if (dev->dead)
 		skua_ib_ucontext_dead(ucontext);
+	else
+		skua_ib_clock_start(dev, ucontext);
 	mutex_unlock(&dev->lock);
 }
 
@@ -109,6 +106,7 @@ ADD_UVERBS_ATTRIBUTES_SIMPLE(skua_ib_query_context, UVERBS_OBJECT_DEVICE,
 
 const struct uapi_definition skua_ib_uapi[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &skua_ib_query_context),
+	UAPI_DEF_CHAIN(skua_ib_clock_uapi),
 	{}
 };
 

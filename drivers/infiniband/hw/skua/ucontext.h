@@ -6,6 +6,7 @@
 #define SKUA_IB_UCONTEXT_H
 
 #include <linux/list.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <rdma/ib_verbs.h>
@@ -48,6 +49,11 @@ struct skua_ib_ucontext {
 static inline struct skua_ib_ucontext *to_skua_ib_ucontext(struct ib_ucontext *ibucontext)
 {
 	return container_of(ibucontext, struct skua_ib_ucontext, ibucontext);
+}
+
+static inline struct skua_info_page *skua_ib_info(struct skua_ib_ucontext *ucontext)
+{
+	return page_address(ucontext->info);
 }
 
 int skua_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata);

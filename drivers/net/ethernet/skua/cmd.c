@@ -214,6 +214,36 @@ int skua_cmd_create_cq(struct skua_dev *dev, const struct skua_cq_params *params
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_create_cq, SKUA_NS);
 
+int skua_cmd_resize_cq(struct skua_dev *dev, u32 cqn, u8 log_size, const struct skua_pagelist *ring,
+		       u32 *index)
+{
+	struct skua_cmd_result result;
+	struct skua_cmd cmd;
+	int err;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_RESIZE_CQ);
+	cmd.resize_cq.cqn = cpu_to_le32(cqn);
+	cmd.resize_cq.log_size = log_size;
+	cmd.resize_cq.ring = *ring;
+	err = skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, &result);
+	if (!err)
+		*index = result.index;
+	return err;
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_resize_cq, SKUA_NS);
+
+int skua_cmd_modify_cq(struct skua_dev *dev, u32 cqn, u16 count, u16 period)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_MODIFY_CQ);
+	cmd.modify_cq.cqn = cpu_to_le32(cqn);
+	cmd.modify_cq.count = cpu_to_le16(count);
+	cmd.modify_cq.period = cpu_to_le16(period);
+	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_modify_cq, SKUA_NS);
+
 void skua_cmd_destroy_cq(struct skua_dev *dev, u32 cqn)
 {
 	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_CQ, cqn);

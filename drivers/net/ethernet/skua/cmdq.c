@@ -202,6 +202,7 @@ static void skua_cmdq_complete(struct skua_nic *nic)
 		slot->status = cpl->status;
 		slot->result.number = le32_to_cpu(cpl->number);
 		slot->result.out_len = le32_to_cpu(cpl->out_len);
+		slot->result.index = le32_to_cpu(cpl->index);
 		skua_cmd_slot_end(slot);
 	}
 	spin_unlock(&cmdq->lock);

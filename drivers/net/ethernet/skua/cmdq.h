@@ -51,6 +51,7 @@ struct skua_cmdq {
 struct skua_cmd_result {
 	u32 number;
 	u32 out_len;
+	u32 index;
 };
 
 int skua_cmdq_init(struct skua_nic *nic);

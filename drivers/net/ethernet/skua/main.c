@@ -37,6 +37,7 @@ static struct skua_nic *skua_nic_alloc(struct pci_dev *pdev)
 	ida_init(&nic->db_ids);
 	BLOCKING_INIT_NOTIFIER_HEAD(&nic->notifier);
 	mutex_init(&nic->port.lock);
+	mutex_init(&nic->clock_lock);
 	skua_health_init(nic);
 	return nic;
 }

@@ -22,7 +22,8 @@
 				 BIT_ULL(SKUA_F_ATOMIC) | BIT_ULL(SKUA_F_ETH_CSUM) | \
 				 BIT_ULL(SKUA_F_ETH_RSS) | BIT_ULL(SKUA_F_UC) | \
 				 BIT_ULL(SKUA_F_UD) | BIT_ULL(SKUA_F_SRQ) | \
-				 BIT_ULL(SKUA_F_FAST_REG))
+				 BIT_ULL(SKUA_F_FAST_REG) | BIT_ULL(SKUA_F_CQ_RESIZE) | \
+				 BIT_ULL(SKUA_F_CQ_MODER))
 
 static const char * const skua_health_names[] = {
 	[SKUA_HEALTH_OK]		= "no cause given",
@@ -57,6 +58,18 @@ static void skua_write64(struct skua_nic *nic, u32 reg_lo, u64 value)
 	skua_write(nic, reg_lo, lower_32_bits(value));
 	skua_write(nic, reg_lo + 4, upper_32_bits(value));
 }
+
+u64 skua_read_clock(struct skua_dev *dev)
+{
+	struct skua_nic *nic = to_skua_nic(dev);
+	u64 clock;
+
+	mutex_lock(&nic->clock_lock);
+	clock = skua_read64(nic, SKUA_REG_CLOCK_LO);
+	mutex_unlock(&nic->clock_lock);
+	return clock;
+}
+EXPORT_SYMBOL_NS_GPL(skua_read_clock, SKUA_NS);
 
 u32 skua_regs_status(struct skua_nic *nic)
 {

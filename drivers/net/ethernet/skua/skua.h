@@ -29,6 +29,7 @@ struct dma_pool;
  * struct skua_nic - a device, as skua.ko sees it
  * @dev: what skua_ib sees of it
  * @regs: BAR0
+ * @clock_lock: held while the clock is read, which is two registers
  * @cmdq: command queue
  * @cmd_timeout: in which each command is answered, jiffies
  * @dbr_pool: doorbell records
@@ -48,6 +49,7 @@ struct dma_pool;
 struct skua_nic {
 	struct skua_dev dev;
 	void __iomem *regs;
+	struct mutex clock_lock;	/* reads of the clock */
 	struct skua_cmdq cmdq;
 	unsigned long cmd_timeout;
 	struct dma_pool *dbr_pool;
