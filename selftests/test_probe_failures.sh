@@ -4,31 +4,46 @@
 # Allocations that fail, one at a time, while the drivers take a device: they refuse it or do
 # without, and take it the next time. Needs a kernel with fault injection (lab run --kernel debug);
 # test_leaks.sh says whether anything of theirs is left.
+#
+# Each allocation that the drivers ask for themselves fails once. Of those that the functions they
+# call make deeper down, which are many more, every tenth does.
 
 . "$(dirname "$0")/tap.sh"
 
 device=$(basename "$(readlink -f /sys/class/infiniband/skua_0/device)")
 driver=/sys/bus/pci/drivers/skua
 debug=/sys/kernel/debug
+# Frames from an allocation to who asked for it: the kernel's fault injection, the allocator, a wrapper or two.
+NEAR=10
 
+# Of the drivers' code: the addresses of the first and of the last function.
+text_of_drivers() {
+	awk '$4 ~ /^\[skua(_ib)?\]$/ && $2 ~ /^[tT]$/ { print $1 }' /proc/kallsyms | sort |
+		awk 'NR == 1 { first = $1 } END { print first, $1 }'
+}
 # The kernel does not mind that an entry of /proc/irq cannot be made, and warns when it takes away
 # what is not there: those allocations succeed.
 set_up_failures() {
-	local start end which
+	local start end which first last
 	read -r start end < <(sort /proc/kallsyms |
 		awk '/ register_irq_proc$/ { start = $1; next } start { print "0x" start, "0x" $1; exit }') || return
+	read -r first last < <(text_of_drivers) || return
 	for which in failslab fail_page_alloc; do
 		echo 0 >$debug/$which/ignore-gfp-wait &&
 			echo 0 >$debug/$which/verbose &&
+			echo "$1" >$debug/$which/stacktrace-depth &&
+			echo "0x$first" >$debug/$which/require-start &&
+			echo "0x${last%???}fff" >$debug/$which/require-end &&
 			echo "$start" >$debug/$which/reject-start &&
 			echo "$end" >$debug/$which/reject-end || return
 	done
 }
-# The first, then the second, and so on, until there are no more: the kernel counts those of this task (fail-nth).
-every_allocation_of_probe() {
+# allocations DEPTH STEP: one, STEP later another, and so on, until there are no more. The kernel counts those of this
+# task (fail-nth), of which a driver is among the last DEPTH callers.
+allocations() {
 	local n left refused=0 bound=0
-	set_up_failures && echo "$device" >$driver/unbind || return
-	for ((n = 1; ; n++)); do
+	set_up_failures "$1" && echo "$device" >$driver/unbind || return
+	for ((n = 1; ; n += $2)); do
 		echo $n >/proc/self/fail-nth
 		# Builtins, so that it is this task that the kernel counts for.
 		echo "$device" >$driver/bind
@@ -42,12 +57,13 @@ every_allocation_of_probe() {
 			refused=$((refused + 1))
 		fi
 	done
-	tell "$((n - 1)) allocations failed: $refused times the device was refused, $bound times bound all the same"
-	echo "$device" >$driver/unbind
-	[ $refused -gt 20 ] && [ $bound -gt 0 ]
+	tell "of $((n - $2)) allocations, $((refused + bound)) failed: $refused times the device was refused, $bound times bound all the same"
+	[ $refused -gt 20 ]
 }
 bind_again() { echo "$device" >$driver/bind && [ -e "$driver/$device" ]; }
 
-t 'allocations of probe fail' every_allocation_of_probe
+t 'allocations of the drivers fail' allocations $NEAR 1
 t 'the device can be bound again' bind_again
+t 'allocations of what they call fail' allocations 32 10
+t 'the device can be bound once more' bind_again
 end
