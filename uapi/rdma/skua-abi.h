@@ -119,8 +119,9 @@ enum skua_info_state {
 };
 
 /*
- * Read-only page that every context maps. It outlives the device. The device's clock, with which CQEs are stamped, and
- * the wall clock are brought together each second: @ns is at @cycles, and ticks are times @mult, shifted by @shift, ns.
+ * Read-only page that every context maps. It outlives the device. It brings together the device's
+ * clock, with which CQEs are stamped, and the wall clock: @ns is the time at @cycles, and a tick is
+ * @mult >> @shift nanoseconds. This is renewed each second.
  */
 struct skua_info_page {
 	__u32 state;		/* enum skua_info_state */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The device's clock, for programs: as it is now, and, in their information pages, what the wall clock said at a moment
- * of it. The second is renewed each second while there are programs, since the wall clock is steered and the device's is
- * not.
+ * The device's clock, for programs: as it is now, and, in their information pages, what the wall
+ * clock said at a moment of it. That is renewed each second while there are programs, because the
+ * wall clock is steered and the device's is not.
  */
 #include <linux/clocksource.h>
 #include <linux/timekeeping.h>

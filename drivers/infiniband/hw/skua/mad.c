@@ -87,7 +87,7 @@ static int skua_ib_pma_get(struct skua_dev *dev, __be16 attr, struct ib_pma_mad 
 	}
 }
 
-/* Questions of this host are answered; those of others (@in_wc) are left to who listens for them. */
+/* This host's questions are answered; others' (@in_wc) are left to who listens for them. */
 int skua_ib_process_mad(struct ib_device *ibdev, int flags, u32 port, const struct ib_wc *in_wc,
 			const struct ib_grh *in_grh, const struct ib_mad *in, struct ib_mad *out,
 			size_t *out_size, u16 *out_pkey_index)

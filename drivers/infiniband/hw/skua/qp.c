@@ -338,7 +338,7 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	struct skua_qp_params params;
 	int err;
 
-	/* Receives are the SRQ's, if there is one, and what is asked for of a receive queue is ignored. */
+	/* With an SRQ, what is asked for of a receive queue is ignored. */
 	if (attr->srq) {
 		attr->cap.max_recv_wr = 0;
 		attr->cap.max_recv_sge = 0;

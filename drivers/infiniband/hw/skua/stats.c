@@ -28,23 +28,15 @@
 	X(send_rnr_err, rnr_nak_sent)				\
 	X(rcvd_seq_err, seq_nak_received)
 
+/* The private part of a description is where the counter is in the device's answer. */
 static const struct rdma_stat_desc skua_ib_stats[] = {
-#define SKUA_IB_STAT(counter) { .name = #counter },
-#define SKUA_IB_ALIAS(alias, counter) { .name = #alias },
+#define SKUA_IB_ALIAS(alias, counter)						\
+	{ .name = #alias, .priv = (void *)offsetof(struct skua_stats, counter) },
+#define SKUA_IB_STAT(counter) SKUA_IB_ALIAS(counter, counter)
 	SKUA_STATS(SKUA_IB_STAT)
 	SKUA_IB_ALIASES(SKUA_IB_ALIAS)
-#undef SKUA_IB_ALIAS
 #undef SKUA_IB_STAT
-};
-
-/* Where they are in the device's answer. */
-static const u16 skua_ib_stat_offsets[] = {
-#define SKUA_IB_STAT(counter) offsetof(struct skua_stats, counter),
-#define SKUA_IB_ALIAS(alias, counter) offsetof(struct skua_stats, counter),
-	SKUA_STATS(SKUA_IB_STAT)
-	SKUA_IB_ALIASES(SKUA_IB_ALIAS)
 #undef SKUA_IB_ALIAS
-#undef SKUA_IB_STAT
 };
 
 struct rdma_hw_stats *skua_ib_alloc_hw_port_stats(struct ib_device *ibdev, u32 port)
@@ -64,6 +56,7 @@ int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u
 	if (err)
 		return err;
 	for (i = 0; i < ARRAY_SIZE(skua_ib_stats); i++)
-		stats->value[i] = le64_to_cpup((void *)&counters + skua_ib_stat_offsets[i]);
+		stats->value[i] = le64_to_cpup((void *)&counters +
+					       (uintptr_t)skua_ib_stats[i].priv);
 	return ARRAY_SIZE(skua_ib_stats);
 }
