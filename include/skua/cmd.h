@@ -36,6 +36,8 @@ enum skua_cmd_opcode {
 	SKUA_CMD_DESTROY_QP	= 0x0043,
 	SKUA_CMD_CREATE_MR	= 0x0050,
 	SKUA_CMD_DESTROY_MR	= 0x0051,
+	SKUA_CMD_CREATE_MW	= 0x0058,
+	SKUA_CMD_DESTROY_MW	= 0x0059,
 	SKUA_CMD_ATTACH_MCAST	= 0x0060,
 	SKUA_CMD_DETACH_MCAST	= 0x0061,
 	SKUA_CMD_CREATE_SRQ	= 0x0070,
@@ -240,12 +242,14 @@ enum skua_qp_state {
 	SKUA_QPS_ERR	= 6,
 };
 
-/* Access rights of MRs and of QPs (remote ones), with verbs' numbers. */
+/* Access rights of MRs, windows and QPs (the latter two: remote ones), with verbs' numbers. */
 #define SKUA_ACCESS_LOCAL_WRITE		0x1
 #define SKUA_ACCESS_REMOTE_WRITE	0x2
 #define SKUA_ACCESS_REMOTE_READ		0x4
 #define SKUA_ACCESS_REMOTE_ATOMIC	0x8
-#define SKUA_ACCESS_MASK		0xf
+#define SKUA_ACCESS_MW_BIND		0x10	/* MRs: windows may be bound */
+#define SKUA_ACCESS_ZERO_BASED		0x20	/* windows: addresses begin at 0 */
+#define SKUA_ACCESS_MASK		0x3f
 
 /* MODIFY_QP: fields of struct skua_qp_attr that are given. */
 #define SKUA_QP_ATTR_STATE		0x00001
@@ -331,6 +335,19 @@ SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, capacity, 12);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, iova, 16);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, pages, 64);
 
+enum skua_mw_type {
+	SKUA_MW_TYPE_1	= 1,	/* serves its PD; bound anew, or unbound, by BIND_MW */
+	SKUA_MW_TYPE_2	= 2,	/* serves the QP that bound it, until it is invalidated (2B) */
+};
+
+struct skua_cmd_create_mw {
+	__le32 pdn;
+	__u8 type;		/* enum skua_mw_type */
+	__u8 rsvd[219];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_create_mw, 224);
+
 /* ATTACH_MCAST, DETACH_MCAST. */
 struct skua_cmd_mcast {
 	__le32 qpn;
@@ -395,6 +412,7 @@ struct skua_cmd {
 		struct skua_cmd_create_qp create_qp;
 		struct skua_cmd_modify_qp modify_qp;
 		struct skua_cmd_create_mr create_mr;
+		struct skua_cmd_create_mw create_mw;
 		struct skua_cmd_mcast mcast;
 		struct skua_cmd_create_srq create_srq;
 		struct skua_cmd_modify_srq modify_srq;
@@ -454,7 +472,8 @@ struct skua_device_caps {
 	__le32 max_fast_pages;		/* of a REG_MR; 0 without SKUA_F_FAST_REG */
 	__le32 max_srq;			/* 0 without SKUA_F_SRQ, as the next */
 	__le32 max_srq_entries;		/* of an SRQ */
-	__u8 rsvd1[76];
+	__le32 max_mw;			/* 0 without SKUA_F_MW */
+	__u8 rsvd1[72];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);
@@ -462,6 +481,7 @@ SKUA_ASSERT_OFFSET(struct skua_device_caps, clock_khz, 24);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_send_sge, 80);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_mcast_groups, 96);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_fast_pages, 104);
+SKUA_ASSERT_OFFSET(struct skua_device_caps, max_mw, 116);
 
 /* QUERY_SRQ. */
 struct skua_srq_attr {

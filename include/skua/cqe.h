@@ -16,6 +16,7 @@ enum skua_cqe_opcode {
 	SKUA_CQE_NOP		= 0x04,
 	SKUA_CQE_CMP_SWAP	= 0x05,
 	SKUA_CQE_FETCH_ADD	= 0x06,
+	SKUA_CQE_BIND_MW	= 0x07,
 	SKUA_CQE_REG_MR		= 0x08,
 	SKUA_CQE_RECV		= 0x80,	/* bit 7: the receive side */
 	SKUA_CQE_RECV_WRITE_IMM	= 0x81,
@@ -48,9 +49,9 @@ enum skua_cqe_status {
 /* Finer causes of an error, for people; a program looks at status alone. */
 enum skua_vendor_err {
 	SKUA_VENDOR_ERR_NONE		= 0,
-	SKUA_VENDOR_ERR_KEY_UNKNOWN	= 1,	/* no MR has this key index */
-	SKUA_VENDOR_ERR_KEY_STALE	= 2,	/* wrong variant, or the MR was invalidated */
-	SKUA_VENDOR_ERR_PD		= 3,	/* MR and QP are of different PDs */
+	SKUA_VENDOR_ERR_KEY_UNKNOWN	= 1,	/* no MR or window has this key index */
+	SKUA_VENDOR_ERR_KEY_STALE	= 2,	/* wrong variant, or the MR or window is free */
+	SKUA_VENDOR_ERR_PD		= 3,	/* of another PD, or a window of another QP */
 	SKUA_VENDOR_ERR_BOUNDS		= 4,	/* outside the MR */
 	SKUA_VENDOR_ERR_RIGHTS		= 5,	/* MR or QP lacks the access right */
 	SKUA_VENDOR_ERR_WQE_FORMAT	= 6,	/* length, flags or reserved fields of the WQE */
@@ -63,11 +64,11 @@ enum skua_vendor_err {
 	SKUA_VENDOR_ERR_OVERRUN		= 13,	/* published index beyond the ring */
 	SKUA_VENDOR_ERR_CQ_OVERFLOW	= 14,	/* a CQ of this QP is in error */
 	SKUA_VENDOR_ERR_PRIVILEGE	= 15,	/* needs a privileged QP */
-	SKUA_VENDOR_ERR_KEY_TYPE	= 16,	/* not an MR that a work request may invalidate */
+	SKUA_VENDOR_ERR_KEY_TYPE	= 16,	/* an MR or window of the wrong kind */
 	SKUA_VENDOR_ERR_PEER_REQUEST	= 17,	/* an invalid request of the peer */
 	SKUA_VENDOR_ERR_PEER_RESPONSE	= 18,	/* a response that does not fit its request */
 	SKUA_VENDOR_ERR_NO_PATH		= 19,	/* the GID entry of the AV is empty */
-	SKUA_VENDOR_ERR_KEY_STATE	= 21,	/* REG_MR of an MR that is not free */
+	SKUA_VENDOR_ERR_KEY_STATE	= 21,	/* an MR or window in use that may not be */
 };
 
 #define SKUA_CQE_PHASE		0x01	/* toggles with every pass; 1 in the first */

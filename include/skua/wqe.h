@@ -27,6 +27,7 @@ enum skua_wqe_opcode {
 	SKUA_WQE_LOCAL_INV	= 0x08,
 	SKUA_WQE_CMP_SWAP	= 0x09,	/* with struct skua_wqe_atomic */
 	SKUA_WQE_FETCH_ADD	= 0x0a,	/* with struct skua_wqe_atomic */
+	SKUA_WQE_BIND_MW	= 0x0b,	/* with struct skua_wqe_bind_mw */
 	SKUA_WQE_REG_MR		= 0x0c,	/* with struct skua_wqe_reg_mr; privileged */
 	/* UD and GSI: SEND and SEND_IMM with struct skua_wqe_ud */
 };
@@ -127,6 +128,20 @@ SKUA_ASSERT_SIZE(struct skua_wqe_reg_mr, 48);
 SKUA_ASSERT_OFFSET(struct skua_wqe_reg_mr, iova, 8);
 SKUA_ASSERT_OFFSET(struct skua_wqe_reg_mr, list, 24);
 SKUA_ASSERT_OFFSET(struct skua_wqe_reg_mr, log_page, 40);
+
+/* BIND_MW, behind the control segment: a window gets this part of an MR, these rights and key. */
+struct skua_wqe_bind_mw {
+	__le32 key;		/* index of the window; the variant it gets */
+	__le32 mr_key;		/* key of the MR */
+	__le64 addr;		/* in the range of the MR's iova */
+	__le64 length;		/* bytes; type 1: 0 unbinds it */
+	__le32 access;		/* SKUA_ACCESS_REMOTE_*, SKUA_ACCESS_ZERO_BASED */
+	__le32 rsvd;
+};
+
+SKUA_ASSERT_SIZE(struct skua_wqe_bind_mw, 32);
+SKUA_ASSERT_OFFSET(struct skua_wqe_bind_mw, addr, 8);
+SKUA_ASSERT_OFFSET(struct skua_wqe_bind_mw, access, 24);
 
 struct skua_sge {
 	__le64 addr;

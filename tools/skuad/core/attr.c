@@ -244,11 +244,9 @@ static int leave_sqe(struct skua_dev *dev, struct skua_qp *qp)
 	return any && (int32_t)(qp->sq.ci - q->flush_to) < 0 ? -1 : SKUA_CMD_OK;
 }
 
-/* In steps: it is stopped, then waits until no train refers to its WQEs. */
-static int modify_to_reset(struct skua_dev *dev, struct skua_qp *qp)
+static int modify_to_reset(struct skua_qp *qp)
 {
-	qp_retire(qp);
-	if (cmd_drain(dev))
+	if (qp_halt(qp))
 		return -1;
 	qp_reset(qp);
 	return SKUA_CMD_OK;
@@ -267,7 +265,7 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (!qp)
 		return SKUA_CMD_BAD_OBJECT;
 	if (dev->cmdq.draining)
-		return modify_to_reset(dev, qp);
+		return modify_to_reset(qp);
 	if (mask & ~(uint32_t)SKUA_QP_ATTR_MASK || in->attr.sq_draining)
 		return SKUA_CMD_BAD_PARAM;
 	status = check_attr(qp, &in->attr, mask);
@@ -283,7 +281,7 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	    mask & ~(t->must | t->may | SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_CUR_STATE))
 		return SKUA_CMD_BAD_PARAM;
 	if (to == SKUA_QPS_RESET)
-		return modify_to_reset(dev, qp);
+		return modify_to_reset(qp);
 	if (to == SKUA_QPS_ERR) {
 		if (qp->ops->stop_responding)
 			qp->ops->stop_responding(qp);

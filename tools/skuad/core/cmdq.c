@@ -22,6 +22,7 @@ struct command {
 #define SRQ	(1ull << SKUA_F_SRQ)
 #define CQ_SIZE	(1ull << SKUA_F_CQ_RESIZE)
 #define CQ_HOLD	(1ull << SKUA_F_CQ_MODER)
+#define MW	(1ull << SKUA_F_MW)
 
 static int cmd_nop(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
@@ -52,6 +53,8 @@ static const struct command commands[] = {
 	{ SKUA_CMD_DESTROY_QP,	 0, false, 4, 0,	cmd_destroy_qp },
 	{ SKUA_CMD_CREATE_MR,	 0, false, 128, 0,	cmd_create_mr },
 	{ SKUA_CMD_DESTROY_MR,	 0, false, 4, 0,	cmd_destroy_mr },
+	{ SKUA_CMD_CREATE_MW,	 0, false, 5, MW,	cmd_create_mw },
+	{ SKUA_CMD_DESTROY_MW,	 0, false, 4, MW,	cmd_destroy_mw },
 	{ SKUA_CMD_ATTACH_MCAST, 0, false, 24, UD,	cmd_attach_mcast },
 	{ SKUA_CMD_DETACH_MCAST, 0, false, 24, UD,	cmd_detach_mcast },
 	{ SKUA_CMD_CREATE_SRQ,	 0, false, 128, SRQ,	cmd_create_srq },

@@ -42,6 +42,7 @@ struct transport_ops;
 #define LIMIT_LOG_EQE		17
 #define LIMIT_LOG_CMD		10
 #define LIMIT_DB_PAGES		4096u
+#define LIMIT_MW		262144u
 #define LIMIT_MR_SIZE		(64ull << 30)
 #define LIMIT_FAST_PAGES	2048u
 #define LIMIT_MSG		(1u << 31)
@@ -60,7 +61,7 @@ struct transport_ops;
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
 	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
-	 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER)
+	 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -73,7 +74,7 @@ struct async_event {
 
 struct pd {
 	uint32_t number;
-	uint32_t refs;			/* MRs, QPs and SRQs in it */
+	uint32_t refs;			/* MRs, windows, QPs and SRQs in it */
 };
 
 struct eq {
@@ -121,15 +122,25 @@ struct cq {
 	struct async_event error_event;
 };
 
+/* A memory region, or the record of a window (core/mw.h). All that an access needs is in one cache line. */
 struct mr {
 	uint32_t key;
-	uint8_t type;			/* enum skua_mr_type */
+	uint8_t type;			/* enum skua_mr_type, or MR_WINDOW() */
 	bool valid;			/* not invalidated; else it is free, and the rest tells of what it was last */
 	uint32_t access;
-	struct pd *pd;
+	uint32_t windows;		/* that are bound to it */
+	struct pd *pd;			/* NULL: a window */
 	uint64_t iova, length;
 	struct pages pages;		/* FAST: with room for pages.n, of which not all need be in use */
 };
+
+#define MR_WINDOW(mw_type)	(MR_IS_WINDOW | (mw_type))	/* enum skua_mw_type */
+#define MR_IS_WINDOW		0x80
+
+static inline bool mr_is_window(const struct mr *mr)
+{
+	return mr->type & MR_IS_WINDOW;
+}
 
 struct gid_entry {
 	uint8_t gid[16];
@@ -218,7 +229,8 @@ struct skua_dev {
 	struct hostmem mem;
 	struct cmdq cmdq;
 
-	struct numtab eqs, pds, cqs, qps, mrs, srqs;
+	struct numtab eqs, pds, cqs, qps, mrs, srqs;	/* mrs: windows, too */
+	uint32_t num_mws;
 	uint64_t pages_used, max_pages;	/* quota */
 	struct old_pages *old_pages;	/* that were released, and are not freed yet; not in the quota */
 	struct eq *async_eq;
@@ -296,6 +308,8 @@ int cmd_query_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_create_mw(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_destroy_mw(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_attach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_detach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_resize_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
@@ -365,6 +379,7 @@ struct mem_access {
 	struct pd *pd;
 	bool privileged;
 	uint32_t need;		/* SKUA_ACCESS_* */
+	const struct skua_qp *qp;	/* whose peer it is; NULL: the host itself */
 };
 
 /* Returns enum skua_vendor_err; on SKUA_VENDOR_ERR_NONE [@addr, @addr + @len) may be used. */
@@ -374,14 +389,16 @@ int mr_check(struct skua_dev *dev, const struct mem_access *access, uint32_t key
 int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	    uint32_t len, struct seglist *segs);
 
-/* mr.c: what memory regions have in common. */
+/* mr.c: what memory regions and windows have in common. */
+#define REMOTE_RIGHTS	(SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_READ | SKUA_ACCESS_REMOTE_ATOMIC)
+bool mr_add_key(struct skua_dev *dev, struct mr *mr);	/* false: there is no room */
 bool mr_access_valid(const struct skua_dev *dev, uint32_t access);
 bool mr_range_valid(uint64_t iova, uint64_t length);
 
-/* fast.c: what WQEs and peers do to MRs of type FAST. These return enum skua_vendor_err. */
+/* fast.c: what WQEs and peers do to MRs of type FAST, and to windows. These return enum skua_vendor_err. */
 bool mr_reg_valid(const struct skua_dev *dev, const struct skua_wqe_reg_mr *reg);	/* its fields, by themselves */
 int mr_register(struct skua_dev *dev, struct pd *pd, bool privileged, const struct skua_wqe_reg_mr *reg);
-int mr_invalidate(struct skua_dev *dev, struct pd *pd, uint32_t key, bool by_peer);
+int mr_invalidate(struct skua_qp *qp, uint32_t key, bool by_peer);
 
 /* port.c */
 void port_reset(struct skua_dev *dev);

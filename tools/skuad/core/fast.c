@@ -6,9 +6,8 @@
  * Whether a region is free is part of the check of its key, and a region keeps its array of pages while it is free.
  * So access pays nothing for any of this, and registration allocates nothing.
  */
-#include "core/device.h"
-
-#define REMOTE_RIGHTS	(SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_READ | SKUA_ACCESS_REMOTE_ATOMIC)
+#include "core/mw.h"
+#include "core/qp.h"
 
 bool mr_reg_valid(const struct skua_dev *dev, const struct skua_wqe_reg_mr *reg)
 {
@@ -30,7 +29,7 @@ int mr_register(struct skua_dev *dev, struct pd *pd, bool privileged, const stru
 		return SKUA_VENDOR_ERR_PRIVILEGE;
 	if (!mr)
 		return SKUA_VENDOR_ERR_KEY_UNKNOWN;
-	if (mr->pd != pd)
+	if (mr_pd(mr) != pd)
 		return SKUA_VENDOR_ERR_PD;
 	if (mr->type != SKUA_MR_FAST)
 		return SKUA_VENDOR_ERR_KEY_TYPE;
@@ -51,21 +50,25 @@ int mr_register(struct skua_dev *dev, struct pd *pd, bool privileged, const stru
 	return SKUA_VENDOR_ERR_NONE;
 }
 
-int mr_invalidate(struct skua_dev *dev, struct pd *pd, uint32_t key, bool by_peer)
+int mr_invalidate(struct skua_qp *qp, uint32_t key, bool by_peer)
 {
-	struct mr *mr = numtab_get(&dev->mrs, key >> 8);
+	struct mr *mr = numtab_get(&qp->dev->mrs, key >> 8);
 
 	if (!mr)
 		return SKUA_VENDOR_ERR_KEY_UNKNOWN;
 	if (mr->key != key)
 		return SKUA_VENDOR_ERR_KEY_STALE;
-	if (mr->pd != pd)
+	if (mr_pd(mr) != qp->pd || (mr_is_window(mr) && !mw_serves(mw_of(mr), qp)))
 		return SKUA_VENDOR_ERR_PD;
-	if (mr->type != SKUA_MR_FAST)
+	if (mr->type != SKUA_MR_FAST && !mr_is_type2_window(mr))
 		return SKUA_VENDOR_ERR_KEY_TYPE;
 	/* Connections may share a PD: a peer ends only what was meant for peers. */
 	if (by_peer && !(mr->access & REMOTE_RIGHTS))
 		return SKUA_VENDOR_ERR_RIGHTS;
+	if (mr->windows)
+		return SKUA_VENDOR_ERR_KEY_STATE;
+	if (mr_is_window(mr))
+		mw_unbind(mw_of(mr));
 	mr->valid = false;
 	return SKUA_VENDOR_ERR_NONE;
 }

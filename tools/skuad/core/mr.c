@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "core/device.h"
+#include "core/mw.h"
 
 int cmd_create_pd(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
@@ -75,7 +75,9 @@ static void mr_unmake(struct skua_dev *dev, void *object)
 
 bool mr_access_valid(const struct skua_dev *dev, uint32_t access)
 {
-	return !(access & ~(uint32_t)SKUA_ACCESS_MASK) &&
+	uint32_t may = SKUA_ACCESS_LOCAL_WRITE | REMOTE_RIGHTS | (dev_has(dev, SKUA_F_MW) ? SKUA_ACCESS_MW_BIND : 0);
+
+	return !(access & ~may) &&
 	       (!(access & (SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_ATOMIC)) ||
 		access & SKUA_ACCESS_LOCAL_WRITE) &&
 	       (!(access & SKUA_ACCESS_REMOTE_ATOMIC) || dev_has(dev, SKUA_F_ATOMIC));
@@ -123,7 +125,7 @@ static int mr_make(struct skua_dev *dev)
 		if (status)
 			return status;
 	}
-	if (numtab_full(&dev->mrs))
+	if (dev->mrs.count - dev->num_mws >= LIMIT_MR)
 		return SKUA_CMD_NO_RESOURCE;
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
@@ -139,23 +141,28 @@ static int mr_make(struct skua_dev *dev)
 	return !mr->length ? SKUA_CMD_OK : pages_reserve(dev, &mr->pages, &in->pages);
 }
 
+bool mr_add_key(struct skua_dev *dev, struct mr *mr)
+{
+	uint32_t index = numtab_add(&dev->mrs, mr);
+
+	/* That of the reserved lkey is never given out. */
+	static_assert(RESERVED_LKEY >> 8 == NUMTAB_MASK, "another region may get its index");
+	mr->key = index << 8 | random_variant();
+	return index;
+}
+
 int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
 	const struct skua_cmd_create_mr *in = &dev->cmdq.cmd.create_mr;
 	int status = dev->cmdq.making ? SKUA_CMD_OK : mr_make(dev);
 	struct mr *mr = dev->cmdq.making;
-	uint32_t index;
 
 	if (!status && mr->length)
 		status = list_load(dev, &mr->pages, &in->pages, mr->length, mr->access & SKUA_ACCESS_LOCAL_WRITE);
 	if (status)
 		return status;
-	/* That of the reserved lkey is never given out. */
-	static_assert(RESERVED_LKEY >> 8 == NUMTAB_MASK, "another region may get its index");
-	index = numtab_add(&dev->mrs, mr);
-	if (!index)
+	if (!mr_add_key(dev, mr))
 		return SKUA_CMD_NO_RESOURCE;
-	mr->key = index << 8 | random_variant();
 	mr->pd = numtab_get(&dev->pds, le32toh(in->pdn));
 	mr->pd->refs++;
 	cpl->number = htole32(mr->key);
@@ -178,8 +185,10 @@ int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (dev->cmdq.draining)
 		return cmd_drain(dev);
 	/* Which variant a region of type FAST has, only its WQEs know. */
-	if (!mr || (mr->key != key && mr->type != SKUA_MR_FAST))
+	if (!mr || mr_is_window(mr) || (mr->key != key && mr->type != SKUA_MR_FAST))
 		return SKUA_CMD_BAD_OBJECT;
+	if (mr->windows)
+		return SKUA_CMD_BUSY;
 	mr_free(dev, mr);
 	return cmd_drain(dev);
 }
@@ -189,7 +198,10 @@ bool mr_free_all(struct skua_dev *dev, int32_t *budget)
 	struct mr *mr;
 
 	while ((mr = numtab_any(&dev->mrs, budget))) {
-		mr_free(dev, mr);
+		if (mr_is_window(mr))
+			mw_free(dev, mr);
+		else
+			mr_free(dev, mr);
 		*budget -= FREE_COST;
 	}
 	return !dev->mrs.count;
@@ -201,6 +213,7 @@ static int lookup(struct skua_dev *dev, const struct mem_access *access, uint32_
 		  uint64_t addr, uint64_t len, struct mr **out)
 {
 	struct mr *mr;
+	int err;
 
 	*out = NULL;
 	if (key == RESERVED_LKEY)
@@ -211,8 +224,11 @@ static int lookup(struct skua_dev *dev, const struct mem_access *access, uint32_
 		return SKUA_VENDOR_ERR_KEY_UNKNOWN;
 	if (mr->key != key || !mr->valid)
 		return SKUA_VENDOR_ERR_KEY_STALE;
-	if (mr->pd != access->pd)
-		return SKUA_VENDOR_ERR_PD;
+	if (mr->pd != access->pd) {
+		err = mw_check(mr, access);
+		if (err)
+			return err;
+	}
 	if (mr->type == SKUA_MR_PHYS && !access->privileged)
 		return SKUA_VENDOR_ERR_PRIVILEGE;
 	if (access->need & ~mr->access)

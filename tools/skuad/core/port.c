@@ -41,6 +41,8 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		caps.max_mcast_groups = htole32(LIMIT_MCAST_GROUPS);
 		caps.max_mcast_qps = htole32(LIMIT_MCAST_QPS);
 	}
+	if (dev_has(dev, SKUA_F_MW))
+		caps.max_mw = htole32(LIMIT_MW);
 	if (dev_has(dev, SKUA_F_FAST_REG))
 		caps.max_fast_pages = htole32(LIMIT_FAST_PAGES);
 	if (dev_has(dev, SKUA_F_SRQ)) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/mw.h"
 #include "core/srq.h"
 #include "core/transport.h"
 
@@ -240,6 +241,19 @@ void qp_retire(struct skua_qp *qp)
 	qp_stop(qp);
 }
 
+int qp_halt(struct skua_qp *qp)
+{
+	int32_t budget = STEP_COST;
+
+	qp_retire(qp);
+	/* Other engines may still read its payload and inline data. */
+	if (cmd_drain(qp->dev))
+		return -1;
+	/* With windows left, the command is called again as one that drains, although nothing is left to drain. */
+	qp->dev->cmdq.draining = !mw_forget_qp(qp, &budget);
+	return qp->dev->cmdq.draining ? -1 : SKUA_CMD_OK;
+}
+
 void qp_reset(struct skua_qp *qp)
 {
 	struct skua_dbr *dbr = qp->sq.size && dev_has(qp->dev, SKUA_F_EVENT_IDX) ?
@@ -461,9 +475,7 @@ int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	(void)cpl;
 	if (!qp)
 		return SKUA_CMD_BAD_OBJECT;
-	/* Other engines may still read its payload and inline data: stop it, wait, free it. */
-	qp_retire(qp);
-	if (cmd_drain(dev))
+	if (qp_halt(qp))
 		return -1;
 	qp_unref(qp);
 	qp_free(dev, qp);

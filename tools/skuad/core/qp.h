@@ -23,10 +23,10 @@ struct send_wqe {
 	uint8_t flags;			/* SKUA_WQE_* */
 	uint8_t num_sge;
 	uint8_t status, vendor_err;	/* a fault found here; else success */
-	bool local;			/* NOP, LOCAL_INV, REG_MR: sends nothing */
-	bool begun;			/* LOCAL_INV: the key is no good any more */
-	uint64_t ticket;		/* LOCAL_INV: of the trains that may refer to the region */
-	bool done;			/* READ, atomics, LOCAL_INV, REG_MR, NOP: carried out */
+	bool local;			/* NOP, LOCAL_INV, BIND_MW, REG_MR: sends nothing */
+	bool begun;			/* LOCAL_INV, BIND_MW: carried out, but waits for: */
+	uint64_t ticket;		/* trains that may refer to what was taken away */
+	bool done;			/* READ, atomics, local: carried out */
 	uint32_t cookie;
 	uint32_t sq_ci;			/* index behind it */
 	uint32_t length;		/* bytes of payload */
@@ -38,6 +38,7 @@ struct send_wqe {
 	union {				/* in our copy */
 		const struct skua_wqe_ud *ud;
 		const struct skua_wqe_reg_mr *reg;
+		const struct skua_wqe_bind_mw *bind;
 	};
 	uint32_t psn, npsn;		/* of its packets, once it has been started */
 	uint32_t read_off;		/* READ: bytes that have come */
@@ -130,6 +131,7 @@ struct skua_qp {
 	uint32_t gid_gen;		/* of the GID table, when gid_good was found */
 	bool gid_good;			/* path.sgid is still programmed */
 	LIST_HEAD(, mcast_member) groups;	/* that it is attached to */
+	LIST_HEAD(, mw) windows;	/* of type 2, that it bound */
 };
 
 /* Does the requester run? In SQD it ends what it has begun. */
@@ -165,6 +167,8 @@ void qp_fatal(struct skua_qp *qp);
 void qp_stop(struct skua_qp *qp);
 /* The same by the host's will. It knows of what has come, so the peer has to know, too: an ACK that is due goes first. */
 void qp_retire(struct skua_qp *qp);
+/* For commands: retire it, in steps, until nothing refers to its memory and its windows are free. -1: call again. */
+int qp_halt(struct skua_qp *qp);
 /* As after CREATE_QP: no work, no state of the transport. */
 void qp_reset(struct skua_qp *qp);
 /* SQD: all that was begun is complete. */
@@ -203,6 +207,9 @@ int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need);
 bool sq_flush(struct skua_qp *qp, int32_t *budget);
 uint32_t sq_published(struct skua_qp *qp);	/* index behind what was posted */
 bool sq_ask_doorbell(struct skua_qp *qp);	/* false: there is work after all */
+
+/* local.c: carry out a WQE that sends nothing. False: it has to wait. A WQE that is no good has a status then. */
+bool sq_run_local(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget);
 
 /* rq.c */
 enum rq_result { RQ_OK, RQ_EMPTY, RQ_BAD, RQ_FATAL };

@@ -66,7 +66,7 @@ enum rq_result rq_peek(struct rq *rq, struct recv_wqe *wqe, uint8_t *vendor_err)
 int rq_payload(const struct rq *rq, const struct recv_wqe *wqe, uint64_t offset, uint32_t len,
 	       struct seglist *segs)
 {
-	struct mem_access access = { rq->pd, rq->privileged, SKUA_ACCESS_LOCAL_WRITE };
+	struct mem_access access = { rq->pd, rq->privileged, SKUA_ACCESS_LOCAL_WRITE, NULL };
 
 	for (unsigned int i = 0; i < wqe->num_sge && len; i++) {
 		const struct sge *sge = &wqe->sge[i];

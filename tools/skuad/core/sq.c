@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/copy.h"
+#include "core/mw.h"
 #include "core/qp.h"
 
 #define RC	(1u << SKUA_QPT_RC)
@@ -19,6 +20,7 @@
 
 #define INVALIDATE	(1ull << SKUA_F_INVALIDATE)
 #define ATOMIC		(1ull << SKUA_F_ATOMIC)
+#define MW		(1ull << SKUA_F_MW)
 #define FAST_REG	(1ull << SKUA_F_FAST_REG | INVALIDATE)
 
 struct wqe_format {
@@ -27,6 +29,7 @@ struct wqe_format {
 	bool rdma;		/* has struct skua_wqe_rdma */
 	bool atomic;		/* has struct skua_wqe_atomic */
 	bool reg;		/* has struct skua_wqe_reg_mr */
+	bool bind;		/* has struct skua_wqe_bind_mw */
 	bool local;		/* sends nothing */
 	bool payload;		/* may have SGEs or, where nothing comes back, inline data */
 	bool response;		/* its SGEs are written by the peer's response */
@@ -44,12 +47,13 @@ static const struct wqe_format formats[] = {
 				 .cqe = SKUA_CQE_WRITE },
 	[SKUA_WQE_READ]	     = { RC, .payload = true, .rdma = true, .response = true,
 				 .cqe = SKUA_CQE_READ },
-	[SKUA_WQE_LOCAL_INV] = { RC, INVALIDATE, .local = true, .imm = true, .cqe = SKUA_CQE_LOCAL_INV },
+	[SKUA_WQE_LOCAL_INV] = { RC | UC, INVALIDATE, .local = true, .imm = true, .cqe = SKUA_CQE_LOCAL_INV },
 	[SKUA_WQE_CMP_SWAP]  = { RC, ATOMIC, .payload = true, .atomic = true, .response = true,
 				 .cqe = SKUA_CQE_CMP_SWAP },
 	[SKUA_WQE_FETCH_ADD] = { RC, ATOMIC, .payload = true, .atomic = true, .response = true,
 				 .cqe = SKUA_CQE_FETCH_ADD },
-	[SKUA_WQE_REG_MR]    = { RC, FAST_REG, .local = true, .reg = true, .cqe = SKUA_CQE_REG_MR },
+	[SKUA_WQE_BIND_MW]   = { RC | UC, MW, .local = true, .bind = true, .cqe = SKUA_CQE_BIND_MW },
+	[SKUA_WQE_REG_MR]    = { RC | UC, FAST_REG, .local = true, .reg = true, .cqe = SKUA_CQE_REG_MR },
 };
 
 static const struct wqe_format *format_of(uint8_t opcode)
@@ -144,6 +148,20 @@ static bool bad_format(const struct skua_qp *qp, const struct wqe_format *f,
 	       c->num_sge * sizeof(struct skua_sge) > room;
 }
 
+/* The segment of a WQE that sends nothing, if it has one: at @p, in the first block. False: it is no good. */
+static bool read_local(const struct skua_qp *qp, struct send_wqe *wqe, const struct wqe_format *f, const uint8_t *p)
+{
+	if (f->reg) {
+		wqe->reg = (const struct skua_wqe_reg_mr *)(const void *)p;
+		return mr_reg_valid(qp->dev, wqe->reg);
+	}
+	if (f->bind) {
+		wqe->bind = (const struct skua_wqe_bind_mw *)(const void *)p;
+		return mw_bind_valid(qp->dev, wqe->bind);
+	}
+	return true;
+}
+
 /* The rest of a WQE whose control segment is @c and whose blocks stand at @p. */
 static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wqe_ctrl *c,
 		  uint8_t *p)
@@ -163,13 +181,9 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 
 		memcpy(&r, p + head, len);
 		head += len;
-	} else if (f->reg) {
-		wqe->reg = (const struct skua_wqe_reg_mr *)(const void *)(p + head);
-		head += sizeof(*wqe->reg);
-		if (!mr_reg_valid(qp->dev, wqe->reg)) {
-			fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
-			return;
-		}
+	} else if (f->local && !read_local(qp, wqe, f, p + head)) {
+		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
+		return;
 	}
 	if (UD >> qp->type & 1 && f->payload) {
 		wqe->ud = (const struct skua_wqe_ud *)(const void *)(p + head);
@@ -307,7 +321,7 @@ void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
 int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, uint32_t len,
 	       uint32_t need, struct seglist *segs)
 {
-	struct mem_access access = { qp->pd, qp->privileged, need };
+	struct mem_access access = { qp->pd, qp->privileged, need, NULL };
 
 	if (!len)
 		return SKUA_VENDOR_ERR_NONE;	/* no run of no bytes */
@@ -338,7 +352,7 @@ int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, 
 
 int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need)
 {
-	struct mem_access access = { qp->pd, qp->privileged, need };
+	struct mem_access access = { qp->pd, qp->privileged, need, NULL };
 	int err = SKUA_VENDOR_ERR_NONE;
 
 	for (unsigned int i = 0; i < wqe->num_sge && !err; i++) {

@@ -52,8 +52,20 @@ static bool next_ready(struct skua_qp *qp)
 	struct sq *sq = &qp->sq;
 
 	if (qp->state == SKUA_QPS_SQD)
-		return sq->nxt != sq->tail && sq->nxt_pkt;
+		return sq->nxt != sq->tail && (sq->nxt_pkt || sq_wqe(qp, sq->nxt)->begun);
 	return qp->state == SKUA_QPS_RTS && (sq->nxt != sq->tail || sq_fetch(qp));
+}
+
+/* Do a step of the WQE at nxt. False: it has to wait. */
+static bool step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
+{
+	if (!wqe->local)
+		return qp->ops->send(qp, wqe, budget);
+	if (!sq_run_local(qp, wqe, budget))
+		return false;
+	if (!wqe->status)
+		qp->sq.nxt++;
+	return true;
 }
 
 bool unacked_run(struct skua_qp *qp, int32_t *budget)
@@ -69,9 +81,7 @@ bool unacked_run(struct skua_qp *qp, int32_t *budget)
 		struct send_wqe *wqe = sq_wqe(qp, sq->nxt);
 
 		*budget -= MESSAGE_COST;
-		if (wqe->opcode == SKUA_WQE_NOP && !wqe->status)
-			sq->nxt++;
-		else if (!wqe->status && !qp->ops->send(qp, wqe, budget))
+		if (!wqe->status && !step(qp, wqe, budget))
 			break;
 		if (wqe->status && !fail(qp, wqe))
 			break;

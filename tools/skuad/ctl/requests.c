@@ -295,17 +295,22 @@ static void tell_mr(struct json_object *o, const void *info)
 	static const char *const types[] = {
 		[SKUA_MR_REGULAR] = "regular", [SKUA_MR_PHYS] = "phys", [SKUA_MR_FAST] = "fast",
 	};
+	static const char *const windows[] = { [SKUA_MW_TYPE_1] = "window-1", [SKUA_MW_TYPE_2] = "window-2" };
 	const struct skua_mr_info *mr = info;
-	char rights[5];
+	char rights[6];
 
-	/* As in "local write, remote write, remote read, atomic". */
-	snprintf(rights, sizeof(rights), "%c%c%c%c",
+	/* As in "local write, remote write, remote read, atomic, bind". */
+	snprintf(rights, sizeof(rights), "%c%c%c%c%c",
 		 mr->access & SKUA_ACCESS_LOCAL_WRITE ? 'l' : '-',
 		 mr->access & SKUA_ACCESS_REMOTE_WRITE ? 'w' : '-',
 		 mr->access & SKUA_ACCESS_REMOTE_READ ? 'r' : '-',
-		 mr->access & SKUA_ACCESS_REMOTE_ATOMIC ? 'a' : '-');
+		 mr->access & SKUA_ACCESS_REMOTE_ATOMIC ? 'a' : '-',
+		 mr->access & SKUA_ACCESS_MW_BIND ? 'b' : '-');
 	add_number(o, "key", mr->key);
-	add_name(o, "type", types, ARRAY_SIZE(types), mr->type);
+	if (mr->window)
+		add_name(o, "type", windows, ARRAY_SIZE(windows), mr->window);
+	else
+		add_name(o, "type", types, ARRAY_SIZE(types), mr->type);
 	add_bool(o, "valid", mr->valid);
 	add_number(o, "pdn", mr->pdn);
 	add_string(o, "access", rights);

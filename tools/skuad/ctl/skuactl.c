@@ -514,7 +514,7 @@ static const char argp_doc[] =
 	"  devices                 show the NICs and their state\n"
 	"  qps [DEVICE]            show queue pairs with their states and PSNs\n"
 	"  cqs [DEVICE]            show completion queues\n"
-	"  mrs [DEVICE]            show memory regions\n"
+	"  mrs [DEVICE]            show memory regions and windows\n"
 	"  counters [DEVICE]       show counters, with the names of the programming manual\n"
 	"  rates [DEVICE]          show the growth of the counters per second\n"
 	"  top [DEVICE]            show the main rates and the busiest QPs continuously\n"

@@ -96,8 +96,8 @@ static void mrs_are_a_table(void **state)
 	assert_int_equal(run("mrs skua0"), 0);
 	assert_string_equal(output,
 		"DEVICE  KEY  TYPE     VALID  PD  ACCESS  IOVA  LENGTH  PAGES    OF\n"
-		"skua0   257  regular  yes     4  l-r-    4096    5000      2  4096\n"
-		"skua0   514  phys     yes     4  lwra       -       -      -     -\n");
+		"skua0   257  regular  yes     4  l-r--   4096    5000      2  4096\n"
+		"skua0   514  phys     yes     4  lwrab      -       -      -     -\n");
 }
 
 /* The double's counters stand still; test_rates has those that do not. */

@@ -24,7 +24,7 @@ enum verb {
 	AGAIN, POST, LINK, FAIL, NUM_VERBS
 };
 
-enum kind { EQ, PD, CQ, QP, MR, SRQ, NUM_KINDS };
+enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, NUM_KINDS };
 
 enum template {
 	NOP, QUERY_DEVICE, QUERY_PORT, SET_PORT, QUERY_STATS, SET_GID, SET_RSS, CREATE_EQ,
@@ -33,7 +33,7 @@ enum template {
 	CREATE_MR_2, CREATE_MR_3, CREATE_MR_LARGE, CREATE_MR_PHYS, CREATE_MR_FAST, DESTROY_MR,
 	UNKNOWN, CREATE_UC, CREATE_UD, CREATE_GSI, UC_TO_RTR, UC_TO_RTS, UD_TO_INIT, TO_STATE, ATTACH, DETACH,
 	CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ, CREATE_RC_SRQ, CREATE_UD_SRQ,
-	RESIZE_CQ, MODIFY_CQ, NUM_TEMPLATES
+	RESIZE_CQ, MODIFY_CQ, CREATE_MW, DESTROY_MW, NUM_TEMPLATES
 };
 
 struct patch {
@@ -358,6 +358,14 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 		return resize_cq_cmd(h, s);
 	case MODIFY_CQ:
 		return modify_cq_cmd(h, s);
+	case CREATE_MW:
+		*kind = MW;
+		cmd.hdr.opcode = htole16(SKUA_CMD_CREATE_MW);
+		cmd.create_mw.pdn = htole32(number(h, PD, s));
+		cmd.create_mw.type = s->n[1] % 4;
+		return cmd;
+	case DESTROY_MW:
+		return object_cmd(SKUA_CMD_DESTROY_MW, number(h, MW, s));
 	case UNKNOWN:
 		cmd.hdr.opcode = htole16((uint16_t)s->n[0]);
 		return cmd;
@@ -486,7 +494,7 @@ static void again(struct host *h)
 	work(h);
 	CHECK(!n->dev->pages_used && !n->dev->eqs.count && !n->dev->pds.count &&
 	      !n->dev->cqs.count && !n->dev->qps.count && !n->dev->mrs.count &&
-	      !n->dev->mcast.groups);
+	      !n->dev->mcast.groups && !n->dev->num_mws);
 	memset(h->kept, 0, sizeof(h->kept));
 	h->seen = 0;
 	bring_up(h->w, n);
@@ -615,6 +623,8 @@ static void fuzz_seeds(void)
 	FUZZ_SEED("shared", DO(SET_GID), DO(CREATE_SRQ, .n = { 0, 2 }), DO(CREATE_RC_SRQ), DO(CREATE_UD_SRQ),
 		  DO(TO_INIT, .b = 1), DO(TO_RTR, .b = 1), DO(MODIFY_SRQ, .n = { 0, 3, 1 }), DO(QUERY_SRQ),
 		  DO(DESTROY_SRQ), DO(TO_ERR, .b = 1), DO(DESTROY_QP, .b = 1), DO(DESTROY_QP, .b = 2), DO(DESTROY_SRQ));
+	FUZZ_SEED("windows", DO(CREATE_MW, .n[1] = 1), DO(CREATE_MW, .n[1] = 2), DO(CREATE_MW), DO(DESTROY_PD),
+		  DO(DESTROY_MW), DO(DESTROY_MW), DO(DESTROY_MW, .b = 1), DO(CREATE_MW, .n[1] = 1), { .verb = AGAIN });
 	FUZZ_SEED("lists", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1), DO(CREATE_MR_1, .n[1] = 3),
 		  DO(CREATE_MR_2, .n[1] = 5), DO(CREATE_MR_3, .n[1] = 599), DO(CREATE_MR_LARGE),
 		  DO(CREATE_MR_PHYS), DO(CREATE_MR_FAST), DO(CREATE_MR_FAST, .n[1] = 600), DO(DESTROY_MR), DO(DESTROY_MR, .b = 1));

@@ -43,6 +43,7 @@ static void fuzz_seeds(void)
 	OPCODES("small", CONFIG(.n[0] = 0x534));
 	OPCODES("ethernet", CONFIG(.a = 0x20));
 	OPCODES("uc", CONFIG(.a = 0x40));
+	OPCODES("uc-privileged", CONFIG(.a = 0x48));
 	OPCODES("ud", CONFIG(.a = 0x80));
 	OPCODES("gsi", CONFIG(.a = 0xc0));
 	FUZZ_SEED("groups", CONFIG(.a = 0x80), RQE(1, ALL), RQE(0, ALL),
@@ -78,6 +79,21 @@ static void fuzz_seeds(void)
 		  WQE(SKUA_WQE_SEND_INV, 1, 0, ALL, .a = 1, .n[2] = K_FAST), { .verb = WORK },
 		  WQE(SKUA_WQE_REG_MR, 1, 0, 7, .n[2] = K_FAST | 1 << 24, .v = { 1, 4096 }), { .verb = WORK },
 		  WQE(SKUA_WQE_REG_MR, 1, 0, 7, .n[2] = K_ALL, .v = { 1, 4096 }), { .verb = WORK });
+	/* Windows of both types over parts of K_BIND; bound anew, ended by both sides, by RESET, and with their MR. */
+	FUZZ_SEED("windows", CONFIG(),
+		  WQE(SKUA_WQE_BIND_MW, 1, 0, 0, .n[2] = K_WINDOW_1, .v = { K_BIND << 8 | 14, 16 << 16 | 0x2000 }),
+		  WQE(SKUA_WQE_BIND_MW, 1, 0, 0, .n[2] = K_WINDOW_2 | 1 << 24, .v = { K_BIND << 8 | 38, 0x2f00 }),
+		  { .verb = WORK }, WQE(SKUA_WQE_WRITE, 1, 1, ALL, .a = 1, .n[1] = 16, .n[2] = K_WINDOW_1),
+		  WQE(SKUA_WQE_READ, 1, 1, ALL, .a = 1, .n[2] = K_WINDOW_2), { .verb = WORK },
+		  { .verb = REGION, .b = K_BIND },
+		  WQE(SKUA_WQE_BIND_MW, 1, 0, 0, .n[2] = K_WINDOW_1, .v = { K_BIND << 8 | 14, 0 }), RQE(0, ALL),
+		  WQE(SKUA_WQE_SEND_INV, 1, 0, ALL, .a = 1, .n[2] = K_WINDOW_2), { .verb = WORK },
+		  WQE(SKUA_WQE_LOCAL_INV, 1, 0, 0, .n[2] = K_WINDOW_2),
+		  WQE(SKUA_WQE_BIND_MW, 1, 0, 0, .n[2] = K_WINDOW_2, .v = { K_BIND << 8 | 6, 0x100 }), { .verb = WORK },
+		  { .verb = MODIFY, .c = 2 }, { .verb = REGION, .b = K_BIND, .c = 1 },
+		  WQE(SKUA_WQE_BIND_MW, 1, 0, 0, .n[2] = K_WINDOW_2, .v = { K_BIND << 8 | 6, 0x100 }), { .verb = WORK },
+		  { .verb = REGION, .b = K_WINDOW_2 },
+		  WQE(SKUA_WQE_BIND_MW, 1, 0, 0, .n[2] = K_ALL, .v = { K_BIND << 8 | 6, 0x100 }), { .verb = WORK });
 	FUZZ_SEED("late", CONFIG(), WQE(SKUA_WQE_SEND, SIGNALED, 1, ALL), { .verb = WORK },
 		  { .verb = PASS, .n[0] = 1000 }, RQE(1, ALL), { .verb = PASS, .n[0] = 1000 },
 		  { .verb = LINK }, WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = PASS, .n[0] = 70000 },

@@ -11,6 +11,7 @@
 #ifndef SKUAD_FUZZ_TRAFFIC_H
 #define SKUAD_FUZZ_TRAFFIC_H
 
+#include "core/mw.h"
 #include "core/qp.h"
 #include "harness/datagram.h"
 #include "nic/control.h"
@@ -28,8 +29,10 @@ enum traffic_verb {
 	NUM_TRAFFIC_VERBS
 };
 
-/* Keys that work requests and packets may name. */
-enum key { K_ALL, K_READ, K_EXTRA, K_FAST, K_PHYS, K_RESERVED, K_OTHER_PD, K_NONE, NUM_KEYS };
+/* Keys that work requests and packets may name; windows begin as if they were bound to all of K_BIND. */
+enum key {
+	K_ALL, K_READ, K_EXTRA, K_FAST, K_PHYS, K_RESERVED, K_OTHER_PD, K_BIND, K_WINDOW_1, K_WINDOW_2, K_NONE, NUM_KEYS
+};
 
 static const struct {
 	uint64_t offset, length;	/* in the arena */
@@ -42,6 +45,9 @@ static const struct {
 	[K_FAST] = { 0x20000, 0x2000, RIGHTS, SKUA_MR_FAST },
 	[K_PHYS] = { 0, 0, RIGHTS, SKUA_MR_PHYS },
 	[K_OTHER_PD] = { 0x28000, 0x1000, RIGHTS, SKUA_MR_REGULAR },
+	[K_BIND] = { 0x30080, 0x2f00, SKUA_ACCESS_LOCAL_WRITE | SKUA_ACCESS_MW_BIND, SKUA_MR_REGULAR },
+	[K_WINDOW_1] = { 0x30080, 0x2f00, 0, SKUA_MW_TYPE_1 },
+	[K_WINDOW_2] = { 0x30080, 0x2f00, 0, SKUA_MW_TYPE_2 },
 };
 
 struct side {
@@ -110,6 +116,30 @@ static void check_qp(const struct skua_qp *qp)
 	CHECK(!qp->rq.size || (qp->in_err && qp->dev->err_timer.pos));
 }
 
+/* Each window that is bound is one of its MR's, and of its QP's if it is of type 2. */
+static void check_windows(const struct skua_dev *dev)
+{
+	int64_t windows = 0, bound = 0;
+	const struct skua_qp *qp;
+	const struct mr *mr;
+	const struct mw *mw;
+	uint32_t at = 0;
+
+	while ((mr = numtab_next(&dev->mrs, &at))) {
+		windows += mr->windows;
+		if (!mr_is_window(mr) || !mr->valid)
+			continue;
+		CHECK(mw_of(mr)->mr->windows && mw_of(mr)->mr->pages.addr == mr->pages.addr);
+		bound += 1 + mr_is_type2_window(mr) * 1000;
+	}
+	for (at = 0; (qp = numtab_next(&dev->qps, &at)); )
+		LIST_FOREACH(mw, &qp->windows, entry) {
+			CHECK(mw->rec.valid && mw->qp == qp);
+			bound -= 1000;
+		}
+	CHECK(bound == windows);
+}
+
 /* Let the engine work until it has come to rest. */
 static void work(struct traffic *t)
 {
@@ -124,6 +154,7 @@ static void work(struct traffic *t)
 
 		while ((qp = numtab_next(&t->w->n[i].dev->qps, &at)))
 			check_qp(qp);
+		check_windows(t->w->n[i].dev);
 	}
 }
 
@@ -132,15 +163,32 @@ static uint64_t base_of(const struct side *s, enum key key)
 	return key == K_EXTRA ? EXTRA : s->n->buf + regions[key].offset;
 }
 
+static bool is_window(enum key key)
+{
+	return key == K_WINDOW_1 || key == K_WINDOW_2;
+}
+
+static void create_window(struct traffic *t, struct side *s, enum key key)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_MW, .create_mw = {
+		.pdn = htole32(s->pdn), .type = regions[key].type });
+
+	s->key[key] = command(t->w, s->n, &cmd) ? 0 : s->n->number;
+}
+
 static void create_region(struct traffic *t, struct side *s, enum key key)
 {
 	struct skua_cmd cmd = create_mr_cmd(s->n);
 	uint64_t base = base_of(s, key), length = regions[key].length;
 
+	if (is_window(key)) {
+		create_window(t, s, key);
+		return;
+	}
 	cmd.create_mr.pdn = htole32(key == K_OTHER_PD ? s->other_pdn : s->pdn);
 	cmd.create_mr.type = regions[key].type;
-	cmd.create_mr.access = htole32(regions[key].access & (s->n->features & 1 << SKUA_F_ATOMIC ?
-				       RIGHTS : ALL_RIGHTS));
+	cmd.create_mr.access = htole32(regions[key].access & (s->n->features & 1 << SKUA_F_ATOMIC ? ~0u :
+				       ~(uint32_t)SKUA_ACCESS_REMOTE_ATOMIC));
 	cmd.create_mr.iova = htole64(length ? base : 0);
 	cmd.create_mr.length = htole64(length);
 	cmd.create_mr.pages = (struct skua_pagelist){ 0 };
@@ -337,6 +385,21 @@ static struct skua_wqe_reg_mr registration(const struct side *s, const struct st
 	return reg;
 }
 
+/* BIND_MW of the key's window, or what is none: @v[0]: rights, MR, and what is wrong; @v[1]: length and where. */
+static struct skua_wqe_bind_mw binding(struct side *s, const struct step *p, enum key key)
+{
+	enum key mr = (p->v[0] >> 8) % NUM_KEYS;
+	struct skua_wqe_bind_mw bind = {
+		.key = htole32(s->key[key] ^ (p->n[2] >> 24)), .mr_key = htole32(s->key[mr] ^ (p->v[0] >> 16 & 1)),
+		.addr = htole64(base_of(s, mr) + (p->v[1] >> 16 & 0xffff)), .length = htole64(p->v[1] & 0xffff),
+		.access = htole32(p->v[0] & 0x7f), .rsvd = p->v[0] >> 17 & 1,
+	};
+
+	if (is_window(key))
+		s->key[key] ^= p->n[2] >> 24;
+	return bind;
+}
+
 /*
  * @b: opcode; @c: flags; n[0]: SGEs, blocks too many, inline bytes, what is reserved; n[1] and
  * n[2]: remote address and key; bytes: SGEs or data.
@@ -371,6 +434,12 @@ static void post_wqe(struct traffic *t, const struct step *p)
 
 		memcpy(wqe + sizeof(c), &reg, sizeof(reg));
 		at_byte = sizeof(c) + sizeof(reg);
+	}
+	if (c.opcode == SKUA_WQE_BIND_MW) {
+		struct skua_wqe_bind_mw bind = binding(s, p, rkey);
+
+		memcpy(wqe + sizeof(c), &bind, sizeof(bind));
+		at_byte = sizeof(c) + sizeof(bind);
 	}
 	if ((t->type == SKUA_QPT_UD || t->type == SKUA_QPT_GSI) && c.opcode != SKUA_WQE_NOP) {
 		struct skua_wqe_ud ud = datagram_segment(peer, p);
@@ -537,7 +606,7 @@ static void region(struct traffic *t, const struct step *p)
 {
 	struct side *s = &t->side[p->a & 1];
 	enum key k = p->b % K_NONE;
-	struct skua_cmd cmd = object_cmd(SKUA_CMD_DESTROY_MR, s->key[k]);
+	struct skua_cmd cmd = object_cmd(is_window(k) ? SKUA_CMD_DESTROY_MW : SKUA_CMD_DESTROY_MR, s->key[k]);
 
 	if (k == K_RESERVED)
 		return;

@@ -495,7 +495,60 @@ static void invalidate_locally(struct world *w, struct node *b)
 	expect(w, b, SKUA_CQE_LOCAL_INV, SKUA_CQE_SUCCESS);
 }
 
-static void response_under_way(const char *name, void (*way)(struct world *w, struct node *n))
+/* Bind the window with @key to all of the buffer, or unbind it. */
+static void bind_window(struct world *w, struct node *n, uint32_t key, uint32_t mr_key, uint64_t length)
+{
+	struct {
+		struct skua_wqe_ctrl ctrl;
+		struct skua_wqe_bind_mw bind;
+		uint8_t padding[16];
+	} k = {
+		.ctrl = { .opcode = SKUA_WQE_BIND_MW, .flags = SKUA_WQE_SIGNALED, .nblocks = 1,
+			  .cookie = htole32(n->sq_pi) },
+		.bind = { .key = htole32(key), .mr_key = htole32(mr_key), .addr = htole64(n->buf),
+			  .length = htole64(length), .access = htole32(SKUA_ACCESS_REMOTE_READ) },
+	};
+
+	post_block(n, &k);
+	expect(w, n, SKUA_CQE_BIND_MW, SKUA_CQE_SUCCESS);
+}
+
+static uint32_t window(struct world *w, struct node *n, uint8_t type)
+{
+	struct skua_cmd mr = create_mr_cmd(n);
+	uint32_t key;
+
+	mr.create_mr.access = htole32(SKUA_ACCESS_MW_BIND);
+	mr.create_mr.length = htole64(BUF_SIZE);
+	mr.create_mr.pages = list(n->buf, BUF_SIZE);
+	key = must(w, n, (struct skua_cmd)CMD(SKUA_CMD_CREATE_MW, .create_mw = {
+		.pdn = htole32(n->pdn), .type = type }));
+	bind_window(w, n, key, must(w, n, mr), BUF_SIZE);
+	return key;
+}
+
+static uint32_t window_1(struct world *w, struct node *n)
+{
+	return window(w, n, SKUA_MW_TYPE_1);
+}
+
+static uint32_t window_2(struct world *w, struct node *n)
+{
+	return window(w, n, SKUA_MW_TYPE_2);
+}
+
+static void unbind(struct world *w, struct node *n)
+{
+	bind_window(w, n, n->key, 0, 0);
+}
+
+static void destroy_mw(struct world *w, struct node *n)
+{
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_MW, n->key));
+}
+
+static void response_under_way(const char *name, uint32_t (*key)(struct world *w, struct node *n),
+			       void (*way)(struct world *w, struct node *n))
 {
 	struct world *w = world_create(true);
 	struct node *a = &w->n[0], *b = &w->n[1];
@@ -504,7 +557,7 @@ static void response_under_way(const char *name, void (*way)(struct world *w, st
 
 	memset(at(a, a->buf), OLD, BUF_SIZE);
 	memset(at(b, b->buf), OLD, BUF_SIZE);
-	b->key = fast_region(w, b);
+	b->key = key(w, b);
 	/* a has asked; b did not hear it yet. */
 	must(w, b, port_cmd(SKUA_PORT_SET_FLAGS, 0));
 	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 60000, b->buf, b->key, 0);
@@ -532,11 +585,24 @@ static void a_response_that_is_under_way(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		response_under_way(ways[i].name, ways[i].take);
-	response_under_way("LOCAL_INV", invalidate_locally);
-	response_under_way("SEND with invalidate", invalidate_by_send);
-	response_under_way("SEND with invalidate, without room", invalidate_beside_much_that_is_held);
-	response_under_way("SEND with invalidate, then RESET", reset_behind_invalidation);
+		response_under_way(ways[i].name, fast_region, ways[i].take);
+	response_under_way("LOCAL_INV", fast_region, invalidate_locally);
+	response_under_way("SEND with invalidate", fast_region, invalidate_by_send);
+	response_under_way("SEND with invalidate, without room", fast_region, invalidate_beside_much_that_is_held);
+	response_under_way("SEND with invalidate, then RESET", fast_region, reset_behind_invalidation);
+}
+
+/* The same for memory that windows give access to. */
+static void a_response_through_a_window(void **state)
+{
+	(void)state;
+	response_under_way("BIND_MW", window_1, unbind);
+	response_under_way("DESTROY_MW", window_1, destroy_mw);
+	response_under_way("DESTROY_MW", window_2, destroy_mw);
+	response_under_way("LOCAL_INV", window_2, invalidate_locally);
+	response_under_way("SEND with invalidate", window_2, invalidate_by_send);
+	response_under_way("RESET of the QP", window_2, reset_qp);
+	response_under_way("DESTROY_QP", window_2, destroy_qp);
 }
 
 /* A QP that ends while the CQE of an invalidation waits: it comes, and then the flush. */
@@ -571,6 +637,7 @@ int main(void)
 		TEST(invalidated_by_itself, "ORD-4 MEM-12 MR-5"),
 		TEST(invalidated_by_the_peer, "ORD-5 MEM-12 CQE-2"),
 		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-2 ORD-4 ORD-5 MR-5 PL-11 SRQ-7"),
+		TEST(a_response_through_a_window, "MEM-12 MW-9 MW-10 MW-11 ORD-4 ORD-5"),
 		TEST(the_error_of_a_qp_with_an_invalidation, "ORD-5 ORD-7"),
 	};
 

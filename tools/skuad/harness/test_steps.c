@@ -609,6 +609,71 @@ static void a_hostile_program_makes_no_step_long(void **state)
 	expect(w, n, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
 }
 
+/* So many windows of type 2, bound by the node's QP. */
+static void bind_many(struct world *w, struct node *n, uint32_t windows)
+{
+	struct skua_cmd mr = create_mr_cmd(n);
+	struct {
+		struct skua_wqe_ctrl ctrl;
+		struct skua_wqe_bind_mw bind;
+		uint8_t padding[16];
+	} k = {
+		.ctrl = { .opcode = SKUA_WQE_BIND_MW, .flags = SKUA_WQE_SIGNALED, .nblocks = 1 },
+		.bind = { .addr = htole64(n->buf), .length = htole64(8), .access = htole32(SKUA_ACCESS_REMOTE_READ) },
+	};
+
+	mr.create_mr.access = htole32(SKUA_ACCESS_MW_BIND);
+	k.bind.mr_key = htole32(must(w, n, mr));
+	for (uint32_t i = 0; i < windows; i++) {
+		k.ctrl.cookie = htole32(n->sq_pi);
+		k.bind.key = htole32(must(w, n, (struct skua_cmd)CMD(SKUA_CMD_CREATE_MW, .create_mw = {
+			.pdn = htole32(n->pdn), .type = SKUA_MW_TYPE_2 })));
+		post_block(n, &k);
+		expect(w, n, SKUA_CQE_BIND_MW, SKUA_CQE_SUCCESS);
+	}
+}
+
+/* RESET, DESTROY_QP, and a reset of the device in the midst of the latter. */
+static void the_windows_of_a_qp_are_freed_in_steps(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	for (int way = 0; way < 3; way++) {
+		struct skua_qp *qp = numtab_get(&n->dev->qps, n->qpn);
+		struct skua_cmd cmd = way ? object_cmd(SKUA_CMD_DESTROY_QP, n->qpn) : state_cmd(n->qpn, SKUA_QPS_RESET);
+
+		bind_many(w, n, MANY);
+		if (!way) {
+			/* The state that it was in is looked at once. */
+			cmd.modify_qp.mask |= htole32(SKUA_QP_ATTR_CUR_STATE);
+			cmd.modify_qp.attr.cur_state = SKUA_QPS_RTS;
+		}
+		begin(n, cmd);
+		for (int i = 0; i < 4; i++)
+			engine_step(w->engines[0]);
+		assert_false(LIST_EMPTY(&qp->windows));
+		if (way < 2) {
+			assert_true(steps(w) > MANY / 1024);
+			must(w, n, (struct skua_cmd)CMD(SKUA_CMD_NOP));
+		} else {
+			reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
+			steps(w);
+			assert_int_equal(n->dev->num_mws, 0);
+			n->used = 0;
+			revive(w, n);
+		}
+		if (!way) {
+			assert_true(LIST_EMPTY(&qp->windows));
+			reconnect(w, n, &w->n[1]);
+		} else if (way == 1) {
+			new_queues(n);
+			n->qpn = must(w, n, create_qp_cmd(n));
+			reconnect(w, n, &w->n[1]);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -628,6 +693,7 @@ int main(void)
 		STEPPED(events_that_waited_take_turns, "EVT-5"),
 		STEPPED(timers_of_one_time_fire_in_turns, "ROC-13"),
 		STEPPED(objects_are_listed_in_steps, "CMD-8"),
+		STEPPED(the_windows_of_a_qp_are_freed_in_steps, "MW-10 CMD-8 RST-1"),
 		STEPPED(a_hostile_program_makes_no_step_long, "RST-5"),
 	};
 

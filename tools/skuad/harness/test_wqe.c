@@ -92,7 +92,7 @@ static void formats(void **state)
 
 static void opcodes(void **state)
 {
-	static const uint8_t bad[] = { 0, 0x0b, 0x40, 0xff };
+	static const uint8_t bad[] = { 0, 0x0d, 0x40, 0xff };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad); i++)

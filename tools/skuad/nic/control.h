@@ -61,11 +61,12 @@ struct skua_cq_info {
 
 struct skua_mr_info {
 	uint32_t key, pdn;
+	uint8_t window;		/* enum skua_mw_type; 0: it is an MR, of this type: */
 	uint8_t type;		/* enum skua_mr_type */
-	bool valid;		/* not invalidated */
+	bool valid;		/* not invalidated; a window: bound */
 	uint32_t access;	/* SKUA_ACCESS_* */
 	uint64_t iova, length;
-	uint32_t pages;
+	uint32_t pages;		/* 0: a window */
 	uint64_t page_size;
 };
 

@@ -146,7 +146,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	TAILQ_INIT(&dev->failed_cqs);
 	if (!dev->name || !dev->link_name || !roce_create(dev) || numtab_init(&dev->eqs, LIMIT_EQ, false) ||
 	    numtab_init(&dev->pds, LIMIT_PD, false) || numtab_init(&dev->cqs, LIMIT_CQ, false) ||
-	    numtab_init(&dev->qps, LIMIT_QP, true) || numtab_init(&dev->mrs, LIMIT_MR, true) ||
+	    numtab_init(&dev->qps, LIMIT_QP, true) || numtab_init(&dev->mrs, LIMIT_MR + LIMIT_MW, true) ||
 	    numtab_init(&dev->srqs, LIMIT_SRQ, true))
 		goto fail;
 	dev->port = port_create(engine, config->link, &port_ops, dev);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "core/mw.h"
 #include "core/transport.h"
 #include "nic/control.h"
 
@@ -119,13 +120,14 @@ bool skua_dev_for_each_mr(const struct skua_dev *dev, struct skua_walk *walk, sk
 	while ((mr = numtab_walk(&dev->mrs, &walk->at, &budget))) {
 		struct skua_mr_info info = {
 			.key = mr->key,
-			.pdn = mr->pd->number,
+			.pdn = mr_pd(mr)->number,
+			.window = mr_is_window(mr) ? mr->type & ~MR_IS_WINDOW : 0,
 			.type = mr->type,
 			.valid = mr->valid,
 			.access = mr->access,
 			.iova = mr->iova,
 			.length = mr->length,
-			.pages = mr->pages.n,
+			.pages = mr_is_window(mr) ? 0 : mr->pages.n,
 			.page_size = mr->pages.log ? 1ull << mr->pages.log : 0,
 		};
 

@@ -27,7 +27,7 @@ static enum message_fault fault(struct message *msg, enum message_fault what, in
 
 enum message_fault message_begin_write(struct skua_qp *qp, struct message *msg, const struct train *t)
 {
-	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE, qp };
 	int err = SKUA_VENDOR_ERR_NONE;
 
 	if (t->msg_len > LIMIT_MSG)
@@ -57,7 +57,7 @@ static enum message_fault place_send(struct skua_qp *qp, struct message *msg, ui
 static enum message_fault place_write(struct skua_qp *qp, struct message *msg, bool last, uint32_t bytes,
 				      struct seglist *dst)
 {
-	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE };
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE, qp };
 	int err = SKUA_VENDOR_ERR_NONE;
 
 	if (bytes > msg->length - msg->offset || (last && msg->offset + bytes != msg->length))

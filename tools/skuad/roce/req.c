@@ -62,36 +62,12 @@ static void next_wqe(struct sq *sq)
 	sq->nxt_pkt = 0;
 }
 
-/* A WQE that sends nothing is carried out here. */
 static bool run_local(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
-	struct sq *sq = &qp->sq;
-	int err;
-
-	if (wqe->opcode == SKUA_WQE_REG_MR) {
-		*budget -= (int32_t)(le32toh(wqe->reg->npages) * sizeof(uint64_t));
-		err = mr_register(qp->dev, qp->pd, qp->privileged, wqe->reg);
-		if (err) {
-			wqe->status = SKUA_CQE_LOC_QP_OP_ERR;
-			wqe->vendor_err = (uint8_t)err;
-			return true;
-		}
-	} else if (wqe->opcode == SKUA_WQE_LOCAL_INV) {
-		if (sq->una != sq->nxt)
-			return false;
-		err = wqe->begun ? 0 : mr_invalidate(qp->dev, qp->pd, wqe->imm, false);
-		if (err) {
-			req_fail(qp, SKUA_CQE_LOC_QP_OP_ERR, (uint8_t)err);
-			return true;
-		}
-		/* It is a fence: trains of any QP may still refer to the region. */
-		if (!wqe->begun)
-			wqe->ticket = port_ticket(qp->dev->port);
-		wqe->begun = true;
-		sq->busy = !port_drained(qp->dev->port, wqe->ticket);
-		if (sq->busy)
-			return false;
-	}
+	if (!sq_run_local(qp, wqe, budget))
+		return false;
+	if (wqe->status)
+		return true;
 	wqe->done = true;
 	next_wqe(&qp->sq);
 	req_complete_acked(qp);

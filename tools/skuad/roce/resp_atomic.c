@@ -10,7 +10,7 @@
 /* Where the 8 bytes of an atomic are. NULL: @err says why, enum skua_vendor_err. */
 static uint64_t *atomic_target(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, int *err)
 {
-	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_ATOMIC };
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_ATOMIC, qp };
 	struct seglist *dst = &qp->dev->engine->dst;
 
 	dst->n = 0;

@@ -95,7 +95,7 @@ static bool begin(struct skua_qp *qp, const struct train *t)
  */
 static bool invalidate(struct skua_qp *qp, const struct train *t)
 {
-	int err = mr_invalidate(qp->dev, qp->pd, t->imm, true);
+	int err = mr_invalidate(qp, t->imm, true);
 
 	if (!err)
 		return true;

@@ -9,7 +9,7 @@
 
 int resp_check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_t len)
 {
-	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ };
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ, qp };
 
 	if (!(qp->access & SKUA_ACCESS_REMOTE_READ))
 		return SKUA_VENDOR_ERR_RIGHTS;
@@ -37,7 +37,7 @@ void resp_rx_read(struct skua_qp *qp, const struct train *t)
 
 bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 {
-	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ };
+	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ, qp };
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = job->npkts_sent * qp->pmtu, len = job->length - offset;
