@@ -142,8 +142,12 @@ struct skua_mr_params {
 };
 
 int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params, u32 *key);
+/* -EBUSY: windows are bound to it. Any variant of the key will do. */
+int skua_cmd_destroy_mr(struct skua_dev *dev, u32 key);
+
+int skua_cmd_create_mw(struct skua_dev *dev, u32 pdn, enum skua_mw_type type, u32 *key);
 /* Any variant of the key will do. */
-void skua_cmd_destroy_mr(struct skua_dev *dev, u32 key);
+void skua_cmd_destroy_mw(struct skua_dev *dev, u32 key);
 
 /* UD: let a QP receive from a group, and no more. */
 int skua_cmd_attach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16]);

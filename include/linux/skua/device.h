@@ -44,6 +44,7 @@ struct notifier_block;
  * @max_mcast_groups: multicast groups with QPs
  * @max_mcast_qps: QPs of a group
  * @max_fast_pages: pages of a fast registration
+ * @max_mw: memory windows
  * @max_srq: SRQs
  * @max_srq_entries: entries of an SRQ
  * @max_send_sge: SGEs of a send WQE
@@ -76,6 +77,7 @@ struct skua_limits {
 	u32 max_mcast_groups;
 	u32 max_mcast_qps;
 	u32 max_fast_pages;
+	u32 max_mw;
 	u32 max_srq;
 	u32 max_srq_entries;
 	u16 max_send_sge;

@@ -88,6 +88,10 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		attr->cq_caps.max_cq_moderation_count = U16_MAX;
 		attr->cq_caps.max_cq_moderation_period = U16_MAX;
 	}
+	if (skua_has(dev, SKUA_F_MW)) {
+		attr->max_mw = min_t(u32, limits->max_mw, INT_MAX);
+		attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B;
+	}
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;
 

@@ -10,6 +10,7 @@
 #include "cq.h"
 #include "flush.h"
 #include "mr.h"
+#include "mw.h"
 #include "pd.h"
 #include "qp.h"
 #include "skua_ib.h"
@@ -113,6 +114,14 @@ static const struct ib_device_ops skua_ib_fast_reg_ops = {
 	.map_mr_sg = skua_ib_map_mr_sg,
 };
 
+/* With SKUA_F_MW. */
+static const struct ib_device_ops skua_ib_mw_ops = {
+	.alloc_mw = skua_ib_alloc_mw,
+	.dealloc_mw = skua_ib_dealloc_mw,
+
+	INIT_RDMA_OBJ_SIZE(ib_mw, skua_ib_mw, ibmw),
+};
+
 /* With SKUA_F_SRQ. */
 static const struct ib_device_ops skua_ib_srq_ops = {
 	.create_srq = skua_ib_create_srq,
@@ -201,6 +210,8 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 		ib_set_device_ops(ibdev, &skua_ib_ud_ops);
 	if (skua_ib_has_fast_reg(skua))
 		ib_set_device_ops(ibdev, &skua_ib_fast_reg_ops);
+	if (skua_has(skua, SKUA_F_MW))
+		ib_set_device_ops(ibdev, &skua_ib_mw_ops);
 	if (skua_has(skua, SKUA_F_SRQ))
 		ib_set_device_ops(ibdev, &skua_ib_srq_ops);
 	if (skua_has(skua, SKUA_F_CQ_RESIZE))

@@ -20,8 +20,8 @@
 
 /*
  * Access flags that reg_user_mr accepts. REMOTE_ATOMIC is accepted even without atomics, and
- * MW_BIND although there are no windows, because programs always set them; they then grant
- * nothing. HUGETLB is ignored: the page size is taken from the umem.
+ * MW_BIND without windows, because programs always set them; they then grant nothing. HUGETLB is
+ * ignored: the page size is taken from the umem.
  */
 #define SKUA_IB_MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
 			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
@@ -39,6 +39,8 @@ static u32 skua_ib_access(struct skua_dev *dev, int access)
 		rights |= SKUA_ACCESS_REMOTE_READ;
 	if (access & IB_ACCESS_REMOTE_ATOMIC && skua_has(dev, SKUA_F_ATOMIC))
 		rights |= SKUA_ACCESS_REMOTE_ATOMIC;
+	if (access & IB_ACCESS_MW_BIND && skua_has(dev, SKUA_F_MW))
+		rights |= SKUA_ACCESS_MW_BIND;
 	return rights;
 }
 
@@ -238,7 +240,9 @@ int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	err = ib_no_udata_io(udata);
 	if (err)
 		return err;
-	skua_cmd_destroy_mr(dev, mr->key);
+	err = skua_cmd_destroy_mr(dev, mr->key);
+	if (err)
+		return err;
 	skua_ib_free_list(mr, dev);
 	ib_umem_release(mr->umem);
 	kfree(mr);

@@ -56,9 +56,9 @@ static const struct skua_ib_op skua_ib_ops_table[] = {
 					    .atomic = true, .read = true },
 	[IB_WR_ATOMIC_FETCH_AND_ADD]	= { SKUA_WQE_FETCH_ADD, SKUA_F_ATOMIC, SKUA_IB_RC,
 					    .atomic = true, .read = true },
-	[IB_WR_LOCAL_INV]		= { SKUA_WQE_LOCAL_INV, SKUA_F_INVALIDATE, SKUA_IB_RC,
+	[IB_WR_LOCAL_INV]		= { SKUA_WQE_LOCAL_INV, SKUA_F_INVALIDATE, SKUA_IB_RC_UC,
 					    .inv = true },
-	[IB_WR_REG_MR]			= { SKUA_WQE_REG_MR, SKUA_F_FAST_REG, SKUA_IB_RC,
+	[IB_WR_REG_MR]			= { SKUA_WQE_REG_MR, SKUA_F_FAST_REG, SKUA_IB_RC_UC,
 					    .reg = true },
 };
 

@@ -42,14 +42,27 @@ static void skua_cmd_give_up(struct skua_nic *nic, const char *why)
 	skua_health_wait_fenced(nic);
 }
 
-/* Destroying does not fail, and the object's memory is safe when this returns. */
-static void skua_cmd_destroy(struct skua_nic *nic, enum skua_cmd_opcode opcode, u32 number)
+/*
+ * Destroying does not fail, and the object's memory is safe when this returns 0. -EBUSY: a program
+ * still uses the object in a way that the kernel does not see.
+ */
+static int skua_cmd_try_destroy(struct skua_nic *nic, enum skua_cmd_opcode opcode, u32 number)
 {
 	struct skua_cmd cmd;
+	int err;
 
 	skua_cmd_begin(&cmd, opcode);
 	cmd.object.number = cpu_to_le32(number);
-	if (skua_cmdq_exec(nic, &cmd, NULL, 0, NULL))
+	err = skua_cmdq_exec(nic, &cmd, NULL, 0, NULL);
+	if (err && err != -EBUSY)
+		skua_cmd_give_up(nic, "it refused to destroy an object");
+	return err == -EBUSY ? err : 0;
+}
+
+/* The same for an object whose users the kernel knows. */
+static void skua_cmd_destroy(struct skua_nic *nic, enum skua_cmd_opcode opcode, u32 number)
+{
+	if (skua_cmd_try_destroy(nic, opcode, number))
 		skua_cmd_give_up(nic, "it refused to destroy an object");
 }
 
@@ -98,6 +111,7 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->max_mcast_groups = le32_to_cpu(caps.max_mcast_groups);
 	limits->max_mcast_qps = le32_to_cpu(caps.max_mcast_qps);
 	limits->max_fast_pages = le32_to_cpu(caps.max_fast_pages);
+	limits->max_mw = le32_to_cpu(caps.max_mw);
 	limits->max_srq = le32_to_cpu(caps.max_srq);
 	limits->max_srq_entries = le32_to_cpu(caps.max_srq_entries);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
@@ -374,11 +388,28 @@ int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_create_mr, SKUA_NS);
 
-void skua_cmd_destroy_mr(struct skua_dev *dev, u32 key)
+int skua_cmd_destroy_mr(struct skua_dev *dev, u32 key)
 {
-	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_MR, key);
+	return skua_cmd_try_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_MR, key);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_mr, SKUA_NS);
+
+int skua_cmd_create_mw(struct skua_dev *dev, u32 pdn, enum skua_mw_type type, u32 *key)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_MW);
+	cmd.create_mw.pdn = cpu_to_le32(pdn);
+	cmd.create_mw.type = type;
+	return skua_cmd_create(to_skua_nic(dev), &cmd, key);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_create_mw, SKUA_NS);
+
+void skua_cmd_destroy_mw(struct skua_dev *dev, u32 key)
+{
+	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_MW, key);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_mw, SKUA_NS);
 
 static void skua_cmd_begin_mcast(struct skua_cmd *cmd, enum skua_cmd_opcode opcode, u32 qpn,
 				 const u8 mgid[16])
