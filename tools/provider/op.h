@@ -55,10 +55,13 @@ static const struct skua_op skua_ops[] = {
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {
 		SKUA_WQE_FETCH_ADD, SKUA_OP_DATA | SKUA_OP_ATOMIC, SKUA_F_ATOMIC, SKUA_OP_RC
 	},
-	[IBV_WR_LOCAL_INV] = { SKUA_WQE_LOCAL_INV, SKUA_OP_INV, SKUA_F_INVALIDATE, SKUA_OP_RC },
+	[IBV_WR_LOCAL_INV] = { SKUA_WQE_LOCAL_INV, SKUA_OP_INV, SKUA_F_INVALIDATE, SKUA_OP_RC_UC },
+	[IBV_WR_BIND_MW] = { SKUA_WQE_BIND_MW, 0, SKUA_F_MW, SKUA_OP_RC_UC },
 };
 
 #define SKUA_NUM_OPS	(sizeof(skua_ops) / sizeof(skua_ops[0]))
+
+#define SKUA_RARE_OPS	(1u << IBV_WR_BIND_MW)
 
 /* Opcodes that a QP of a device with @features serves, as bits of enum ibv_wr_opcode. */
 static inline uint32_t skua_op_mask(uint64_t features, enum ibv_qp_type type)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "mw.h"
 #include "op.h"
 #include "skua.h"
 
@@ -46,6 +47,24 @@ static inline void skua_send_add_atomic(struct skua_qp *qp, struct skua_wqe *wqe
 			    add ? 0 : wr->wr.atomic.compare_add);
 }
 
+/* Build the WQE of a @wr that is not one of qp->opcodes: it binds a window, or is refused. */
+static __attribute__((noinline)) int skua_send_build_rare(struct skua_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct skua_wqe wqe;
+
+	if (wr->opcode != IBV_WR_BIND_MW || !(qp->rare_opcodes >> wr->opcode & 1) ||
+	    !skua_mw_is_valid(&wr->bind_mw.bind_info))
+		return EINVAL;
+	if (skua_sq_full(&qp->sq))
+		return ENOMEM;
+
+	skua_wqe_begin(&qp->sq, &wqe, wr->wr_id, SKUA_WQE_BIND_MW,
+		       skua_op_send_flags(wr->send_flags) | qp->sq_sig);
+	skua_wqe_add_bind(&wqe, qp, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+	skua_wqe_end(&qp->sq, &wqe, 0, 0);
+	return 0;
+}
+
 /* Build the WQE of @wr. Returns 0 or an errno. */
 static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *wr)
 {
@@ -56,7 +75,7 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 	struct skua_wqe wqe;
 
 	if (unlikely(wr->opcode >= SKUA_NUM_OPS || !(qp->opcodes >> wr->opcode & 1)))
-		return EINVAL;
+		return skua_send_build_rare(qp, wr);
 	op = &skua_ops[wr->opcode];
 
 	if (op->flags & SKUA_OP_DATA) {

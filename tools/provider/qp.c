@@ -200,7 +200,9 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 	qp->event_idx = ctx->event_idx;
 	qp->sq.locked_is_full = ctx->locked_is_full;
 	qp->datagram = attr->qp_type == IBV_QPT_UD;
-	qp->opcodes = skua_op_mask(ctx->caps.features, attr->qp_type);
+	qp->atomics = ctx->caps.features >> SKUA_F_ATOMIC & 1;
+	qp->opcodes = skua_op_mask(ctx->caps.features, attr->qp_type) & ~SKUA_RARE_OPS;
+	qp->rare_opcodes = skua_op_mask(ctx->caps.features, attr->qp_type) & SKUA_RARE_OPS;
 	qp->sq_sig = attr->sq_sig_all ? SKUA_WQE_SIGNALED : 0;
 	err = EOPNOTSUPP;
 	if (!skua_qp_fill_wr_ops(qp, send_ops))

@@ -79,10 +79,12 @@ static int skua_query_rt_values(struct ibv_context *ibv_ctx, struct ibv_values_e
 }
 
 static const struct verbs_context_ops skua_context_ops = {
+	.alloc_mw = skua_alloc_mw,
 	.alloc_parent_domain = skua_alloc_parent_domain,
 	.alloc_pd = skua_alloc_pd,
 	.alloc_td = skua_alloc_td,
 	.attach_mcast = ibv_cmd_attach_mcast,
+	.bind_mw = skua_bind_mw,
 	.cq_event = skua_cq_event,
 	.create_ah = skua_create_ah,
 	.create_cq = skua_create_cq,
@@ -90,6 +92,7 @@ static const struct verbs_context_ops skua_context_ops = {
 	.create_qp = skua_create_qp,
 	.create_qp_ex = skua_create_qp_ex,
 	.create_srq = skua_create_srq,
+	.dealloc_mw = skua_dealloc_mw,
 	.dealloc_pd = skua_dealloc_pd,
 	.dealloc_td = skua_dealloc_td,
 	.dereg_mr = skua_dereg_mr,

@@ -91,7 +91,7 @@ struct skua_qp {
 	struct skua_sq sq;
 	struct skua_lock sq_lock;
 	void *db;
-	uint32_t opcodes;		/* bits of enum ibv_wr_opcode that may be posted */
+	uint32_t opcodes;		/* bits of enum ibv_wr_opcode that may be posted, but for: */
 	uint32_t max_send_sge;
 	uint32_t max_inline;
 	uint8_t sq_sig;			/* SKUA_WQE_SIGNALED if all are */
@@ -109,6 +109,8 @@ struct skua_qp {
 	struct skua_lock rq_lock;
 	uint32_t max_recv_sge;
 
+	uint32_t rare_opcodes;		/* of SKUA_RARE_OPS, which post.c builds apart */
+	bool atomics;			/* the device has them */
 	struct ibv_qp_cap cap;		/* what the rings truly hold */
 	struct skua_pd *pd;
 	struct skua_buf buf;
@@ -200,6 +202,11 @@ struct ibv_mr *skua_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uin
 int skua_dereg_mr(struct verbs_mr *vmr);
 struct ibv_mr *skua_import_mr(struct ibv_pd *ibv_pd, uint32_t handle);
 void skua_unimport_mr(struct ibv_mr *ibv_mr);
+
+/* mw.c */
+struct ibv_mw *skua_alloc_mw(struct ibv_pd *ibv_pd, enum ibv_mw_type type);
+int skua_dealloc_mw(struct ibv_mw *mw);
+int skua_bind_mw(struct ibv_qp *ibv_qp, struct ibv_mw *mw, struct ibv_mw_bind *mw_bind);
 
 /* ah.c */
 struct ibv_ah *skua_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr);

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "mw.h"
 #include "op.h"
 #include "skua.h"
 
@@ -133,6 +134,19 @@ static void skua_wr_atomic_fetch_add(struct ibv_qp_ex *qp_ex, uint32_t rkey, uin
 	skua_wr_end(qp);
 }
 
+static void skua_wr_bind_mw(struct ibv_qp_ex *qp_ex, struct ibv_mw *mw, uint32_t rkey,
+			    const struct ibv_mw_bind_info *info)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (likely(!qp->wr_err) && !skua_mw_is_valid(info))
+		qp->wr_err = EINVAL;
+	if (!skua_wr_begin(qp, IBV_WR_BIND_MW))
+		return;
+	skua_wqe_add_bind(&qp->wr, qp, rkey, info);
+	skua_wr_end(qp);
+}
+
 static void skua_wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t remote_qpn,
 				uint32_t remote_qkey)
 {
@@ -254,6 +268,7 @@ static const struct {
 	{ IBV_WR_ATOMIC_CMP_AND_SWP, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP },
 	{ IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD },
 	{ IBV_WR_LOCAL_INV, IBV_QP_EX_WITH_LOCAL_INV },
+	{ IBV_WR_BIND_MW, IBV_QP_EX_WITH_BIND_MW },
 };
 
 bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
@@ -263,7 +278,7 @@ bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(skua_wr_ops) / sizeof(skua_wr_ops[0]); i++)
-		if (qp->opcodes >> skua_wr_ops[i].opcode & 1)
+		if ((qp->opcodes | qp->rare_opcodes) >> skua_wr_ops[i].opcode & 1)
 			not_served &= ~skua_wr_ops[i].flag;
 	if (not_served)
 		return false;
@@ -277,6 +292,8 @@ bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
 		qp_ex->wr_send_inv = skua_wr_send_inv;
 	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
 		qp_ex->wr_local_inv = skua_wr_local_inv;
+	if (ops & IBV_QP_EX_WITH_BIND_MW)
+		qp_ex->wr_bind_mw = skua_wr_bind_mw;
 	if (ops & IBV_QP_EX_WITH_RDMA_WRITE)
 		qp_ex->wr_rdma_write = skua_wr_rdma_write;
 	if (ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
