@@ -387,7 +387,59 @@ TEST_F(commands, failed_creations_leak_nothing)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
+static int alloc_mw(int fd, uint32_t pd, uint8_t type, const void *drv, size_t drv_size, uint32_t *handle)
+{
+	struct ib_uverbs_alloc_mw_resp resp = {};
+	struct ib_uverbs_alloc_mw cmd = { .response = (uintptr_t)&resp, .pd_handle = pd, .mw_type = type };
+	int err = raw_write(fd, IB_USER_VERBS_CMD_ALLOC_MW, &cmd, sizeof(cmd), drv, drv_size, sizeof(resp));
+
+	*handle = resp.mw_handle;
+	return err;
+}
+
+static int dealloc_mw(int fd, uint32_t handle)
+{
+	struct ib_uverbs_dealloc_mw cmd = { .mw_handle = handle };
+
+	return raw_write(fd, IB_USER_VERBS_CMD_DEALLOC_MW, &cmd, sizeof(cmd), NULL, 0, 0);
+}
+
+TEST_F(commands, alloc_mw)
+{
+	static const struct {
+		const char *name;
+		uint8_t type;
+		uint64_t drv;
+		size_t size;
+		int err;
+	} rows[] = {
+		{ "type 1", 1, 0, 0, 0 },
+		{ "type 2", 2, 0, 0, 0 },
+		{ "with an empty tail", 2, 0, 8, 0 },
+		{ "with a tail", 2, 1, 8, EOPNOTSUPP },
+		{ "no type", 0, 0, 0, EINVAL },
+		{ "type 3", 3, 0, 0, EINVAL },
+		{ "type 255", 255, 0, 0, EINVAL },
+	};
+
+	for EACH(row, rows) {
+		uint32_t handle;
+		int err = alloc_mw(self->fd, self->pd, row->type, &row->drv, row->size, &handle);
+
+		GAVE(row->err, err, row);
+		if (!err)
+			ASSERT_EQ(0, dealloc_mw(self->fd, handle));
+	}
+}
+
 /* Handles */
+
+static int alloc_mw_in(int fd, uint32_t handle)
+{
+	uint32_t mw;
+
+	return alloc_mw(fd, handle, 1, NULL, 0, &mw);
+}
 
 static int reg_mr_in(int fd, uint32_t handle)
 {
@@ -434,6 +486,8 @@ static const struct handle_row {
 	{ "destroy_cq", raw_destroy_cq, .cq = true },
 	{ "destroy_qp", raw_destroy_qp },
 	{ "reg_mr", reg_mr_in, .pd = true },
+	{ "alloc_mw", alloc_mw_in, .pd = true },
+	{ "dealloc_mw", dealloc_mw },
 	{ "create_qp", create_qp_in },
 	{ "modify_qp", modify_qp },
 	{ "query_qp", query_qp },

@@ -62,7 +62,7 @@ TEST_F(bad, post_send)
 			{ "an atomic", UD, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8 },
 			{ "a key to be invalidated there", UD, IBV_WR_SEND_WITH_INV, 1, 0, 1 },
 			{ "a key to be invalidated here", UD, IBV_WR_LOCAL_INV, 0, 0, 1 },
-			{ "a memory window", BOTH, IBV_WR_BIND_MW, 0, 0, 1 },
+			{ "a memory window", UD, IBV_WR_BIND_MW, 0, 0, 1 },
 			{ "TSO", BOTH, IBV_WR_TSO, 1, 0, 1 },
 			{ "unknown opcode", BOTH, 77, 1, 0, 1 },
 			{ "an opcode below 0", BOTH, -1, 1, 0, 1 },

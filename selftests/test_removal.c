@@ -186,6 +186,39 @@ TEST_F(removal, verbs_fail_and_destroying_works)
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 }
 
+/* MW-8: nothing is busy any more. */
+TEST_F(removal, windows_and_their_mr_can_be_destroyed)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_mr *mr = ibv_reg_mr(s->pd, s->mem, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw[2];
+	struct ibv_wc wc;
+
+	ASSERT_NE(NULL, mr);
+	for (int i = 0; i < 2; i++) {
+		struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED };
+
+		mw[i] = ibv_alloc_mw(s->pd, i ? IBV_MW_TYPE_2 : IBV_MW_TYPE_1);
+		ASSERT_NE(NULL, mw[i]);
+		wr.bind_mw.mw = mw[i];
+		wr.bind_mw.rkey = mw[i]->rkey;
+		wr.bind_mw.bind_info = (struct ibv_mw_bind_info){ mr, (uintptr_t)s->mem, 64, IBV_ACCESS_REMOTE_READ };
+		ASSERT_EQ(0, ibv_post_send(s->qp, &wr, &bad));
+		ASSERT_TRUE(side_wait(s, &wc, SECONDS));
+		ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+	}
+	ASSERT_EQ(EBUSY, ibv_dereg_mr(mr));
+	ASSERT_EQ(0, take_away(variant, s));
+	for (int i = 0; i < SECONDS * 10 && !ibv_poll_cq(s->cq, 1, &wc); i++)
+		usleep(100000);
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_alloc_mw(s->pd, IBV_MW_TYPE_1));
+	EXPECT_EQ(EIO, errno);
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(0, ibv_dealloc_mw(mw[i]));
+}
+
 static struct ibv_qp *qp_in_a_group(struct side *s, const union ibv_gid *group)
 {
 	struct ibv_qp *qp = side_create_qp_of(s, IBV_QPT_UD);

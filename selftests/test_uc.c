@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kselftest_harness.h"
 #include "connection.h"
@@ -51,7 +52,7 @@ TEST_F(uc, what_only_rc_has)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
 		IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
-		IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV,
+		IBV_WR_SEND_WITH_INV,
 	};
 	struct ibv_sge sge;
 
@@ -129,6 +130,57 @@ TEST_F(uc, what_the_peer_may_not_write)
 		ASSERT_EQ(0x11, b->mem[i]);
 	attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
 	ASSERT_EQ(0, ibv_modify_qp(b->qp, &attr, IBV_QP_ACCESS_FLAGS));
+	GOOD(IBV_WR_RDMA_WRITE, 5000);
+}
+
+/* A work request that sends nothing: its completion. */
+static int local_work(struct side *side, struct ibv_send_wr wr)
+{
+	struct ibv_wc wc;
+
+	wr.send_flags = IBV_SEND_SIGNALED;
+	return side_post(side, &wr) || !side_wait(side, &wc, 5) ? -1 : wc.status;
+}
+
+/* MW-2, MW-3: a UC QP binds windows, and ends them. A bad bind leads to SQE. */
+TEST_F(uc, memory_windows)
+{
+	struct side *b = &self->s[1];
+	struct ibv_mr *mr = ibv_reg_mr(b->pd, b->mem, PAIR_MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	struct ibv_sge sge;
+	struct ibv_send_wr write = conn_wr(&sge, self->s, IBV_WR_RDMA_WRITE, 5000);
+
+	memset(self->s[0].mem, 0x22, 5000);
+	for (enum ibv_mw_type type = IBV_MW_TYPE_1; type <= IBV_MW_TYPE_2; type++) {
+		struct ibv_mw *mw = ibv_alloc_mw(b->pd, type);
+		struct ibv_send_wr bind = {
+			.opcode = IBV_WR_BIND_MW,
+			.bind_mw = { mw, mw->rkey, { mr, (uintptr_t)b->mem + HALF, 5000, IBV_ACCESS_REMOTE_WRITE } },
+		};
+		struct ibv_send_wr end = { .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = mw->rkey };
+
+		if (type == IBV_MW_TYPE_1)
+			end = (struct ibv_send_wr){ .opcode = IBV_WR_BIND_MW, .bind_mw = { mw, mw->rkey } };
+		memset(b->mem + HALF, 0x11, 5001);
+		write.wr.rdma.rkey = mw->rkey;
+		WELL(pair_drops(self->s, "rdma_rx_incomplete", &write));
+		ASSERT_EQ(IBV_WC_SUCCESS, local_work(b, bind));
+		WELL(side_sends(&self->s[0], &write));
+		for (unsigned int i = 0; i < 1000 && b->mem[HALF + 4999] != 0x22; i++)
+			usleep(10000);
+		ASSERT_EQ(0, memcmp(b->mem + HALF, self->s[0].mem, 5000));
+		ASSERT_EQ(0x11, b->mem[HALF + 5000]);
+		ASSERT_EQ(EBUSY, ibv_dereg_mr(mr));
+		ASSERT_EQ(IBV_WC_SUCCESS, local_work(b, end));
+		WELL(pair_drops(self->s, "rdma_rx_incomplete", &write));
+		bind.bind_mw.bind_info.addr -= HALF + 1;
+		ASSERT_EQ(IBV_WC_MW_BIND_ERR, local_work(b, bind));
+		ASSERT_EQ(IBV_QPS_SQE, qp_state(b->qp));
+		ASSERT_EQ(0, ibv_modify_qp(b->qp, &attr, IBV_QP_STATE));
+		ASSERT_EQ(0, ibv_dealloc_mw(mw));
+	}
+	ASSERT_EQ(0, ibv_dereg_mr(mr));
 	GOOD(IBV_WR_RDMA_WRITE, 5000);
 }
 
