@@ -69,6 +69,32 @@ void on_engine(struct node *n, void (*fn)(void *arg), void *arg)
 		fn(arg);
 }
 
+static int asleep;		/* atomic */
+
+static void nap(void *n)
+{
+	(void)n;
+	__atomic_store_n(&asleep, 1, __ATOMIC_SEQ_CST);
+	nanosleep(&(struct timespec){ 0, NAP_MS * 1000000L }, NULL);
+}
+
+static void *let_nap(void *n)
+{
+	on_engine(n, nap, n);
+	return NULL;
+}
+
+pthread_t begin_nap(struct node *n)
+{
+	pthread_t thread;
+
+	__atomic_store_n(&asleep, 0, __ATOMIC_SEQ_CST);
+	assert_int_equal(pthread_create(&thread, NULL, let_nap, n), 0);
+	while (!__atomic_load_n(&asleep, __ATOMIC_SEQ_CST))
+		;
+	return thread;
+}
+
 void bar_write(struct node *n, unsigned int bar, uint64_t offset, const void *data, unsigned int len)
 {
 	uint8_t copy[16];

@@ -132,6 +132,10 @@ void bar_read(struct node *n, unsigned int bar, uint64_t offset, void *data, uns
 /* Run @fn(@arg) on the thread of the node's engine. */
 void on_engine(struct node *n, void (*fn)(void *arg), void *arg);
 
+/* Holds up the engine of a node with a thread of its own, from now on for NAP_MS. Join what it returns. */
+#define NAP_MS	40
+pthread_t begin_nap(struct node *n);
+
 /* Reset, command queue, enable: what comes before the first command. */
 void bring_up(struct world *w, struct node *n);
 

@@ -369,21 +369,6 @@ static void invalidated_by_the_peer(void **state)
  * The same with nothing left to chance: a's engine sleeps while a READ response of b lies in the ring
  * to it, which refers to b's memory. b's command has to wait for it.
  */
-static int asleep;		/* atomic */
-
-static void nap(void *n)
-{
-	(void)n;
-	__atomic_store_n(&asleep, 1, __ATOMIC_SEQ_CST);
-	sleep_ms(40);
-}
-
-static void *let_nap(void *n)
-{
-	on_engine(n, nap, n);
-	return NULL;
-}
-
 struct arrival {
 	struct node *n, *peer;
 	struct train t;
@@ -563,10 +548,7 @@ static void response_under_way(const char *name, uint32_t (*key)(struct world *w
 	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 60000, b->buf, b->key, 0);
 	sleep_ms(5);
 	must(w, b, port_cmd(SKUA_PORT_SET_FLAGS, SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE));
-	__atomic_store_n(&asleep, 0, __ATOMIC_SEQ_CST);
-	assert_int_equal(pthread_create(&thread, NULL, let_nap, a), 0);
-	while (!__atomic_load_n(&asleep, __ATOMIC_SEQ_CST))
-		;
+	thread = begin_nap(a);
 	read.t.rkey = b->key;
 	read.t.raddr = b->buf;
 	read.t.msg_len = 60000;
