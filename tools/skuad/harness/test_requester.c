@@ -137,7 +137,7 @@ static uint32_t lose_responses(struct world *w, uint32_t npkts)
 static void respond(struct world *w, uint32_t psn, uint32_t i, uint32_t npkts)
 {
 	struct node *a = &w->n[0], *b = &w->n[1];
-	struct train t = train_from(a, TRAIN_READ_RESP, psn + i);
+	struct train t = train_from(a, TRAIN_READ_RESP, psn_add(psn, i));
 	struct seglist payload = { 1, MTU, { { (uint8_t *)at(b, b->buf) + i * MTU, MTU } } };
 
 	t.payload = &payload;
@@ -253,6 +253,27 @@ static void a_missing_tells_nothing_of_responses(void **state)
 	assert_int_equal(packets_in(&w->n[0], SENT_HELD), 5);
 	pass(w, RTT / 2);
 	assert_int_equal(again(w), 1);
+}
+
+/* A peer answers partial requests before new ones: their responses say nothing of a WRITE that was sent before them. */
+static void a_response_to_a_partial_request_tells_of_no_other(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_responses(w, 8);
+	pass(w, RTT);
+	respond(w, psn, 0, 8);
+	lose_write(w, 4);
+	respond(w, psn, 5, 8);
+	assert_int_equal(again(w), 1);
+	pass(w, RTT);
+	respond(w, psn, 1, 8);
+	respond(w, psn, 2, 8);
+	assert_int_equal(rc_of(qp_of(a))->req.oldest_unacked_psn, psn_add(psn, 3));
+	assert_false(sent_find(&rc_of(qp_of(a))->req.sent, psn_add(psn, 8))->retransmitted);
 }
 
 /* All of its PSNs have to be outstanding. */
@@ -458,6 +479,25 @@ static void what_comes_twice_was_late(void **state)
 	assert_int_equal(loss_of(a)->reo_wnd_mult, 1);
 }
 
+/* The response was late, and the probe that it made the requester send has its answer. */
+static void the_answer_to_a_probe_is_no_sign_of_reordering(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_responses(w, 4);
+	pass(w, RTT);
+	respond(w, psn, 0, 4);
+	while (!loss_of(a)->probes)
+		next_event(w);
+	settle(w);
+	for (int i = 0; i < 2; i++)
+		respond(w, psn, 1, 4);
+	assert_int_equal(loss_of(a)->reo_wnd_mult, 0);
+}
+
 /* With the sixteenth recovery without another sign. */
 static void reordering_is_forgotten(void **state)
 {
@@ -482,6 +522,22 @@ static void reordering_is_forgotten(void **state)
 }
 
 /* Of three messages that were sent one after the other. */
+/* The end of the message, which asks for an ACK, has arrived. The peer acknowledges the packets that were missing. */
+static void the_last_of_the_lost_packets_asks_for_an_ack(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 6);
+	pass(w, RTT);
+	stop_impairing(a);
+	missing(w, psn, 3, 3, false);
+	assert_int_equal(again(w), 3);
+	assert_int_equal(rc_of(qp_of(a))->req.oldest_unacked_psn, psn_add(psn, 3));
+}
+
 static void a_nak_loses_all_behind_its_packet(void **state)
 {
 	struct world *w = *state;
@@ -925,6 +981,7 @@ int main(void)
 		STEPPED(a_read_that_waited_is_in_flight_when_it_is_accepted, "REC-2"),
 		STEPPED(a_request_that_was_held_is_not_lost_by_that, "REC-5 REC-6"),
 		STEPPED(a_missing_tells_nothing_of_responses, "REC-2"),
+		STEPPED(a_response_to_a_partial_request_tells_of_no_other, "REC-2 REC-18"),
 		STEPPED(a_missing_of_what_was_not_sent_is_ignored, "REP-7"),
 		STEPPED(the_estimate_is_as_reckoned, "REC-3"),
 		STEPPED(a_response_that_was_lost_is_no_sample, "REC-4"),
@@ -936,10 +993,12 @@ int main(void)
 		STEPPED(the_reordering_window_grows, "REC-7 REC-8"),
 		STEPPED(the_reordering_window_is_a_round_trip_at_most, "REC-7"),
 		STEPPED(what_comes_twice_was_late, "REC-8 REP-15"),
+		STEPPED(the_answer_to_a_probe_is_no_sign_of_reordering, "REC-8"),
 		STEPPED(reordering_is_forgotten, "REC-8"),
 		STEPPED(a_nak_loses_all_behind_its_packet, "REC-9"),
 		STEPPED(a_copy_of_a_nak_is_ignored, "REC-9"),
 		STEPPED(a_nak_of_an_earlier_transmission_is_ignored, "REC-9"),
+		STEPPED(the_last_of_the_lost_packets_asks_for_an_ack, "REC-11"),
 		STEPPED(a_probe_asks_for_one_response, "REC-15"),
 		STEPPED(a_probe_that_waits_for_the_line_is_one, "REC-15"),
 		STEPPED(who_waits_for_the_line_needs_no_probe, "REC-16"),

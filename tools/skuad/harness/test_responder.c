@@ -92,6 +92,23 @@ static void what_is_missing_is_told(void **state)
 	assert_true(rc_of(qp_of(b))->resp.missing_due);
 }
 
+/* A NAK would make the requester retransmit what is held. */
+static void what_is_too_far_ahead_is_dropped(void **state)
+{
+	struct world *w = *state;
+	struct skua_qp *qp = qp_of(&w->n[1]);
+
+	prepare(w);
+	for (int i = 0; i < 2; i++) {
+		request(w, REPEAT_WINDOW + 1, 1, 1000);
+		settle(w);
+		assert_int_equal(STAT(w, &w->n[1], seq_nak_sent), 0);
+		assert_int_equal(reorder_has(rc_of(qp)->resp.early_requests, psn_add(FIRST_PSN, 2)), i);
+		request(w, 2, 1, 1000);
+		settle(w);
+	}
+}
+
 /* The requester learns that it was late, not lost. */
 static void a_packet_that_came_twice_is_told(void **state)
 {
@@ -229,6 +246,7 @@ static void what_comes_again_is_answered_in_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		STEPPED(what_is_too_far_ahead_is_dropped, "REP-11"),
 		STEPPED(what_is_missing_is_told, "REP-13 REP-15"),
 		STEPPED(a_packet_that_came_twice_is_told, "REP-15 REC-8"),
 		STEPPED(the_ack_goes_before_the_qp, "ROC-28"),
