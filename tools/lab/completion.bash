@@ -26,7 +26,7 @@ _lab() {
 	elif [ -z "$verb" ]; then
 		words=$(sed -n 's/^    \([a-z]\+\) .*/\1/p' <<<"$help")
 	elif [ "$verb" = check ]; then
-		words=$("$lab" check '?' 2>&1 | sed -n 's/.*: there are //p' | tr -d ,)
+		words=$("$lab" check '?' 2>&1 | sed -n 's/.*; the stages are //p' | tr -d ,)
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

@@ -33,6 +33,6 @@ def only(stages, revision):
     changes = files(revision)
     chosen = sorted((one for one in stages if any(map(one.depends_on, changes))), key=lambda one: one.budget)
     say.line('%s since %s; %s' % (
-        'files that changed: %d' % len(changes) if changes else 'nothing changed', revision[:12],
-        'stages: ' + ', '.join(one.name for one in chosen) if chosen else 'no stage depends on it'))
+        'files that changed: %d' % len(changes) if changes else 'no file changed', revision[:12],
+        'the stages that depend on them: ' + ', '.join(one.name for one in chosen) if chosen else 'no stage has to run'))
     return chosen

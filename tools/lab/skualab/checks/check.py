@@ -119,7 +119,7 @@ def _run(command, log, budget, name):
         try:
             return process.wait(budget)
         except subprocess.TimeoutExpired:
-            file.write('took more than its budget of %d s\n' % budget)
+            file.write('the stage took more than its budget of %d s\n' % budget)
             return 124
         finally:
             if process.returncode is None:      # over its budget, or check itself is ended

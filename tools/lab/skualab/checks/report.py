@@ -34,7 +34,7 @@ def check(names, full=False, debug=False, since=None):
         names = [*names, *(one.name for one in CHECKS if one.debug)]
     unknown = set(names) - {one.name for one in CHECKS}
     if unknown:
-        raise say.LabError('no stage %s: there are %s' % (
+        raise say.LabError('there is no stage %s; the stages are %s' % (
             ', '.join(sorted(unknown)), ', '.join(one.name for one in CHECKS)))
     total, failed, start = [0, 0, 0], [], time.monotonic()
     chosen = [one for one in CHECKS if (one.name in names if names else full or not one.full)]

@@ -34,7 +34,7 @@ def allowed(path=LIST):
             if text.strip() and not text.startswith('#'):
                 line = LINE.fullmatch(text.strip())
                 if not line:
-                    raise ValueError('%s:%d: not "SUITE TEST: REASON"' % (path, number))
+                    raise ValueError('%s:%d: the line must be "SUITE TEST: REASON"' % (path, number))
                 found[line[1], line[3]] = Listed(line[4], bool(line[2]))
     return found
 

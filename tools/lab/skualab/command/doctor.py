@@ -16,7 +16,7 @@ MEMORY = 4      # GiB for one guest and a build
 
 def _programs():
     for name, package in needs.lacking().items():
-        yield 'no %s: apt-get install %s' % (name, package)
+        yield '%s is not installed: apt-get install %s' % (name, package)
 
 
 def _rights():
@@ -35,24 +35,25 @@ def _mirror():
 
 def _machine():
     if os.uname().machine != ARCH.name:
-        yield 'this is {0}: the lab boots {1} guests and needs an {1} host'.format(os.uname().machine, ARCH.name)
+        yield 'this host is {0}; the lab boots {1} guests, and needs an {1} host'.format(os.uname().machine, ARCH.name)
     os.makedirs(paths.BUILD, exist_ok=True)
     disk = os.statvfs(paths.BUILD)
     free = disk.f_bavail * disk.f_frsize / 2**30
     used = os.path.isdir(paths.ROOT)
     print('disk: %.0f GiB free' % free)
     if free < SPACE and not used:
-        yield '%.0f GiB free in %s: %d are needed' % (free, paths.BUILD, SPACE)
+        yield '%s has %.0f GiB of free space, and the lab needs %d: make room, or set SKUA_BUILD=DIR' % (
+            paths.BUILD, free, SPACE)
     memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30
     print('memory: %.0f GiB, processors: %d' % (memory, os.cpu_count()))
     if memory < MEMORY:
-        yield '%.1f GiB of memory: %d are needed' % (memory, MEMORY)
+        yield 'this host has %.1f GiB of memory, and the lab needs %d' % (memory, MEMORY)
 
 
 def _accelerator():
     vmlinux = os.path.join(kernels.directory(DISTRO.kernel), 'vmlinux')
     if not os.path.exists(vmlinux):
-        print('accelerator: known once a kernel is there')
+        print('accelerator: not known before the first build of a kernel')
         return
     print('accelerator: %s' % accelerator.told(*accelerator.choose(vmlinux)))
 

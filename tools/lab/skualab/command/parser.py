@@ -12,14 +12,14 @@ DESCRIPTION = 'The lab builds a Debian root, boots guests with Skua NICs, and ru
 def positive(text):
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError("'%s' is not above 0" % text)
+        raise argparse.ArgumentTypeError("'%s' must be above 0" % text)
     return value
 
 
 def named(text):
     name, separator, value = text.partition('=')
     if not separator:
-        raise argparse.ArgumentTypeError("'%s' is not NAME=CMD" % text)
+        raise argparse.ArgumentTypeError("'%s' must be NAME=CMD" % text)
     return name, value
 
 
@@ -28,15 +28,15 @@ def commands_of_guests(args, command):
     sides = args.left is not None, args.right is not None
     if args.guests == 1:
         if any(sides) or args.guest or args.all is not None:
-            raise ValueError('--left, --right, --guest and --all are for --guests N')
+            raise ValueError('--left, --right, --guest and --all need --guests N')
         return
     if args.guests > MOST:
-        raise ValueError('--guests: %d are too many: %d at most' % (args.guests, MOST))
+        raise ValueError('--guests: %d is too many; the lab can boot %d' % (args.guests, MOST))
     if command:
-        raise ValueError('%d guests have commands of their own, and none behind --' % args.guests)
+        raise ValueError('--guests takes no command behind --; give each guest one with --guest or --all')
     if any(sides):
         if not all(sides) or args.guests != len(sides) or args.guest or args.all is not None:
-            raise ValueError('--left and --right go with each other and --guests 2, and with no --guest and --all')
+            raise ValueError('--left and --right must be used together, with --guests 2, and without --guest and --all')
         args.commands, args.server = {'left': args.left, 'right': args.right}, 'right'
         return
     names = ['node%d' % number for number in range(1, args.guests + 1)]
@@ -45,11 +45,11 @@ def commands_of_guests(args, command):
         if name not in names:
             raise ValueError("--guest: there is no guest '%s'; the guests are %s" % (name, ', '.join(names)))
     if len(given) < len(args.guest):
-        raise ValueError('--guest: one guest has two commands')
+        raise ValueError('--guest: a guest was given two commands; give it one')
     args.commands, args.server = {name: given.get(name, args.all) for name in names}, names[0]
     for name, words in args.commands.items():
         if words is None:
-            raise ValueError('%s has no command: --guest %s=CMD or --all CMD' % (name, name))
+            raise ValueError('%s has no command; add --guest %s=CMD or --all CMD' % (name, name))
 
 
 class Parser(argparse.ArgumentParser):
@@ -139,8 +139,8 @@ def parse(words):
         except ValueError as error:
             parser.error('run: %s' % error)
     if args.takes_command and not command and not several:
-        parser.error('%s: no COMMAND: put it behind --' % args.verb_of_lab)
+        parser.error('%s needs a COMMAND; put it behind --' % args.verb_of_lab)
     if command and not args.takes_command:
-        parser.error('%s takes no command' % args.verb_of_lab)
+        parser.error('%s takes no command; leave out -- and what follows it' % args.verb_of_lab)
     args.command = command
     return args

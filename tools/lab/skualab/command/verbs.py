@@ -13,13 +13,13 @@ def scene_options(args):
     from skualab.runs import scene
     for text in args.env:
         if '=' not in text:
-            raise LabError("--env: '%s' is not K=V" % text)
+            raise LabError("--env: '%s' must be NAME=VALUE" % text)
     for path in args.deb:
         if not os.path.isfile(path):
-            raise LabError('--deb: no file %s' % path)
+            raise LabError('--deb: there is no file %s' % path)
     share = os.path.realpath(args.share) if args.share else None
     if share and share != os.path.realpath(paths.SELFTESTS) and not os.path.isdir(share):
-        raise LabError('--share: no directory %s' % args.share)
+        raise LabError('--share: there is no directory %s' % args.share)
     return scene.Options(
         kernel=args.kernel, modules=args.modules, rdma_core=args.rdma_core, netns=args.netns, cpus=args.cpus, memory=args.mem,
         share=share, env=args.env, deb=args.deb,
@@ -30,7 +30,8 @@ def run(args):
     if args.guests > 1:
         from skualab.runs import together
         if args.netns != 'split' or args.gdb or (args.device and len(args.device) != args.guests):
-            raise LabError('--guests %d has one NIC a guest, and neither --netns nor --gdb' % args.guests)
+            raise LabError('each of several guests has one NIC and no namespaces: leave out --netns and --gdb, and give '
+                           '--device %d times or not at all' % args.guests)
         options = scene_options(args)
         options.netns = 'alone'
         commands = {name: ['bash', '-c', words] for name, words in args.commands.items()}

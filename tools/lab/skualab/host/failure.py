@@ -21,7 +21,7 @@ def full():
     disk = os.statvfs(there)
     if disk.f_bavail * disk.f_frsize > ALMOST_NOTHING:
         return None
-    return 'the disk of %s is full: make room there, or set SKUA_BUILD=DIR to build elsewhere' % there
+    return 'the disk of %s is full; make room there, or set SKUA_BUILD=DIR to build elsewhere' % there
 
 
 UNREACHABLE = re.compile(r'^(?:E|Err|W):.*(?:Could not (?:resolve|connect)|Temporary failure resolving|Connection (?:failed|'
@@ -35,11 +35,11 @@ def cause(log):
     with open(log, errors='replace') as file:
         text = file.read()
     if 'No space left on device' in text:
-        return 'a disk is full (%s): make room, or set SKUA_BUILD=DIR to build elsewhere' % log
+        return 'a disk is full (%s); make room, or set SKUA_BUILD=DIR to build elsewhere' % log
     found = UNREACHABLE.findall(text)
     if found:
-        return ('the mirror cannot be reached (%s): try again later, or set SKUA_MIRROR=ADDRESS to another; '
-                'what was fetched is kept' % hide(found[-1].strip()))
+        return ('the mirror cannot be reached (%s); try again later, or set SKUA_MIRROR=ADDRESS to another; '
+                'the lab keeps what it has downloaded' % hide(found[-1].strip()))
     return None
 
 
@@ -49,7 +49,7 @@ def _not_permitted(error):
     owner = os.stat(there).st_uid
     told = '%s: %s' % (error.filename, error.strerror)
     if owner != os.geteuid():
-        told += '; %s belongs to uid %d: SKUA_BUILD=DIR builds elsewhere' % (there, owner)
+        told += '; %s belongs to uid %d, so set SKUA_BUILD=DIR to build elsewhere' % (there, owner)
     return told
 
 
@@ -61,7 +61,7 @@ def _of_the_lab(error):
             traceback.print_exception(type(error), error, error.__traceback__, file=file)
     except OSError:
         path = 'no traceback could be written'
-    return 'a fault of the lab itself, please report it: %s: %s (%s)' % (
+    return 'this is a fault of the lab; please report it: %s: %s (%s)' % (
         type(error).__name__, ' '.join(str(error).split()), path)
 
 
@@ -70,20 +70,20 @@ def _text(error):
         return str(error)
     if isinstance(error, OSError):
         if error.errno in FULL:
-            return full() or '%s: %s: make room there' % (error.filename or 'a disk', error.strerror)
+            return full() or '%s: %s; make room there' % (error.filename or 'a disk', error.strerror)
         if isinstance(error, BrokenPipeError):
-            return 'nobody reads what the lab prints any more'
+            return 'the program that read the output of the lab has ended'
         if isinstance(error, PermissionError):
             return _not_permitted(error)
         if isinstance(error, FileNotFoundError) and error.filename and '/' not in str(error.filename):
-            return 'this host has no %s: `lab doctor` says which package brings it' % error.filename
+            return 'this host has no %s; run `lab doctor`, which names the package' % error.filename
         if error.filename:
             return '%s: %s' % (error.filename, error.strerror)
     if isinstance(error, (subprocess.CalledProcessError, subprocess.TimeoutExpired)):
         words = error.cmd if isinstance(error.cmd, str) else os.path.basename(error.cmd[0])
         how = 'status %d' % error.returncode if isinstance(error, subprocess.CalledProcessError) \
             else 'no end within %d s' % error.timeout
-        return full() or '%s failed (%s): `lab doctor` says whether this machine lacks something' % (words, how)
+        return full() or '%s failed (%s); run `lab doctor` to see whether this machine lacks something' % (words, how)
     return _of_the_lab(error)
 
 

@@ -15,6 +15,6 @@ def held(path, what):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say.line('waits for another one, which %s' % what)
+            say.line('waiting for another process, which %s' % what)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

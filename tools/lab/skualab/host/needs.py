@@ -44,22 +44,22 @@ def programs(log):
     if not missing:
         return
     if not _found('apt-get'):
-        raise LabError('this host has no apt-get: the lab needs Debian or Ubuntu (a container of either will do)')
+        raise LabError('this host has no apt-get; use a Debian or Ubuntu host, or a container of one')
     install = ['apt-get', 'install', '-y', '--no-install-recommends', *missing]
     become = 'sudo ' if os.geteuid() != 0 and _found('sudo') else ''
     command = '%sapt-get update && %s%s' % (become, become, ' '.join(install))
     command = command if become or os.geteuid() == 0 else 'as root: ' + command
     sudo = None if settings.offline else _sudo()
     if sudo is None:
-        raise LabError('this host lacks %s; install them: %s' % (', '.join(missing), command))
-    say.line('installs on this host: %s' % ', '.join(missing))
+        raise LabError('this host lacks %s; install what is missing with: %s' % (', '.join(missing), command))
+    say.line('installing on this host: %s' % ', '.join(missing))
     env = ['env', 'DEBIAN_FRONTEND=noninteractive']
     wait = ['-o', 'DPkg::Lock::Timeout=120']        # another apt may be at work
     # One source of several may be dead, and the packages still be there.
     for words, must in (['apt-get', *wait, 'update'], False), ([install[0], *wait, *install[1:]], True):
         done = subprocess.run([*sudo, *env, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         if must and (done.returncode or lacking()):
-            raise LabError('apt-get did not install %s (%s): see why with: %s' % (
+            raise LabError('apt-get did not install %s; its log is %s, and this command shows the reason: %s' % (
                 ', '.join(missing), log.name, command))
 
 
@@ -72,11 +72,11 @@ def rights():
         return None
     reason = (done.stderr.strip().splitlines() or ['no reason given'])[-1]
     if os.geteuid() == 0:
-        return ('no right to mount (%s): this is a container without CAP_SYS_ADMIN; '
-                'it needs that, or --privileged' % reason)
-    return ('no unprivileged user namespaces (%s): allow them (sysctl '
-            'kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0; '
-            'a range for you in /etc/subuid and /etc/subgid), or run as root' % reason)
+        return ('root may not mount file systems here (%s); '
+                'start the container with CAP_SYS_ADMIN, or with --privileged' % reason)
+    return ('this user may not make user namespaces (%s); run the lab as root, or allow them with sysctl '
+            'kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0, '
+            'and with a range for this user in /etc/subuid and /etc/subgid' % reason)
 
 
 def ready(log):

@@ -35,9 +35,9 @@ def lab(*parts):
 
 
 def usable():
-    """make and the kernel's build cannot do with every name."""
-    for what, path, how in (('repository', REPO, 'move it'), ('build directory', BUILD, 'set SKUA_BUILD to another')):
+    """make and the kernel's build cannot handle every name."""
+    for what, path, how in (('repository', REPO, 'move it'), ('build directory', BUILD, 'set SKUA_BUILD to another path')):
         wrong = sorted(set(re.sub(r'[\w@+=,./~-]', '', path)))
         if wrong:
-            raise LabError("the path of the %s, %s, has characters that make cannot do with ('%s'): %s" % (
+            raise LabError("the path of the %s, %s, has characters that make cannot handle ('%s'); %s" % (
                 what, path, ''.join(wrong), how))

@@ -20,11 +20,11 @@ PATIENCE = 20       # seconds for the kernel that is tried
 def _lacking():
     """Why there is no use in trying, or None."""
     if not os.path.exists('/dev/kvm'):
-        return 'no /dev/kvm: no virtualisation in this machine, or switched off, or its module is not loaded'
+        return '/dev/kvm does not exist: load the KVM module if the processor has virtualisation'
     if not any(os.path.isdir('/sys/module/' + name) for name in ARCH.kvm_modules):
-        return 'the KVM of this host is none of %s' % ' and '.join(ARCH.kvm_modules)
+        return 'this host has neither of the KVM modules %s' % ' and '.join(ARCH.kvm_modules)
     if not os.access('/dev/kvm', os.R_OK | os.W_OK):
-        return 'no right to /dev/kvm: join the group kvm'
+        return 'this user may not open /dev/kvm: join the group kvm'
     return None
 
 
@@ -43,7 +43,7 @@ def _probe(vmlinux):
         if b'Unable to mount root' in console.read():
             return None, True
         said = done.stderr.strip().splitlines()[-1:]
-        return ': '.join(['KVM does not run a stock kernel here', *said]), True
+        return ': '.join(['KVM cannot run a stock kernel here', *said]), True
 
 
 def choose(vmlinux):

@@ -146,8 +146,9 @@ class Guest:
 
     def wait_ready(self, deadline):
         start, self.commands = time.monotonic(), 0
-        if self._line(deadline) != 'ready':
-            raise LabError('the agent in the guest does not speak our language')
+        said = self._line(deadline)
+        if said != 'ready':
+            raise LabError("the guest's agent said '%s' instead of 'ready'; see %s" % (said, self.console))
         self.ready_after = time.monotonic() - start
 
     def run(self, script, deadline, out=None, err=None):

@@ -14,8 +14,10 @@ class Nic:
         given = {}
         for word in filter(None, options.split(',')):
             key, separator, value = word.partition('=')
-            if not separator or key == 'socket':
-                raise LabError("--device: '%s' is not KEY=VALUE for skuad, or is the socket" % word)
+            if not separator:
+                raise LabError("--device: '%s' must be KEY=VALUE; the user guide lists the keys of skuad" % word)
+            if key == 'socket':
+                raise LabError("--device: the lab chooses the socket itself; leave out '%s'" % word)
             given[key] = value
         index = number if index is None else index
         self.options = {'name': name or 'skua%d' % index, 'mac': '02:00:00:00:00:%02x' % (number + 1),

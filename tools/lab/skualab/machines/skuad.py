@@ -43,7 +43,8 @@ class Skuad:
         if not started:
             self.stop()
             with open(self.log.name) as file:
-                raise LabError('skuad did not start: %s' % (file.read().strip().splitlines() or ['no word'])[-1])
+                raise LabError('skuad did not start: %s' % (
+                    file.read().strip().splitlines() or ['it printed nothing'])[-1])
 
     def socket(self, nic):
         return '%s/%d' % (self.place, self.nics.index(nic))
@@ -60,7 +61,7 @@ class Skuad:
             end = time.monotonic() + 10
             while 'capturing' not in open(log).read():
                 if time.monotonic() > end or self.captures[-1].ended() is not None:
-                    raise LabError('skuactl does not capture %s: %s' % (nic.name, open(log).read().strip()))
+                    raise LabError('skuactl could not capture the packets of %s: %s' % (nic.name, open(log).read().strip()))
                 time.sleep(0.02)
 
     def counters(self):
@@ -71,7 +72,7 @@ class Skuad:
         done = chroot.run([SKUACTL, '--socket', self.control, '--json', *words], binds=[self.place],
                           stdout=subprocess.PIPE, stderr=self.log, text=True, timeout=20)
         if done.returncode:
-            raise LabError('skuactl %s failed: %s' % (' '.join(words), self.log.name))
+            raise LabError('skuactl %s failed; %s says why' % (' '.join(words), self.log.name))
         return json.loads(done.stdout)
 
     def ended(self):

@@ -49,10 +49,10 @@ def build(names):
         known = {stage.name for stage in stages}
         for pattern in patterns:
             if pattern not in known and not pattern.endswith('-'):
-                raise LabError("no stage '%s': there are %s" % (pattern, ', '.join(stage.name for stage in stages)))
+                raise LabError("there is no stage '%s'; the stages are %s" % (pattern, ', '.join(stage.name for stage in stages)))
         if root.STAGE not in chosen:
             chosen.insert(0, root.STAGE)
     made = [stage.name for stage in chosen if stage.run()]
-    say.line('made anew: %s' % ', '.join(made) if made else 'all is up to date')
+    say.line('rebuilt: %s' % ', '.join(made) if made else 'everything is up to date')
     say.line(root.told())
     return 0

@@ -94,8 +94,8 @@ def update(log):
         os.makedirs(os.path.join(paths.APT, name), exist_ok=True)
     if settings.offline:
         if not glob.glob(LISTS + '/*_Packages*'):
-            raise LabError('--offline, and no package lists are kept here: '
-                           'run once online, or `lab cache import FILE`')
+            raise LabError('no package list is here, and --offline forbids to download one: '
+                           'run once without --offline, or run `lab cache import FILE`')
         return
     text = mirror.sources()
     _write_logins()
@@ -125,7 +125,7 @@ def version(package, kind='Packages', suite=None):
         _, number, where = [word.strip() for word in row.split('|')]
         if where.endswith(' ' + kind) and (suite is None or ' %s/' % suite in where):
             return number
-    raise LabError('no package %s in %s' % (package, suite or 'the mirror'))
+    raise LabError('%s has no package %s; set SKUA_MIRROR to a mirror that has it' % (suite or 'the mirror', package))
 
 
 def kernel(series):
@@ -136,7 +136,7 @@ def kernel(series):
     of_series = [release for release in found if re.match(re.escape(series) + r'[.+-]', release)]
     if not of_series:
         have = sorted({'.'.join(release.split('.')[:2]) for release in found}, key=number)
-        raise LabError('the mirror has no kernel %s; it has %s' % (series, ', '.join(have)))
+        raise LabError('the mirror has no kernel %s, but %s; set SKUA_MIRROR to a mirror that has it' % (series, ', '.join(have)))
     return max(of_series, key=number)
 
 
@@ -154,7 +154,7 @@ def fetch(packages, log):
     # Where it does not know how to install these, mmdebstrap will say it.
     if done.returncode or not sizes or settings.offline:
         return
-    say.line('packages: %d are fetched, %.0f MB' % (len(sizes), sum(sizes) / 1e6))
+    say.line('packages to download: %d, %.0f MB' % (len(sizes), sum(sizes) / 1e6))
     run('apt-get', *words, stdout=log, stderr=log)
 
 
@@ -174,7 +174,7 @@ def download(packages, log):
         file = '%s_%s_*.deb' % (name, number.replace(':', '%3a'))
         if not glob.glob(os.path.join(ARCHIVES, file)):
             if settings.offline:
-                raise LabError('--offline, and %s %s is not kept here' % (name, number))
+                raise LabError('%s %s is not here, and --offline forbids to download it' % (name, number))
             run('apt-get', 'download', '%s=%s' % (name, number), cwd=ARCHIVES, stdout=log, stderr=log)
         files.append(glob.glob(os.path.join(ARCHIVES, file))[0])
     return files
@@ -190,7 +190,8 @@ def source(package, suite, log):
     pattern = os.path.join(where, '%s_%s.orig.tar.*' % (package, upstream))
     if not [name for name in glob.glob(pattern) if not name.endswith('.asc')]:
         if settings.offline:
-            raise LabError('--offline, and the source of %s %s is not kept here' % (package, upstream))
+            raise LabError('the source of %s %s is not here, and --offline forbids to download it' % (
+                package, upstream))
         run('apt-get', 'source', '--download-only', '--tar-only', '%s=%s' % (package, number),
             cwd=where, stdout=log, stderr=log)
     tarball, = [name for name in glob.glob(pattern) if not name.endswith('.asc')]

@@ -20,7 +20,7 @@ def _failed(path, error):
 
 def export(path):
     if not os.path.isdir(paths.APT):
-        raise LabError('nothing is kept yet: run once online')
+        raise LabError('there is no package to export yet; run `lab build` first')
     # Packages are compressed already.
     try:
         with tarfile.open(path, 'w') as file:
@@ -55,9 +55,9 @@ def restore(path):
             for member in file:
                 inside = member.name == 'apt' or member.name.startswith('apt/')
                 if not inside or '..' in member.name.split('/') or not (member.isfile() or member.isdir()):
-                    raise LabError('%s holds %s: not a cache of the lab' % (path, member.name))
+                    raise LabError('%s is no file of `lab cache export`: it holds %s' % (path, member.name))
                 file.extract(member, paths.BUILD)
     except (OSError, tarfile.TarError) as error:
         raise _failed(path, error) from None
-    say.line('%d packages are kept' % len(glob.glob(paths.APT + '/archives/*.deb')))
+    say.line('packages that can be used offline: %d' % len(glob.glob(paths.APT + '/archives/*.deb')))
     return 0

@@ -60,14 +60,14 @@ def uri():
         # Debian's archive and no other: its path ends in /debian, whatever the host serves.
         if re.search(r'/debian/?$', where) and '/' not in suite.strip('/'):
             return where.rstrip('/')
-    raise LabError("no Debian mirror in this host's apt sources: "
+    raise LabError("this host's apt sources name no Debian mirror; "
                    'set SKUA_MIRROR to the address of one that has ' + DISTRO.backports)
 
 
 def keyring():
     if os.path.exists(DISTRO.keyring):
         return DISTRO.keyring
-    raise LabError('%s is missing: install the package %s' % (DISTRO.keyring, DISTRO.keyring_package))
+    raise LabError('%s is missing; install the package %s' % (DISTRO.keyring, DISTRO.keyring_package))
 
 
 def sources():
@@ -83,4 +83,4 @@ def login():
     try:
         return secrets.login(uri())
     except ValueError as error:
-        raise LabError('the address of the mirror has %s, which apt takes from no auth.conf' % error) from None
+        raise LabError("the address of the mirror has %s, which apt's auth.conf cannot hold; use another account" % error) from None

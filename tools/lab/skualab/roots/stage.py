@@ -82,7 +82,7 @@ class Stage:
                 file.write(hashed)
         took = time.monotonic() - start
         times.append((self.name, took, True))
-        say.line('%s: %s' % (self.name, say.seconds(took)))
+        say.line('%s took %s' % (self.name, say.seconds(took)))
         return True
 
     def _make_anew(self):
@@ -91,15 +91,15 @@ class Stage:
                 if self.before:
                     with say.Progress(self.name, self.log, told=apt.Arrival()):
                         self.before(log)
-                say.line('%s: at most %d s' % (self.name, self.budget))
+                say.line('%s takes at most %d s' % (self.name, self.budget))
                 with say.Progress(self.name, self.log, self.budget):
                     self.make(log)
             except subprocess.CalledProcessError as error:
                 cause = failure.cause(self.log)
-                raise LabError('%s: %s' % (self.name, cause) if cause else '%s failed (status %d): %s\n%s' % (
+                raise LabError('%s: %s' % (self.name, cause) if cause else '%s failed with status %d; the log %s ends with:\n%s' % (
                     self.name, error.returncode, self.log, tail(self.log))) from None
             except subprocess.TimeoutExpired:
-                raise LabError('%s took more than %d s: %s' % (self.name, self.budget, self.log)) from None
+                raise LabError('%s took more than %d s; its log is %s' % (self.name, self.budget, self.log)) from None
             finally:
                 secrets.hide_in(self.log)
 

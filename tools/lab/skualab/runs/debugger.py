@@ -59,7 +59,7 @@ def tell(play, deadline):
 
 def wait(play):
     """Until there is a line, or no more, on standard input, so that debuggers are there before the command."""
-    say.line('Enter runs the command')
+    say.line('press Enter to run the command')
     while not select.select([sys.stdin], [], [], 0)[0]:
         play.guest.idle(0.2)
     sys.stdin.readline()

@@ -72,7 +72,7 @@ def _told(play):
         if play.guest.fault:
             raise guest.GuestEnded()
     except guest.Timeout:
-        raise LabError('the guest was not done in time; its logs are in %s' % play.directory, run.TIMEOUT) from None
+        raise LabError('the guest did not finish in time; its logs are in %s' % play.directory, run.TIMEOUT) from None
     except guest.GuestEnded:
         raise LabError('%s; its logs are in %s' % (play.guest.why(), play.directory),
                        run.KERNEL if play.guest.fault else run.LAB) from None
@@ -82,7 +82,7 @@ def _in_guest(play, script):
     with _told(play):
         status, output = play.guest.output(script, scene.deadline(SECONDS))
     if status:
-        raise LabError('in the guest: %s' % (output.strip().splitlines() or ['status %d' % status])[-1])
+        raise LabError('a command in the guest failed: %s' % (output.strip().splitlines() or ['status %d' % status])[-1])
     return output
 
 

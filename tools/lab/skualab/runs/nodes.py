@@ -54,7 +54,7 @@ class Node:
         try:
             step()
         except guest.Timeout:
-            self.outcome = run.TIMEOUT, 'timeout', 'no end in time'
+            self.outcome = run.TIMEOUT, 'timeout', 'the guest did not come up, or its command did not end, in time'
         except guest.GuestEnded:
             self.outcome = run.LAB, 'lab', self.play.guest.why()
         except (LabError, OSError) as error:

@@ -41,7 +41,7 @@ def result(program, size, output):
         # ib_*_lat: t_typical in us is the fifth column; ib_*_bw: the average in MiB/s the fourth.
         return float(line[4]) / 1e6 if program.endswith('_lat') else float(line[3]) * 2**20
     except (StopIteration, IndexError, ValueError):
-        raise LabError('%s printed no figure: %s' % (program, output.strip()[-200:])) from None
+        raise LabError('%s printed no result that the lab knows: %s' % (program, output.strip()[-200:])) from None
 
 
 def rate(value):

@@ -28,7 +28,7 @@ def new_directory(artifacts=None):
         try:
             os.makedirs(artifacts, exist_ok=True)
         except OSError as error:
-            raise LabError('no directory for artefacts: %s: %s' % (artifacts, error.strerror)) from None
+            raise LabError('--artifacts: the directory cannot be made: %s: %s' % (artifacts, error.strerror)) from None
         return os.path.realpath(artifacts)
     os.makedirs(paths.RUNS, exist_ok=True)
     old = sorted((os.path.join(paths.RUNS, name) for name in os.listdir(paths.RUNS)), key=os.path.getmtime)
@@ -70,7 +70,7 @@ def _play(directory, options, command, seconds, result):
                 return LAB, 'lab', 'skuad ended with status %d' % play.skuad.ended()
             return status, 'command', 'status %d' % status
         except guest.Timeout:
-            return TIMEOUT, 'timeout', 'no end within %d s' % seconds
+            return TIMEOUT, 'timeout', 'the command did not end within %d s; --timeout gives it more' % seconds
         except guest.GuestEnded:
             if play.guest.fault:
                 return KERNEL, 'kernel', play.guest.fault

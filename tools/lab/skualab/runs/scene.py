@@ -53,7 +53,7 @@ def _kernel(options):
         build(options.kernel, options)
         return kernels.directory(options.kernel), modules.directory(options.kernel)
     if not os.path.isfile(options.kernel):
-        raise LabError("--kernel: '%s' is none of %s, and no file" % (options.kernel, ', '.join(kernels.STAGES)))
+        raise LabError("--kernel: '%s' is no file, and none of %s" % (options.kernel, ', '.join(kernels.STAGES)))
     build(DISTRO.kernel, options)
     directory = kernels.custom(options.kernel, options.modules)
     return directory, options.modules
@@ -72,7 +72,7 @@ class Scene:
             given = options.device or [''] * len(SPACES)
             self.nics = [nic_list.Nic(number, text) for number, text in enumerate(given)]
             if len({nic.name for nic in self.nics}) < len(self.nics):
-                raise LabError('--device: two NICs have one name')
+                raise LabError('--device: two NICs have the same name; give each its own name=NAME')
         self.payload = payload.Payload()
         if self.nics:
             self._ours(modules)
@@ -85,7 +85,7 @@ class Scene:
 
     def _ours(self, modules):
         if modules and not os.path.exists(modules + '/skua.ko'):
-            raise LabError('%s has no skua.ko for this kernel: build it with drivers/build-modules' % modules)
+            raise LabError('--modules: %s has no skua.ko; build it for this kernel with drivers/build-modules' % modules)
         if modules:
             self.payload.modules(modules)
         self.payload.file(SKUACTL, 'usr/bin/skuactl')
@@ -130,7 +130,7 @@ class Scene:
         if len(steps) > 1:
             status, output = self.guest.output('\n'.join(steps), deadline)
             if status:
-                raise LabError('the guest is not as it should be: %s' % (output.strip().splitlines() or ['?'])[-1])
+                raise LabError('the guest could not be set up: %s' % (output.strip().splitlines() or ['?'])[-1])
 
     def script(self, command):
         """A bash script that runs a command (a list of words) as `lab run` promises."""

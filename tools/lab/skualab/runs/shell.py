@@ -29,7 +29,7 @@ def shell(options):
         with scene.Scene(directory, options) as play:
             play.start(scene.deadline(scene.BOOT))
             if play.skuad:
-                say.line('skuad listens: lab skuactl --socket %s devices' % play.skuad.control)
+                say.line('to control skuad: tools/lab/lab skuactl --socket %s devices' % play.skuad.control)
             if options.gdb:
                 debugger.tell(play, day)
             if not tty:
@@ -47,7 +47,7 @@ def shell(options):
         say.line('the guest ended: %s' % play.guest.why())
         return run.KERNEL if play.guest.fault else run.LAB
     except guest.Timeout:
-        say.line('the guest did not come up within %d s: %s' % (scene.BOOT, directory))
+        say.line('the guest did not come up within %d s; its logs are in %s' % (scene.BOOT, directory))
         return run.TIMEOUT
     finally:
         if before:

@@ -45,7 +45,7 @@ class Debugger(unittest.TestCase):
         guest = self.begin('lab', [os.path.join(LAB, 'lab'), 'run', '--gdb', '--artifacts', self.place + '/artifacts',
                                    '--', *IN_GUEST], stdin=subprocess.PIPE)
         self.addCleanup(guest.stdin.close)
-        until(lambda: 'Enter runs' in self.said('lab') or guest.poll() is not None, PATIENCE)
+        until(lambda: 'press Enter' in self.said('lab') or guest.poll() is not None, PATIENCE)
         debuggers = self.gdb('the kernel', 'skua_ib_modify_qp'), self.gdb('skuad', 'resp_rx')
         guest.stdin.write(b'\n')
         guest.stdin.flush()

@@ -49,7 +49,7 @@ class Bare(unittest.TestCase):
                      'http://me:secret@mirror.invalid:80"; exit 100 ;; esac')
         status, said = self.lab('demo')
         self.assertEqual(status, 125)
-        self.assertRegex(said[0], '^lab: installs on this host: .*mmdebstrap')
+        self.assertRegex(said[0], '^lab: installing on this host: .*mmdebstrap')
         with open(self.bin + '/apt-get.said') as file:
             self.assertRegex(file.read(), 'update\n.*install -y --no-install-recommends .*mmdebstrap')
         # And the mirror, which is dead, is named in one line that says what to do.

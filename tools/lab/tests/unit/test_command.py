@@ -22,16 +22,16 @@ class Options(unittest.TestCase):
         self.refused(['run', '--nonsense', '--', 'true'], '--nonsense')
 
     def test_no_command(self):
-        self.refused(['run'], 'no COMMAND')
+        self.refused(['run'], 'needs a COMMAND')
 
     def test_unknown_verb(self):
         self.refused(['walk'], 'walk')
 
     def test_timeout_of_zero(self):
-        self.refused(['run', '--timeout', '0', '--', 'true'], 'not above 0')
+        self.refused(['run', '--timeout', '0', '--', 'true'], 'must be above 0')
 
     def test_env_without_value(self):
-        self.refused(['run', '--env', 'NAME', '--', 'true'], 'not K=V')
+        self.refused(['run', '--env', 'NAME', '--', 'true'], 'must be NAME=VALUE')
 
     def test_share_that_is_not_there(self):
         self.refused(['run', '--share', '/nonexistent', '--', 'true'], 'no directory /nonexistent')

@@ -117,7 +117,7 @@ class TwoLabs(unittest.TestCase):
                                           'from skualab.host import lock\n'
                                           'with lock.held(%r, "makes x"): print("done")' % (LAB, path)],
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                self.assertEqual(other.stderr.readline(), 'lab: waits for another one, which makes x\n')
+                self.assertEqual(other.stderr.readline(), 'lab: waiting for another process, which makes x\n')
                 self.assertIsNone(other.poll())
             self.assertEqual(other.communicate(timeout=60), ('done\n', ''))
 

@@ -35,7 +35,7 @@ class Kvm(unittest.TestCase):
 
     def test_what_a_kernel_showed_is(self):
         failed = mock.Mock(stderr='warning\nqemu: failed to initialize kvm\n')
-        told = ('tcg', 'KVM does not run a stock kernel here: qemu: failed to initialize kvm')
+        told = ('tcg', 'KVM cannot run a stock kernel here: qemu: failed to initialize kvm')
         self.assertEqual(self.choose(return_value=failed), (told, 1))
         self.assertEqual(self.choose(), (told, 0))
         # What an earlier lab left has no reason.

@@ -91,7 +91,7 @@ class Apt(WithArchive):
         self.publish(('apt', '1', 'Essential: yes\n'), ('a', '1', 'Depends: b, lost\n'), ('b', '1', ''), ('lost', '1', ''))
         apt.fetch(['a'], self.log)
         self.assertIn('lost_1', self.archives())
-        self.assertEqual(apt.say.line.call_args[0], ('packages: 1 are fetched, 0 MB',))
+        self.assertEqual(apt.say.line.call_args[0], ('packages to download: 1, 0 MB',))
 
     @unittest.skipUnless(shutil.which('apt-get'), 'for Debian')
     def test_old_packages_go(self):
@@ -211,7 +211,7 @@ class Cache(unittest.TestCase):
         with open(self.path('here/apt/auth.conf.d/mirror.conf'), 'w') as file:
             file.write('machine http://host/debian login me password secret\n')
         self.assertEqual(self.lab('here', 'cache', 'export', self.path('kept'))[0], 0)
-        self.assertEqual(self.lab('there', 'cache', 'import', self.path('kept')), (0, 'lab: 1 packages are kept'))
+        self.assertEqual(self.lab('there', 'cache', 'import', self.path('kept')), (0, 'lab: packages that can be used offline: 1'))
         with open(self.path('there/apt/archives/a.deb')) as file:
             self.assertEqual(file.read(), 'a')
         # The mirror's password is not for others.
@@ -228,9 +228,9 @@ class Cache(unittest.TestCase):
         for words, part in ((('export', self.path('not', 'there')), 'No such file'),
                             (('import', self.path('nothing')), 'No such file'),
                             (('import', self.path('junk')), 'could not be opened'),
-                            (('import', self.path('strange')), 'not a cache of the lab')):
+                            (('import', self.path('strange')), 'no file of `lab cache export`')):
             status, said = self.lab('here', 'cache', *words)
             self.assertEqual(status, 125)
             self.assertIn(part, said)
-        self.assertIn('nothing is kept yet', self.lab('empty', 'cache', 'export', self.path('x'))[1])
+        self.assertIn('no package to export', self.lab('empty', 'cache', 'export', self.path('x'))[1])
         self.assertFalse(os.path.exists(self.path('there')))

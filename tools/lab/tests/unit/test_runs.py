@@ -44,14 +44,14 @@ class SeveralGuests(unittest.TestCase):
     def test_a_guest_that_cannot_be_started(self):
         node = self.node(**{'start.side_effect': OSError(28, 'No space left on device')})
         self.assertFalse(nodes.Nodes([node], None).boot(0))
-        self.assertEqual(node.outcome, (125, 'lab', 'a disk: No space left on device: make room there'))
+        self.assertEqual(node.outcome, (125, 'lab', 'a disk: No space left on device; make room there'))
 
     def test_output_that_cannot_be_written(self):
         node = self.node(**{'script.return_value': 'true'})
         node.play.guest.run.side_effect = lambda command, end, out, err: out(b'no end of line')
         writer = mock.Mock(side_effect=BrokenPipeError(32, 'Broken pipe'))
         node.work(0, (writer, writer))
-        self.assertEqual(node.outcome, (125, 'lab', 'nobody reads what the lab prints any more'))
+        self.assertEqual(node.outcome, (125, 'lab', 'the program that read the output of the lab has ended'))
 
 
 class InOrder(unittest.TestCase):
