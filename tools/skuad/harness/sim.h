@@ -43,7 +43,7 @@
 	X(ECN, "ecn") X(BURST, "burst") X(PAUSE, "pause") X(LINK, "link") X(KILL, "kill") \
 	X(UC, "uc") X(FORTH, "forth") X(BACK, "back") \
 	X(SEND, "sends") X(WRITE, "writes") X(READ, "reads") X(ATOMIC, "atomics") X(IMM, "imm") \
-	X(FAST, "fast") X(FENCE, "fence") X(UNSIGNALED, "unsignaled") X(INLINE, "inline") X(DEPENDS, "depends") \
+	X(FAST, "fast") X(SRQ, "srq") X(FENCE, "fence") X(UNSIGNALED, "unsignaled") X(INLINE, "inline") X(DEPENDS, "depends") \
 	X(BIG, "big") X(MIDDLE, "middle") X(HALF, "half") X(MOST, "most") X(DEPTH, "depth") \
 	X(THINK, "think") X(LATE, "late") X(GBN_A, "gbn-a") X(GBN_B, "gbn-b") X(PMTU, "pmtu") \
 	X(WRAP, "wrap") \
@@ -156,6 +156,7 @@ struct sim_side {
 	unsigned int nmsgs;
 	struct sim_msg *msg;
 	bool fast;			/* each message has its memory registered for it, and no longer */
+	bool srq;			/* it takes its receives from the SRQ of its node */
 
 	/* Which ends of a QP are no fault. */
 	bool may_give_up;		/* RETRY_EXC: attributes and lines make it possible */
@@ -192,7 +193,29 @@ struct sim_qp {
 	struct sim_side side[2];
 };
 
+/*
+ * Entries that the sides of a node share. Whichever takes one, it has a region of its own, with room for any SEND. A
+ * side has one taken entry at most, and @depth is more than there are sides: so one that its peer has left does not
+ * stop the others.
+ */
+#define SIM_SRQ_SIDES	32
+#define SIM_SRQ_HANDLE	0x5125125125ull
+#define SIM_SRQ_MOST	16384u		/* bytes of a SEND to one of them */
+struct sim_srq {
+	unsigned int sides;		/* that use it; 0: there is none */
+	unsigned int nentries;
+	unsigned int depth;		/* posted, and not known to be taken */
+	int *region;			/* of each entry */
+
+	/* While it runs. */
+	uint32_t srqn;
+	struct queues q;
+	bool *done;			/* each entry has one CQE */
+	unsigned int posted, num_done;	/* entries; so many slots are free again, whichever completed (SRQ-5) */
+};
+
 struct sim_node {
+	struct sim_srq srq;
 	uint32_t used;			/* bytes of its arena */
 	uint32_t nregions, cap;
 	struct sim_region *region;

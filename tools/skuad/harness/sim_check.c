@@ -142,7 +142,7 @@ static void reckon_side(struct sim *s, unsigned int q, unsigned int side)
 	sd->timeout = pick_timeout(s, sd->timeout);
 	sd->try_fails = 1 - (1 - lost(&s->line[0])) * (1 - lost(&s->line[1]));
 	sd->may_hang = !sd->timeout && s->lossy;
-	sd->may_starve = sd->rnr_retry != 7 && (peer->late || peer->recv_depth < sd->depth);
+	sd->may_starve = sd->rnr_retry != 7 && (peer->late || peer->srq || peer->recv_depth < sd->depth);
 	for (unsigned int i = 0; i < tries(s, sd); i++)
 		chance *= sd->try_fails;
 	/* A queue that is too short loses more than can be said. A NAK, or a copy of one, counts as a
@@ -172,6 +172,9 @@ static uint64_t bound(const struct sim *s, const struct sim_qp *qp, unsigned int
 		packets += sd->msg[k].len / sim_pmtu(qp) + 1;
 	ns = (uint64_t)((double)(packets * 2 * (s->rtt + LATE)) * 2 * again);
 	ns += (uint64_t)((double)(waits * (peer->late + 2 * sim_rnr_ns(peer->min_rnr_timer))) * again);
+	/* Others take entries before it. */
+	if (peer->srq)
+		ns += (uint64_t)((double)(s->node[!side].srq.nentries * 2 * sim_rnr_ns(peer->min_rnr_timer)) * again);
 	ns += 8 * (sd->retry_cnt + 2u) * sim_timeout(sd);
 	if (qp->disturbed || sd->may_give_up)
 		ns += (sd->retry_cnt + 2ull) * (packets + 1) * sim_timeout(sd) + 100 * SIM_MS;
@@ -220,7 +223,7 @@ void sim_check_fair(struct sim *s, unsigned int q, unsigned int side, uint64_t w
 	const struct sim_side *sd = &qp->side[side], *peer = &qp->side[!side];
 	uint64_t packets = bytes / sim_pmtu(qp) + msgs, limit;
 
-	if (!s->calm || qp->disturbed || peer->late || peer->recv_depth < sd->depth ||
+	if (!s->calm || qp->disturbed || peer->late || peer->srq || peer->recv_depth < sd->depth ||
 	    sim_is_off(s, SIM_CHECK_FAIR) || !sd->timeout || sd->may_give_up)
 		return;
 	limit = 2 * packets * s->turns + 4 * (msgs + 1) * s->rtt + 20 * SIM_MS;

@@ -173,7 +173,8 @@ static void uc_received(struct sim *s, unsigned int q, unsigned int side, unsign
 			 le32toh(cqe->byte_len));
 }
 
-static void rc_received(struct sim *s, unsigned int q, unsigned int side, unsigned int k,
+/* Receive @k of a side, which goes to @region. */
+static void rc_received(struct sim *s, unsigned int q, unsigned int side, unsigned int k, int region,
 			const struct skua_cqe *cqe)
 {
 	const struct sim_side *sd = &s->qp[q].side[side];
@@ -190,7 +191,7 @@ static void rc_received(struct sim *s, unsigned int q, unsigned int side, unsign
 	    (imm && be32toh(cqe->imm_data) != m->imm))
 		sim_fail(s, "receive", "QP %u %c receive %u: opcode 0x%x, %u bytes, not %u", q, 'a' + side,
 			 k, cqe->opcode, le32toh(cqe->byte_len), m->len);
-	else if (!whole(s, side, write ? m->target : sd->recv[k].region, m->len))
+	else if (!whole(s, side, write ? m->target : region, m->len))
 		sim_fail(s, "receive-data", "QP %u %c receive %u of %u bytes", q, 'a' + side, k, m->len);
 }
 
@@ -201,7 +202,7 @@ static void recv_done(struct sim *s, unsigned int q, unsigned int side, const st
 	unsigned int k = le32toh(cqe->cookie);
 	bool success = cqe->status == SKUA_CQE_SUCCESS;
 
-	if (k != sd->recvs_done || k >= sd->recvs_posted || (success && sd->recv_failed)) {
+	if (sd->srq || k != sd->recvs_done || k >= sd->recvs_posted || (success && sd->recv_failed)) {
 		sim_fail(s, "receive-order", "QP %u %c completes receive %u (status %u), after %u of %u", q,
 			 'a' + side, k, cqe->status, sd->recvs_done, sd->recvs_posted);
 		return;
@@ -214,7 +215,31 @@ static void recv_done(struct sim *s, unsigned int q, unsigned int side, const st
 	if (s->qp[q].type == SKUA_QPT_UC)
 		uc_received(s, q, side, k, cqe);
 	else
-		rc_received(s, q, side, k, cqe);
+		rc_received(s, q, side, k, sd->recv[k].region, cqe);
+}
+
+/* Of an entry of an SRQ: each has one CQE, in any order, of any side that uses the SRQ. */
+static void entry_done(struct sim *s, unsigned int q, unsigned int side, const struct skua_cqe *cqe)
+{
+	struct sim_side *sd = &s->qp[q].side[side];
+	struct sim_srq *srq = &s->node[side].srq;
+	unsigned int entry = le32toh(cqe->cookie), k = sd->recvs_done;
+	bool success = cqe->status == SKUA_CQE_SUCCESS;
+
+	if (!sd->srq || entry >= srq->posted || srq->done[entry] || sd->recv_failed || (success && k >= sd->nrecvs)) {
+		sim_fail(s, "entry", "QP %u %c completes entry %u (status %u), after %u of %u, and %u receives of %u",
+			 q, 'a' + side, entry, cqe->status, srq->num_done, srq->posted, k, sd->nrecvs);
+		return;
+	}
+	srq->done[entry] = true;
+	srq->num_done++;
+	sd->recv_failed = !success;
+	if (!success)
+		return;
+	sd->recvs_done++;
+	s->qp[q].side[!side].last_progress = sim_now(s);
+	s->node[side].region[srq->region[entry]].content = s->qp[q].side[!side].msg[sd->recv[k].msg].content;
+	rc_received(s, q, side, k, srq->region[entry], cqe);
 }
 
 static void after_poll(struct sim *s)
@@ -234,12 +259,24 @@ static void after_poll(struct sim *s)
 	}
 }
 
+/* The handle is that of the SRQ. */
+static unsigned int user_of_srq(const struct sim *s, unsigned int side, const struct skua_cqe *cqe)
+{
+	for (unsigned int q = 0; q < s->nqps && le64toh(cqe->qp_handle) == SIM_SRQ_HANDLE; q++)
+		if (s->qp[q].on && s->qp[q].side[side].q.qpn == le32toh(cqe->qpn))
+			return q;
+	return SIM_QPS;
+}
+
 static void done(struct sim *s, unsigned int side, const struct skua_cqe *cqe)
 {
-	unsigned int q = (unsigned int)le64toh(cqe->qp_handle);
+	bool shared = cqe->flags & SKUA_CQE_FROM_SRQ;
+	unsigned int q = shared ? user_of_srq(s, side, cqe) : (unsigned int)le64toh(cqe->qp_handle);
 
 	if (q >= s->nqps || !s->qp[q].on || s->qp[q].side[side].gone)
 		sim_fail(s, "ghost", "node %c: a completion of QP %u, which is gone", 'a' + side, q);
+	else if (shared)
+		entry_done(s, q, side, cqe);
 	else if (cqe->opcode & SKUA_CQE_OPCODE_RECV)
 		recv_done(s, q, side, cqe);
 	else

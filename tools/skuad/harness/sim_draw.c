@@ -31,7 +31,10 @@ static uint64_t stream(const struct sim *s, unsigned int a, unsigned int b, unsi
 	return state;
 }
 
-enum { STREAM_QPS = 1, STREAM_LINE, STREAM_EVENTS, STREAM_QP, STREAM_SIDE, STREAM_MSG, STREAM_SIZE, STREAM_FAST };
+enum {
+	STREAM_QPS = 1, STREAM_LINE, STREAM_EVENTS, STREAM_QP, STREAM_SIDE, STREAM_MSG, STREAM_SIZE, STREAM_FAST,
+	STREAM_SRQ,
+};
 
 static uint64_t below(uint64_t *r, uint64_t n)
 {
@@ -279,7 +282,8 @@ static void draw_target(struct sim *s, struct sim_qp *qp, unsigned int side, uns
 		m->receive = (int)peer->nrecvs;
 		peer->recv[peer->nrecvs].msg = (int)n;
 		peer->recv[peer->nrecvs].region = -1;
-		if (!write || qp->type == SKUA_QPT_UC) {
+		/* An entry of an SRQ has its region before anybody knows who takes it. */
+		if (!peer->srq && (!write || qp->type == SKUA_QPT_UC)) {
 			int region = new_region(&s->node[!side], room, m->content, false, r);
 
 			if (qp->type == SKUA_QPT_UC)
@@ -314,6 +318,8 @@ static void draw_messages(struct sim *s, unsigned int i, unsigned int side, unsi
 		r = stream(s, STREAM_MSG, i * 2 + side, k);
 		m.opcode = draw_opcode(&r, side_random, qp->type == SKUA_QPT_UC);
 		m.len = draw_size(s, &sizes, qp);
+		if (qp->side[!side].srq && m.opcode <= SKUA_WQE_SEND_IMM && m.len > SIM_SRQ_MOST)
+			m.len = SIM_SRQ_MOST;
 		m.content = (uint32_t)below(&r, SIM_PATTERN - (1 << 20));
 		if (percent(&r, 60))
 			m.flags |= SKUA_WQE_SIGNALED;
@@ -343,6 +349,7 @@ static void draw_side(struct sim *s, unsigned int i, unsigned int side)
 	struct sim_qp *qp = &s->qp[i];
 	struct sim_side *sd = &qp->side[side];
 	uint64_t r = stream(s, STREAM_SIDE, i, side), fast = stream(s, STREAM_FAST, i, side);
+	uint64_t of_node = stream(s, STREAM_SRQ, SIM_QPS + 1, side), srq = stream(s, STREAM_SRQ, i, side);
 	bool late;
 
 	sd->retry_cnt = percent(&r, 70) ? 7 : (uint8_t)below(&r, 8);
@@ -362,6 +369,9 @@ static void draw_side(struct sim *s, unsigned int i, unsigned int side)
 		sd->late = 0;
 	sd->psn = percent(&r, 30) ? 0xfffff0 + (uint32_t)below(&r, 16) : (uint32_t)below(&r, 1 << 24);
 	sd->fast = percent(&fast, 15) && qp->type == SKUA_QPT_RC && !sim_is_off(s, SIM_FAST);
+	sd->srq = percent(&of_node, 15) && percent(&srq, 60) && qp->type == SKUA_QPT_RC && qp->on && !sim_is_off(s, SIM_SRQ) &&
+		  s->node[side].srq.sides < SIM_SRQ_SIDES;
+	s->node[side].srq.sides += sd->srq;
 	/* Chosen by sim_reckon(), which knows the round trip: so many steps above the least. */
 	sd->timeout = (uint8_t)(percent(&r, 8) ? 100 : percent(&r, 8) ? 200 : below(&r, 3));
 	if (sim_is_off(s, SIM_THINK))
@@ -426,6 +436,43 @@ static void draw_qp(struct sim *s, unsigned int i)
 		qp->side[!side].max_dest_rd = qp->side[side].max_rd;
 }
 
+/* A QP that goes while it has an entry, perhaps. */
+static void draw_kill_of_user(struct sim *s, unsigned int node, uint64_t *r)
+{
+	struct sim_event e = {
+		.kind = SIM_EV_KILL, .at = skewed(r, 20 * SIM_US, 50 * SIM_MS), .length = 1, .node = node,
+		.qp = (unsigned int)below(r, s->nqps), .kill = (enum sim_kill)below(r, 3),
+	};
+
+	while (!s->qp[e.qp].side[node].srq)
+		e.qp = (e.qp + 1) % s->nqps;
+	if (percent(r, 60))
+		add_event(s, e, SIM_KILL);
+}
+
+/* An entry for each receive of its sides, and one for each side that it may flush. */
+static void draw_srq(struct sim *s, unsigned int node)
+{
+	struct sim_srq *srq = &s->node[node].srq;
+	uint64_t r = stream(s, STREAM_SRQ, SIM_QPS, node);
+
+	if (!srq->sides)
+		return;
+	draw_kill_of_user(s, node, &r);
+	srq->nentries = srq->sides;
+	for (unsigned int i = 0; i < s->nqps; i++)
+		if (s->qp[i].side[node].srq)
+			srq->nentries += s->qp[i].side[node].nrecvs;
+	srq->depth = srq->sides + (unsigned int)skewed(&r, 1, 32);
+	srq->region = calloc(srq->nentries, sizeof(*srq->region));
+	srq->done = calloc(srq->nentries, sizeof(*srq->done));
+	assert_true(srq->region && srq->done);
+	for (unsigned int i = 0; i < srq->nentries; i++) {
+		srq->region[i] = new_region(&s->node[node], SIM_SRQ_MOST, 0, false, &r);
+		s->node[node].region[srq->region[i]].expect = SIM_ANY;
+	}
+}
+
 void sim_draw(struct sim *s, uint64_t seed, struct sim_off off)
 {
 	uint64_t r = 0;
@@ -443,6 +490,7 @@ void sim_draw(struct sim *s, uint64_t seed, struct sim_off off)
 	for (unsigned int i = 0; i < s->nqps; i++)
 		draw_qp(s, i);
 	for (unsigned int i = 0; i < 2; i++) {
+		draw_srq(s, i);
 		s->node[i].used += GUARD;
 		assert_true(s->node[i].used <= SIM_ARENA);
 	}
@@ -454,6 +502,9 @@ void sim_free(struct sim *s)
 	for (unsigned int i = 0; i < SIM_QPS; i++)
 		for (unsigned int side = 0; side < 2; side++)
 			free(s->qp[i].side[side].msg);
-	for (unsigned int i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++) {
 		free(s->node[i].region);
+		free(s->node[i].srq.region);
+		free(s->node[i].srq.done);
+	}
 }

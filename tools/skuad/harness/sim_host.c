@@ -9,7 +9,7 @@
  */
 #include <sys/mman.h>
 
-#include "core/qp.h"
+#include "core/srq.h"
 #include "harness/sim.h"
 #include "nic/control.h"
 
@@ -105,6 +105,21 @@ static void build_node(struct sim *s, unsigned int i)
 	sn->pages_before = n->dev->pages_used;
 }
 
+static void create_srq(struct sim *s, unsigned int side)
+{
+	struct node *n = &s->w->n[side];
+	struct sim_srq *srq = &s->node[side].srq;
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_SRQ, .create_srq = {
+		.pdn = htole32(n->pdn), .log_size = LOG_RQ, .log_stride = 6, .srq_handle = htole64(SIM_SRQ_HANDLE) });
+
+	new_queues(n);
+	cmd.create_srq.dbr_addr = htole64(n->rq_dbr);
+	cmd.create_srq.ring = list(n->rq, 64u << LOG_RQ);
+	srq->srqn = must(s->w, n, cmd);
+	n->rq_pi = 0;
+	srq->q = use_queues(n, (struct queues){ 0 });
+}
+
 static void create_qp(struct sim *s, unsigned int q, unsigned int side)
 {
 	struct node *n = &s->w->n[side];
@@ -116,6 +131,13 @@ static void create_qp(struct sim *s, unsigned int q, unsigned int side)
 	cmd.create_qp.type = s->qp[q].type;
 	cmd.create_qp.qp_handle = htole64(q);
 	cmd.create_qp.flags = htole32(sd->fast ? SKUA_QP_PRIVILEGED : 0);
+	if (sd->srq) {
+		cmd.create_qp.srqn = htole32(s->node[side].srq.srqn);
+		cmd.create_qp.log_rq_size = 0;
+		cmd.create_qp.log_rq_stride = 0;
+		cmd.create_qp.rq_dbr_addr = 0;
+		cmd.create_qp.rq = (struct skua_pagelist){ 0 };
+	}
 	n->qpn = must(s->w, n, cmd);
 	n->sq_pi = n->rq_pi = 0;
 	sd->q = use_queues(n, (struct queues){ 0 });
@@ -164,6 +186,8 @@ void sim_build(struct sim *s)
 		s->w->n[i].dev->qps.opaque = false;
 		s->w->n[i].dev->mrs.opaque = false;
 		build_node(s, i);
+		if (s->node[i].srq.sides)
+			create_srq(s, i);
 	}
 	for (unsigned int q = 0; q < s->nqps; q++) {
 		if (!s->qp[q].on)
@@ -320,9 +344,27 @@ static void post_receive(struct sim *s, unsigned int q, unsigned int side)
 	sd->q = use_queues(n, (struct queues){ 0 });
 }
 
+static void post_entries(struct sim *s, unsigned int side)
+{
+	struct node *n = &s->w->n[side];
+	struct sim_srq *srq = &s->node[side].srq;
+
+	for (; srq->posted < srq->nentries && srq->posted - srq->num_done < srq->depth; srq->posted++) {
+		struct { struct skua_rqe r; struct skua_sge data[3]; } rqe = {
+			.r = { .cookie = htole32(srq->posted), .num_sge = 1 },
+			.data[0] = sge(region_iova(s, side, srq->region[srq->posted]), SIM_SRQ_MOST,
+				       s->node[side].dst_key),
+		};
+
+		use_queues(n, srq->q);
+		post_rqe(n, &rqe);
+		srq->q = use_queues(n, (struct queues){ 0 });
+	}
+}
+
 static bool recv_due(const struct sim_side *sd)
 {
-	return !sd->gone && !sd->stopped && !sd->failed && !sd->recv_failed &&
+	return !sd->srq && !sd->gone && !sd->stopped && !sd->failed && !sd->recv_failed &&
 	       sd->recvs_posted < sd->nrecvs &&
 	       sd->recvs_posted - sd->recvs_done < sd->recv_depth;
 }
@@ -358,6 +400,8 @@ bool sim_post(struct sim *s)
 {
 	bool any = false;
 
+	for (unsigned int side = 0; side < 2; side++)
+		post_entries(s, side);
 	/* Receives first: then no sender has more outstanding than there are, if the depths allow. */
 	for (unsigned int recvs = 2; recvs--; )
 		for (unsigned int q = 0; q < s->nqps; q++)
@@ -416,6 +460,20 @@ void sim_kill(struct sim *s, const struct sim_event *e)
 	sd->gone = true;
 }
 
+/* What was taken and did not complete has come back (SRQ-7). */
+static void destroy_srq(struct sim *s, unsigned int side)
+{
+	struct node *n = &s->w->n[side];
+	const struct sim_srq *srq = &s->node[side].srq;
+	const struct srq *of_device = numtab_get(&n->dev->srqs, srq->srqn);
+	unsigned int left = of_device->num_returned + srq->posted - of_device->rq.ci;
+
+	if (left != srq->posted - srq->num_done)
+		sim_fail(s, "srq-left", "node %c: its SRQ has %u entries, of %u that were posted and %u that completed",
+			 'a' + side, left, srq->posted, srq->num_done);
+	must(s->w, n, object_cmd(SKUA_CMD_DESTROY_SRQ, srq->srqn));
+}
+
 void sim_teardown(struct sim *s)
 {
 	for (unsigned int q = 0; q < s->nqps; q++) {
@@ -427,5 +485,9 @@ void sim_teardown(struct sim *s)
 				     object_cmd(SKUA_CMD_DESTROY_QP, sd->q.qpn));
 			sd->qp = NULL;
 		}
-	}
+	}	/* The host counts what it has not polled yet. */
+	sim_poll(s);
+	for (unsigned int side = 0; side < 2; side++)
+		if (s->node[side].srq.sides)
+			destroy_srq(s, side);
 }

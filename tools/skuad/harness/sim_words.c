@@ -150,7 +150,8 @@ static void say_side(FILE *out, const struct sim_qp *qp, unsigned int side)
 		fprintf(out, " each later by ");
 		say_time(out, sd->late);
 	}
-	fprintf(out, "%s%s%s\n       ", sd->fast ? ", registers memory for each message" : "", sd->may_give_up ? ", may end in RETRY_EXC" : "",
+	fprintf(out, "%s%s%s%s\n       ", sd->fast ? ", registers memory for each message" : "",
+		sd->srq ? ", receives from an SRQ" : "", sd->may_give_up ? ", may end in RETRY_EXC" : "",
 		sd->may_starve ? ", may end in RNR_RETRY_EXC" : "");
 	for (unsigned int i = 0; i < sd->nmsgs && i < 40; i++) {
 		const struct sim_msg *m = &sd->msg[i];
