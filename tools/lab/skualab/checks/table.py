@@ -65,6 +65,8 @@ CHECKS = [
     guest_tests('guest-limits', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
                 more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
     guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release'),
+    # Addresses of the device are not those of memory: what is contiguous for one need not be for the other.
+    guest_tests('guest-iommu', 500, './run_selftests.sh', 'test_iommu.sh', 'test_rc', 'test_srq', more=('--iommu',)),
     # The share does not survive a sleep.
     guest_tests('guest-power', 300, 'sh', '-c',
                 'cp -r . /tmp/selftests && cd /tmp/selftests && exec ./run_selftests.sh test_power.sh'),
@@ -90,6 +92,8 @@ CHECKS = [
     debug_tests('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
     Check('inputs', 900, ALL, ['python3', paths.lab('tests/test-inputs')],
           [*ROOT, sources.CHECKERS_STAGE, sources.LINUX_STAGES[NEWER], programs.SKUAD_STAGE], full=True),
+    guest_tests('guest-iommu-kernel', 900, './run_selftests.sh', 'test_kernel.sh', 'test_device.sh', more=('--iommu',),
+                full=True),
     guest_tests('guest-hostile-share', 400, './run_selftests.sh', 'test_hostile.sh', full=True, alone=True),
     worlds('worlds-million', 5400, 1000000, int(time.strftime('%Y%m%d')) * 1000000, full=True),
     Check('teeth', 3600, [*SKUAD, *PROVIDER, paths.repo('tools/mutants')],

@@ -78,6 +78,7 @@ def guest_options(parser):
                         help='install a Debian package before COMMAND runs; may be repeated')
     parser.add_argument('--device', action='append', metavar='OPTS',
                         help="add a NIC with these options of skuad; may be repeated; 'none': no NIC")
+    parser.add_argument('--iommu', action='store_true', help='put a virtual IOMMU between NICs and memory')
     parser.add_argument('--capture', action='store_true', help='capture the packets of every NIC')
     parser.add_argument('--gdb', action='store_true', help='say how to attach gdb to kernel, skuad and libskua, and wait for it')
     parser.add_argument('--artifacts', metavar='DIR', help='write logs, captures and result.json to DIR')

@@ -23,7 +23,8 @@ def scene_options(args):
     return scene.Options(
         kernel=args.kernel, modules=args.modules, rdma_core=args.rdma_core, netns=args.netns, cpus=args.cpus, memory=args.mem,
         share=share, env=args.env, deb=args.deb,
-        device=args.device, nics=args.device != ['none'], capture=args.capture, gdb=args.gdb)
+        device=args.device, nics=args.device != ['none'], capture=args.capture, gdb=args.gdb,
+        iommu=args.iommu)
 
 
 def run(args):

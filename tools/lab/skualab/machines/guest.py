@@ -32,7 +32,7 @@ class Guest:
     QEMU that give the guest its memory and its NICs, in place of those that memory and nics would make."""
 
     def __init__(self, directory, kernel, payload, cpus=2, memory='2G', nics=(), control=None, shares=(),
-                 binds=(), more=(), tty=False, by_hand=()):
+                 binds=(), more=(), tty=False, by_hand=(), iommu=False):
         self.directory = directory
         self.console = os.path.join(directory, 'console.log')
         self.dmesg = os.path.join(directory, 'dmesg.log')
@@ -45,7 +45,7 @@ class Guest:
         open(self.console, 'w').close()
         command = qemu.words(
             kernel, initramfs, self.console, accelerator.options(self.accelerator),
-            accelerator.append(self.accelerator), cpus, by_hand or [*qemu.memory(memory), *qemu.nics(nics)],
+            accelerator.append(self.accelerator), cpus, by_hand or qemu.machine(memory, nics, iommu),
             {port: end.fileno() for port, end in theirs.items()}, control, shares, tty)
         self.log = open(os.path.join(directory, 'qemu.log'), 'w')
         self.process = program.Process(

@@ -30,8 +30,13 @@ def nics(sockets):
         % (index, index, path))]
 
 
+def machine(size, sockets, iommu):
+    """Memory and NICs. An IOMMU has to come before the devices whose addresses it translates."""
+    return [*memory(size), *(['-device', ARCH.iommu] if iommu else []), *nics(sockets)]
+
+
 def words(kernel, initramfs, console, accelerator, append, cpus, machine, ports, control, shares, tty):
-    """kernel: a directory of make-kernel.sh. machine: the words of memory and nics. ports: file descriptors by
+    """kernel: a directory of make-kernel.sh. machine: the words of machine(). ports: file descriptors by
     name. control: skuad's control socket or None. shares: directories of the host."""
     command = [
         ARCH.emulator, '-name', 'skua', *accelerator,

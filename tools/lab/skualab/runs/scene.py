@@ -31,6 +31,7 @@ class Options:
         self.share, self.env, self.deb = None, [], []
         self.device, self.capture, self.gdb = None, False, False
         self.nics = True            # False: a guest without Skua, for comparisons
+        self.iommu = False          # the guest reaches its devices through a virtual IOMMU
         self.tty = False
         self.hosts = []             # (address, name) of guests, for /etc/hosts
         self.qemu = []              # more words for QEMU
@@ -109,7 +110,8 @@ class Scene:
             binds, control = [skuad.place], skuad.control
         self.guest = guest.Guest(self.directory, self.kernel, self.payload, cpus=options.cpus,
                                  memory=options.memory, nics=sockets, control=control, shares=shares,
-                                 binds=binds, more=more, tty=options.tty, by_hand=options.by_hand)
+                                 binds=binds, more=more, tty=options.tty, by_hand=options.by_hand,
+                                 iommu=options.iommu)
         self.guest.wait_ready(deadline)
         self.set_up(deadline)
 

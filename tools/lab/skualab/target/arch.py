@@ -19,6 +19,7 @@ AMD64 = Arch(
     firmware_package='seabios',
     machine='q35',
     machine_options='hpet=off',
+    iommu='intel-iommu,intremap=off,caching-mode=on',
     console='ttyS0',
     append='tsc=reliable no_timer_check',
     # Without erms, memcpy in a guest under TCG is ten times as fast as with it.

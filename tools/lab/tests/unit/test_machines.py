@@ -6,8 +6,8 @@ import tempfile
 import unittest
 from unittest import mock
 
-from skualab.host import say
-from skualab.machines import accelerator, kernellog, nics
+from skualab.host import paths, say
+from skualab.machines import accelerator, kernellog, nics, qemu
 
 
 class Kvm(unittest.TestCase):
@@ -70,6 +70,16 @@ class Nics(unittest.TestCase):
     def test_the_socket_is_ours(self):
         with self.assertRaises(say.LabError):
             nics.Nic(0, 'socket=/tmp/x')
+
+
+class Iommu(unittest.TestCase):
+    def test_it_is_as_the_guide_says(self):
+        with open(paths.repo('Documentation/user/qemu.rst')) as file:
+            guide = ' '.join(file.read().split())
+        device = guide.split('For a virtual IOMMU, put ``-device ')[1].split('``')[0]
+        words = qemu.machine('2G', ['/tmp/nic'], iommu=True)
+        self.assertLess(words.index(device), words.index('-device', words.index(device)))
+        self.assertNotIn(device, qemu.machine('2G', ['/tmp/nic'], iommu=False))
 
 
 class KernelLog(unittest.TestCase):
