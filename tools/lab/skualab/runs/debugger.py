@@ -11,9 +11,11 @@ import sys
 
 from skualab.host import paths, say
 from skualab.products import modules
+from skualab.runs import symbols
 
 SOCKET = 'gdb'              # in the run's directory: QEMU's gdbstub
-SCRIPT = 'kernel.gdb'       # and what gdb reads
+SCRIPT = 'kernel.gdb'       # what gdb reads
+SYMBOLS = 'kernel.symbols'  # and the functions of the kernel
 SECTIONS = '.text', '.text.unlikely', '.exit.text', '.rodata', '.data', '.bss'
 ASK = '''
 shopt -s nullglob
@@ -36,7 +38,7 @@ def _script(directory, kernel, text):
         _, _, _, module, _, section = path.split('/')
         if section in SECTIONS:
             loaded.setdefault(module, []).append('-s %s %s' % (section, address))
-    lines = ['set confirm off', 'set breakpoint pending on']
+    lines = ['set confirm off', 'set breakpoint pending on', 'symbol-file %s/%s' % (directory, SYMBOLS)]
     for module, sections in sorted(loaded.items()):
         path = '%s.build/%s.ko' % (modules.directory(kernel), module)
         if os.path.exists(path):
@@ -47,6 +49,10 @@ def _script(directory, kernel, text):
 def tell(play, deadline):
     """Say what to type, once the guest's modules are loaded."""
     _, text = play.guest.output(ASK, deadline)
+    _, known = play.guest.output(symbols.ASK, deadline)
+    with open(os.path.join(play.directory, SYMBOLS), 'wb') as file:
+        # Those of our own modules come with their sources.
+        file.write(symbols.elf(symbols.functions(known, modules.MODULES)))
     path = os.path.join(play.directory, SCRIPT)
     with open(path, 'w') as file:
         file.write(_script(play.directory, play.options.kernel, text))

@@ -14,6 +14,8 @@ AMD64 = Arch(
     triplet='x86_64-linux-gnu',         # of directories of libraries
     kernel_image='arch/x86/boot/bzImage',   # what a build of the kernel leaves to be booted
 
+    elf_machine=62,
+
     emulator='qemu-system-x86_64',
     emulator_package='qemu-system-x86',
     firmware_package='seabios',

@@ -33,11 +33,11 @@ class Debugger(unittest.TestCase):
         with open(os.path.join(self.place, name)) as file:
             return file.read()
 
-    def gdb(self, name, function):
+    def gdb(self, name, function, *more):
         """The gdb that the lab has said for this, with a breakpoint."""
         line, = re.findall(r'gdb of %s: (.*)' % name, self.said('lab'))
         process = self.begin(name, [*shlex.split(line), '--batch', '-ex', 'break ' + function, '-ex', 'continue',
-                                    '-ex', 'bt', '-ex', 'list', '-ex', 'delete', '-ex', 'detach'])
+                                    '-ex', 'bt', '-ex', 'list', *more, '-ex', 'delete', '-ex', 'detach'])
         until(lambda: 'Breakpoint 1' in self.said(name) or process.poll() is not None, PATIENCE)
         return process
 
@@ -46,7 +46,7 @@ class Debugger(unittest.TestCase):
                                    '--', *IN_GUEST], stdin=subprocess.PIPE)
         self.addCleanup(guest.stdin.close)
         until(lambda: 'press Enter' in self.said('lab') or guest.poll() is not None, PATIENCE)
-        debuggers = self.gdb('the kernel', 'skua_ib_modify_qp'), self.gdb('skuad', 'resp_rx')
+        debuggers = self.gdb('the kernel', 'skua_ib_modify_qp', '-ex', 'info symbol vfs_read'), self.gdb('skuad', 'resp_rx')
         guest.stdin.write(b'\n')
         guest.stdin.flush()
         for process in *debuggers, guest:
@@ -56,3 +56,6 @@ class Debugger(unittest.TestCase):
                                      ('skuad', 'resp_rx', 'resp.c')):
             self.assertRegex(self.said(name), r'#0 .*%s \(.*\) at .*%s:\d+' % (function, file))
             self.assertRegex(self.said(name), r'(?m)^\d+\t.*%s\(' % function)
+        # And the kernel's own functions have names.
+        self.assertRegex(self.said('the kernel'), r'#1 .* in \w*ib_modify_qp')
+        self.assertIn('vfs_read in section .text', self.said('the kernel'))

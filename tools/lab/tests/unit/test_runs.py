@@ -1,6 +1,7 @@
 """Runs of guests, without guests."""
 
 import os
+import struct
 import tempfile
 import threading
 import time
@@ -10,7 +11,7 @@ from unittest import mock
 from skualab.host import paths, say
 from skualab.products import stages
 from skualab.roots.stage import Stage
-from skualab.runs import debugger, nodes, perftest, scene, together
+from skualab.runs import debugger, nodes, perftest, scene, symbols, together
 from skualab.target.distro import DISTRO
 from testing import until
 
@@ -147,8 +148,21 @@ class Debugger(unittest.TestCase):
             os.mkdir(place + '/9.9.build')
             open(place + '/9.9.build/skua.ko', 'w').close()
             self.assertEqual(debugger._script('/run/1', DISTRO.kernel, self.ASKED).splitlines()[2:], [
+                'symbol-file /run/1/kernel.symbols',
                 'add-symbol-file %s/9.9.build/skua.ko -s .text 0xffffffffa0001000 -s .data 0xffffffffa0005000'
                 % os.path.realpath(place), 'target remote /run/1/gdb'])
+
+    def test_the_kernel_names_its_functions_but_not_ours(self):
+        said = ('ffffffff81000010 T later\nffffffff81000000 t first\n0000000000000040 t of_a_processor\n'
+                'ffffffffa0001000 t skua_ours\t[skua]\nffffffffa0101000 t theirs\t[ib_core]\n')
+        named = symbols.functions(said, ['skua'])
+        self.assertEqual(named, [(0xffffffff81000000, 'first'), (0xffffffff81000010, 'later'),
+                                 (0xffffffffa0101000, 'theirs')])
+        file = symbols.elf(named)
+        self.assertEqual(file[:7], b'\x7fELF\2\1\1')
+        self.assertIn(b'\0first\0later\0theirs\0', file)
+        # first: its name, a local function of section 1, from where to where
+        self.assertIn(struct.pack('<IBBHQQ', 1, 2, 0, 1, 0xffffffff81000000, 16), file)
 
     def test_a_build_directory_elsewhere_has_sources_too(self):
         for build, wanted in ('/a/build', ['/a']), ('/b', ['/a', '/b']), ('/ab', ['/a', '/ab']):
