@@ -193,6 +193,23 @@ static const struct file_operations st_death_fops = {
 	.release = single_release,
 };
 
+static ssize_t st_make_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
+{
+	int err = -ENODEV;
+
+	mutex_lock(&st_lock);
+	if (st_devs[0] && st_devs[1])
+		err = st_make(st_devs);
+	mutex_unlock(&st_lock);
+	return err ?: size;
+}
+
+static const struct file_operations st_make_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = st_make_write,
+};
+
 static int __init st_init(void)
 {
 	int err;
@@ -205,6 +222,7 @@ static int __init st_init(void)
 	debugfs_create_file("run", 0600, st_dir, NULL, &st_run_fops);
 	debugfs_create_file("hold", 0600, st_dir, NULL, &st_hold_fops);
 	debugfs_create_file("death", 0600, st_dir, NULL, &st_death_fops);
+	debugfs_create_file("make", 0200, st_dir, NULL, &st_make_fops);
 	return 0;
 }
 

@@ -9,11 +9,13 @@
  * written; read, tells how it went.
  * debugfs/skua_selftest/death: the same, but the first device is to die; "end" is written when it
  * has; read, tells what its consumers saw that they must not.
+ * debugfs/skua_selftest/make: written to, makes one object of each kind, and destroys them.
  */
 #ifndef SKUA_SELFTEST_H
 #define SKUA_SELFTEST_H
 
 #include <linux/completion.h>
+#include <linux/if_ether.h>
 #include <rdma/ib_verbs.h>
 
 #define ST_BUF_SIZE	(256 * 1024)	/* of each side; sources below the middle, targets above */
@@ -104,6 +106,8 @@ void st_run(struct ib_device *const devs[2], struct seq_buf *tap);
 /* ud.c: a QP in RTS; NULL, or what went wrong. */
 struct ib_qp *st_ud_qp(struct st_side *side);
 const char *st_ud(struct st_side *side);
+/* The way of the side's connected QP, and its MAC. */
+struct ib_ah *st_ud_ah(struct st_side *side, u8 mac[ETH_ALEN]);
 
 /* fast.c: the same. */
 const char *st_fast(struct st_side *side);
@@ -118,6 +122,9 @@ const char *st_srq(struct st_side *side);
 const char *st_post_during_reset(struct st_side *side);
 /* netpoll.c: the same. */
 const char *st_netpoll(struct st_side *side);
+
+/* make.c: 0 or an errno. */
+int st_make(struct ib_device *const devs[2]);
 
 /* hold.c */
 int st_hold(struct ib_device *const devs[2], enum ib_poll_context poll);

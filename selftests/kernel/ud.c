@@ -51,8 +51,7 @@ struct ib_qp *st_ud_qp(struct st_side *side)
 	return qp;
 }
 
-/* The way is that of the side's connected QP. */
-static struct ib_ah *st_ud_ah(struct st_side *side, u8 mac[ETH_ALEN])
+struct ib_ah *st_ud_ah(struct st_side *side, u8 mac[ETH_ALEN])
 {
 	struct ib_qp_attr attr;
 	struct ib_qp_init_attr init;
