@@ -287,6 +287,7 @@ static const enum ibv_wc_opcode completes_as[] = {
 	[IBV_WR_SEND] = IBV_WC_SEND,
 	[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
 	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
+	[IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 };
 
 const char *side_sends(struct side *side, struct ibv_send_wr *wr)

@@ -43,7 +43,8 @@ TEST_F(bad, reg_mr)
 		{ "windows to be bound", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_MW_BIND, 0 },
 		{ "from 0", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_ZERO_BASED, EOPNOTSUPP },
 		{ "on demand", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_ON_DEMAND, EOPNOTSUPP },
-		{ "to be flushed", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_FLUSH_GLOBAL, EOPNOTSUPP },
+		{ "to be flushed", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_FLUSH_GLOBAL, 0 },
+		{ "to persist", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_FLUSH_PERSISTENT, EOPNOTSUPP },
 		{ "an optional hint", s->mem, 4096, ALL_ACCESS | IBV_ACCESS_RELAXED_ORDERING, 0 },
 	};
 

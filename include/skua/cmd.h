@@ -249,7 +249,9 @@ enum skua_qp_state {
 #define SKUA_ACCESS_REMOTE_ATOMIC	0x8
 #define SKUA_ACCESS_MW_BIND		0x10	/* MRs: windows may be bound */
 #define SKUA_ACCESS_ZERO_BASED		0x20	/* windows: addresses begin at 0 */
-#define SKUA_ACCESS_MASK		0x3f
+#define SKUA_ACCESS_FLUSH_GLOBAL	0x100
+#define SKUA_ACCESS_FLUSH_PERSISTENT	0x200
+#define SKUA_ACCESS_MASK		0x33f
 
 /* MODIFY_QP: fields of struct skua_qp_attr that are given. */
 #define SKUA_QP_ATTR_STATE		0x00001
@@ -473,7 +475,8 @@ struct skua_device_caps {
 	__le32 max_srq;			/* 0 without SKUA_F_SRQ, as the next */
 	__le32 max_srq_entries;		/* of an SRQ */
 	__le32 max_mw;			/* 0 without SKUA_F_MW */
-	__u8 rsvd1[72];
+	__le32 flush_caps;		/* placements: SKUA_FLUSH_*; 0 without SKUA_F_FLUSH */
+	__u8 rsvd1[68];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);
@@ -524,13 +527,14 @@ SKUA_ASSERT_OFFSET(struct skua_port_attr, mac, 24);
 	X(rdma_tx_atomic) X(rdma_rx_atomic) \
 	X(rdma_rx_bad_icrc) X(rdma_rx_bad_opcode) X(rdma_rx_bad_pkey) X(rdma_rx_bad_addr) \
 	X(rdma_rx_bad_qkey) X(rdma_rx_no_receive) X(rdma_rx_incomplete) X(rdma_rx_mcast) \
-	X(rdma_rx_ecn_marked) X(cnp_sent) X(cnp_received) X(tx_spoofed)
+	X(rdma_rx_ecn_marked) X(cnp_sent) X(cnp_received) X(tx_spoofed) \
+	X(rdma_tx_flush) X(rdma_rx_flush) X(rdma_tx_atomic_write) X(rdma_rx_atomic_write)
 
 struct skua_stats {
 #define SKUA_STATS_FIELD(name) __le64 name;
 	SKUA_STATS(SKUA_STATS_FIELD)
 #undef SKUA_STATS_FIELD
-	__le64 rsvd[14];
+	__le64 rsvd[10];
 };
 
 SKUA_ASSERT_SIZE(struct skua_stats, 512);

@@ -18,6 +18,8 @@ enum skua_cqe_opcode {
 	SKUA_CQE_FETCH_ADD	= 0x06,
 	SKUA_CQE_BIND_MW	= 0x07,
 	SKUA_CQE_REG_MR		= 0x08,
+	SKUA_CQE_FLUSH		= 0x09,
+	SKUA_CQE_ATOMIC_WRITE	= 0x0a,
 	SKUA_CQE_RECV		= 0x80,	/* bit 7: the receive side */
 	SKUA_CQE_RECV_WRITE_IMM	= 0x81,
 };

@@ -84,6 +84,8 @@ enum skua_health {
 #define SKUA_F_SRQ		9	/* shared receive queues */
 #define SKUA_F_MW		11	/* memory windows of type 1 and 2 */
 #define SKUA_F_FAST_REG		12	/* REG_MR: memory regions are filled by work requests */
+#define SKUA_F_FLUSH		17	/* FLUSH of RC */
+#define SKUA_F_ATOMIC_WRITE	18	/* ATOMIC WRITE of RC */
 #define SKUA_F_CQ_RESIZE	19	/* RESIZE_CQ */
 #define SKUA_F_CQ_MODER		20	/* MODIFY_CQ */
 

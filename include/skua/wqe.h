@@ -29,6 +29,8 @@ enum skua_wqe_opcode {
 	SKUA_WQE_FETCH_ADD	= 0x0a,	/* with struct skua_wqe_atomic */
 	SKUA_WQE_BIND_MW	= 0x0b,	/* with struct skua_wqe_bind_mw */
 	SKUA_WQE_REG_MR		= 0x0c,	/* with struct skua_wqe_reg_mr; privileged */
+	SKUA_WQE_FLUSH		= 0x0d,	/* with struct skua_wqe_rdma */
+	SKUA_WQE_ATOMIC_WRITE	= 0x0e,	/* with struct skua_wqe_rdma */
 	/* UD and GSI: SEND and SEND_IMM with struct skua_wqe_ud */
 };
 
@@ -45,7 +47,7 @@ struct skua_wqe_ctrl {
 	__u8 nblocks;		/* length of the WQE in 64-byte blocks, 1 to 16 */
 	__u8 num_sge;		/* SGEs that follow; 0 when inline */
 	__le32 cookie;		/* returned in the CQE */
-	__le32 length;		/* inline: bytes of data; else 0 */
+	__le32 length;		/* inline: bytes of data; FLUSH: bytes at the peer; else 0 */
 	union {
 		__be32 imm_data;	/* as it goes on the wire */
 		__le32 inv_key;		/* SEND_INV: rkey at the peer; LOCAL_INV: own key */
@@ -63,10 +65,16 @@ SKUA_ASSERT_OFFSET(struct skua_wqe_ctrl, imm_data, 12);
 struct skua_wqe_rdma {
 	__le64 raddr;
 	__le32 rkey;
-	__le32 rsvd;
+	__le32 flush;		/* FLUSH: SKUA_FLUSH_*; else 0 */
 };
 
 SKUA_ASSERT_SIZE(struct skua_wqe_rdma, 16);
+
+/* What a FLUSH asks for: bits as in IBTA's FETH. The placements are bits of flush_caps, too. */
+#define SKUA_FLUSH_GLOBAL	0x01	/* globally visible */
+#define SKUA_FLUSH_PERSISTENT	0x02	/* persistent */
+#define SKUA_FLUSH_PLACEMENTS	0x03	/* at least one of them */
+#define SKUA_FLUSH_MR		0x10	/* of the whole MR; else of a range */
 
 /* In place of struct skua_wqe_rdma. The 8 bytes of SGEs that follow get the old value. */
 struct skua_wqe_atomic {

@@ -57,6 +57,10 @@ static const struct skua_op skua_ops[] = {
 	},
 	[IBV_WR_LOCAL_INV] = { SKUA_WQE_LOCAL_INV, SKUA_OP_INV, SKUA_F_INVALIDATE, SKUA_OP_RC_UC },
 	[IBV_WR_BIND_MW] = { SKUA_WQE_BIND_MW, 0, SKUA_F_MW, SKUA_OP_RC_UC },
+	[IBV_WR_FLUSH] = { SKUA_WQE_FLUSH, SKUA_OP_RDMA, SKUA_F_FLUSH, SKUA_OP_RC },
+	[IBV_WR_ATOMIC_WRITE] = {
+		SKUA_WQE_ATOMIC_WRITE, SKUA_OP_SENDS | SKUA_OP_RDMA, SKUA_F_ATOMIC_WRITE, SKUA_OP_RC
+	},
 };
 
 #define SKUA_NUM_OPS	(sizeof(skua_ops) / sizeof(skua_ops[0]))

@@ -135,7 +135,17 @@ static inline void skua_wqe_add_rdma(struct skua_wqe *wqe, uint64_t raddr, uint3
 
 	rdma->raddr = htole64(raddr);
 	rdma->rkey = htole32(rkey);
-	rdma->rsvd = 0;
+	rdma->flush = 0;
+}
+
+/* Bytes of the peer's memory, and what they are flushed for, SKUA_FLUSH_*. */
+static inline void skua_wqe_add_flush(struct skua_wqe *wqe, uint64_t raddr, uint32_t rkey, uint32_t flush)
+{
+	struct skua_wqe_rdma *rdma = skua_wqe_add_header(wqe, sizeof(*rdma));
+
+	rdma->raddr = htole64(raddr);
+	rdma->rkey = htole32(rkey);
+	rdma->flush = htole32(flush);
 }
 
 static inline void skua_wqe_add_atomic(struct skua_wqe *wqe, uint64_t raddr, uint32_t rkey,

@@ -147,6 +147,43 @@ static void skua_wr_bind_mw(struct ibv_qp_ex *qp_ex, struct ibv_mw *mw, uint32_t
 	skua_wr_end(qp);
 }
 
+static void skua_wr_flush(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t raddr, size_t length, uint8_t type,
+			  uint8_t level)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+	uint32_t flush = type;
+
+	static_assert(IBV_FLUSH_GLOBAL == SKUA_FLUSH_GLOBAL && IBV_FLUSH_PERSISTENT == SKUA_FLUSH_PERSISTENT,
+		      "placements are verbs' types");
+	if (!skua_wr_begin(qp, IBV_WR_FLUSH))
+		return;
+	if (level == IBV_FLUSH_MR) {
+		flush |= SKUA_FLUSH_MR;
+		length = 0;
+	}
+	if (!type || type & ~SKUA_FLUSH_PLACEMENTS || level > IBV_FLUSH_MR || length > UINT32_MAX) {
+		qp->wr_err = EINVAL;
+		return;
+	}
+	skua_wqe_add_flush(&qp->wr, raddr, rkey, flush);
+	skua_wqe_end(&qp->sq, &qp->wr, 0, length);
+}
+
+static void skua_wr_atomic_write(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t raddr, const void *atomic_wr)
+{
+	static const struct skua_op without_data;
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (!skua_wr_begin(qp, IBV_WR_ATOMIC_WRITE))
+		return;
+	skua_wqe_add_rdma(&qp->wr, raddr, rkey);
+	skua_sq_copy(&qp->sq, qp->wr.next, atomic_wr, sizeof(uint64_t));
+	qp->wr.size += sizeof(uint64_t);
+	qp->wr.ctrl->flags |= SKUA_WQE_INLINE;
+	skua_wqe_end(&qp->sq, &qp->wr, 0, sizeof(uint64_t));
+	qp->wr_op = &without_data;	/* no call may add any */
+}
+
 static void skua_wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t remote_qpn,
 				uint32_t remote_qkey)
 {
@@ -269,6 +306,8 @@ static const struct {
 	{ IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD },
 	{ IBV_WR_LOCAL_INV, IBV_QP_EX_WITH_LOCAL_INV },
 	{ IBV_WR_BIND_MW, IBV_QP_EX_WITH_BIND_MW },
+	{ IBV_WR_FLUSH, IBV_QP_EX_WITH_FLUSH },
+	{ IBV_WR_ATOMIC_WRITE, IBV_QP_EX_WITH_ATOMIC_WRITE },
 };
 
 bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
@@ -304,6 +343,10 @@ bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
 		qp_ex->wr_atomic_cmp_swp = skua_wr_atomic_cmp_swp;
 	if (ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 		qp_ex->wr_atomic_fetch_add = skua_wr_atomic_fetch_add;
+	if (ops & IBV_QP_EX_WITH_FLUSH)
+		qp_ex->wr_flush = skua_wr_flush;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_WRITE)
+		qp_ex->wr_atomic_write = skua_wr_atomic_write;
 	if (qp->datagram)
 		qp_ex->wr_set_ud_addr = skua_wr_set_ud_addr;
 	qp_ex->wr_set_sge = skua_wr_set_sge;
@@ -313,5 +356,7 @@ bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
 	qp_ex->wr_start = skua_wr_start;
 	qp_ex->wr_complete = skua_wr_complete;
 	qp_ex->wr_abort = skua_wr_abort;
+	/* struct ibv_send_wr has no place for what a FLUSH asks for. */
+	qp->opcodes &= ~(1u << IBV_WR_FLUSH);
 	return true;
 }

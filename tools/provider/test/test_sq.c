@@ -59,7 +59,7 @@ static void check_write(uint32_t index, uint32_t num_sge)
 	assert_int_equal(ctrl->inv_key, 0);
 	assert_int_equal(le64toh(rdma->raddr), 0x1122334455667788);
 	assert_int_equal(le32toh(rdma->rkey), 0xaabbccdd);
-	assert_int_equal(rdma->rsvd, 0);
+	assert_int_equal(rdma->flush, 0);
 	for (i = 0; i < num_sge; i++) {
 		assert_int_equal(le64toh(sge[i].addr), 0x1000 * (i + 1));
 		assert_int_equal(le32toh(sge[i].length), 100 + i);

@@ -44,6 +44,12 @@ static inline void host_store32(void *p, uint32_t v)
 	__atomic_store_n((uint32_t *)p, htole32(v), __ATOMIC_RELEASE);
 }
 
+/* What was stored before is visible before it. */
+static inline void host_store64(void *p, uint64_t v)
+{
+	__atomic_store_n((uint64_t *)p, htole64(v), __ATOMIC_RELEASE);
+}
+
 /* StoreLoad: what was stored is visible before anything is loaded (rule of the event index). */
 static inline void host_full_barrier(void)
 {

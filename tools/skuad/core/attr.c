@@ -141,16 +141,11 @@ static bool av_good(const struct skua_dev *dev, const struct skua_av *av)
 	return av_valid(av) && !(av->dmac[0] & 1) && !path_resolve(dev, av, 0, 0, &path);
 }
 
-#define QP_RIGHTS	(SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_READ | \
-			 SKUA_ACCESS_REMOTE_ATOMIC)
-
 static int check_attr(const struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mask)
 {
 	if (mask & SKUA_QP_ATTR_PKEY_INDEX && a->pkey_index)
 		return SKUA_CMD_BAD_PARAM;
-	if (mask & SKUA_QP_ATTR_ACCESS &&
-	    le32toh(a->access) & ~(uint32_t)(dev_has(qp->dev, SKUA_F_ATOMIC) ? QP_RIGHTS :
-					     QP_RIGHTS & ~SKUA_ACCESS_REMOTE_ATOMIC))
+	if (mask & SKUA_QP_ATTR_ACCESS && le32toh(a->access) & ~mr_remote_rights(qp->dev))
 		return SKUA_CMD_BAD_PARAM;
 	if (mask & SKUA_QP_ATTR_AV && !av_good(qp->dev, &a->av))
 		return SKUA_CMD_BAD_PARAM;

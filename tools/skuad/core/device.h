@@ -5,6 +5,7 @@
 #ifndef SKUAD_CORE_DEVICE_H
 #define SKUAD_CORE_DEVICE_H
 
+#include <assert.h>
 #include <endian.h>
 #include <sys/queue.h>
 
@@ -55,13 +56,15 @@ struct transport_ops;
 #define LIMIT_MCAST_GROUPS	1024u
 #define LIMIT_MCAST_QPS		256u	/* in a group */
 #define LIMIT_CMD_TIMEOUT	5	/* seconds */
+#define FLUSH_CAPS		SKUA_FLUSH_GLOBAL	/* what a guest has mapped need not persist */
 #define RESERVED_LKEY		0xffffff00u
 
 #define FEATURES_OFFERED \
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
 	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
-	 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER)
+	 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | \
+	 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -382,10 +385,27 @@ struct mem_access {
 	const struct skua_qp *qp;	/* whose peer it is; NULL: the host itself */
 };
 
+/* Does a FLUSH ask for what there is? */
+static inline bool flush_valid(uint32_t flush)
+{
+	return flush & SKUA_FLUSH_PLACEMENTS && !(flush & ~(uint32_t)(SKUA_FLUSH_PLACEMENTS | SKUA_FLUSH_MR));
+}
+
+/* The rights for a FLUSH to these placements. */
+static inline uint32_t flush_rights(uint32_t flush)
+{
+	static_assert(SKUA_FLUSH_GLOBAL << 8 == SKUA_ACCESS_FLUSH_GLOBAL &&
+		      SKUA_FLUSH_PERSISTENT << 8 == SKUA_ACCESS_FLUSH_PERSISTENT, "rights are in the order of placements");
+
+	return (flush & SKUA_FLUSH_PLACEMENTS) << 8;
+}
+
 /* Returns enum skua_vendor_err; on SKUA_VENDOR_ERR_NONE [@addr, @addr + @len) may be used. */
 int mr_check(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	     uint64_t len);
-/* The same, and the runs of memory there are appended to @segs. */
+/* The same of the whole region. */
+int mr_check_key(struct skua_dev *dev, const struct mem_access *access, uint32_t key);
+/* As mr_check(), and the runs of memory there are appended to @segs. */
 int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	    uint32_t len, struct seglist *segs);
 
@@ -393,6 +413,7 @@ int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key,
 #define REMOTE_RIGHTS	(SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_READ | SKUA_ACCESS_REMOTE_ATOMIC)
 bool mr_add_key(struct skua_dev *dev, struct mr *mr);	/* false: there is no room */
 bool mr_access_valid(const struct skua_dev *dev, uint32_t access);
+uint32_t mr_remote_rights(const struct skua_dev *dev);	/* those that there are: SKUA_ACCESS_* */
 bool mr_range_valid(uint64_t iova, uint64_t length);
 
 /* fast.c: what WQEs and peers do to MRs of type FAST, and to windows. These return enum skua_vendor_err. */

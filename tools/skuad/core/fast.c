@@ -63,7 +63,7 @@ int mr_invalidate(struct skua_qp *qp, uint32_t key, bool by_peer)
 	if (mr->type != SKUA_MR_FAST && !mr_is_type2_window(mr))
 		return SKUA_VENDOR_ERR_KEY_TYPE;
 	/* Connections may share a PD: a peer ends only what was meant for peers. */
-	if (by_peer && !(mr->access & REMOTE_RIGHTS))
+	if (by_peer && !(mr->access & (REMOTE_RIGHTS | flush_rights(SKUA_FLUSH_PLACEMENTS))))
 		return SKUA_VENDOR_ERR_RIGHTS;
 	if (mr->windows)
 		return SKUA_VENDOR_ERR_KEY_STATE;

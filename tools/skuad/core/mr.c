@@ -73,14 +73,24 @@ static void mr_unmake(struct skua_dev *dev, void *object)
 	free(mr);
 }
 
+uint32_t mr_remote_rights(const struct skua_dev *dev)
+{
+	uint32_t rights = SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_READ;
+
+	if (dev_has(dev, SKUA_F_ATOMIC))
+		rights |= SKUA_ACCESS_REMOTE_ATOMIC;
+	if (dev_has(dev, SKUA_F_FLUSH))
+		rights |= flush_rights(FLUSH_CAPS);
+	return rights;
+}
+
 bool mr_access_valid(const struct skua_dev *dev, uint32_t access)
 {
-	uint32_t may = SKUA_ACCESS_LOCAL_WRITE | REMOTE_RIGHTS | (dev_has(dev, SKUA_F_MW) ? SKUA_ACCESS_MW_BIND : 0);
+	uint32_t may = SKUA_ACCESS_LOCAL_WRITE | mr_remote_rights(dev) | (dev_has(dev, SKUA_F_MW) ? SKUA_ACCESS_MW_BIND : 0);
 
 	return !(access & ~may) &&
 	       (!(access & (SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_ATOMIC)) ||
-		access & SKUA_ACCESS_LOCAL_WRITE) &&
-	       (!(access & SKUA_ACCESS_REMOTE_ATOMIC) || dev_has(dev, SKUA_F_ATOMIC));
+		access & SKUA_ACCESS_LOCAL_WRITE);
 }
 
 bool mr_range_valid(uint64_t iova, uint64_t length)
@@ -248,6 +258,13 @@ int mr_check(struct skua_dev *dev, const struct mem_access *access, uint32_t key
 	struct mr *mr;
 
 	return lookup(dev, access, key, addr, len, &mr);
+}
+
+int mr_check_key(struct skua_dev *dev, const struct mem_access *access, uint32_t key)
+{
+	const struct mr *mr = numtab_get(&dev->mrs, key >> 8);
+
+	return mr_check(dev, access, key, mr ? mr->iova : 0, 0);
 }
 
 /* Runs that touch become one; there is always room, see SEG_MAX. */

@@ -49,6 +49,8 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		caps.max_srq = htole32(LIMIT_SRQ);
 		caps.max_srq_entries = htole32(1u << LIMIT_LOG_SRQ);
 	}
+	if (dev_has(dev, SKUA_F_FLUSH))
+		caps.flush_caps = htole32(FLUSH_CAPS);
 	inject_caps(dev, &caps);
 	return cmd_output(dev, cpl, &caps, sizeof(caps));
 }

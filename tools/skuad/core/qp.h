@@ -26,7 +26,8 @@ struct send_wqe {
 	bool local;			/* NOP, LOCAL_INV, BIND_MW, REG_MR: sends nothing */
 	bool begun;			/* LOCAL_INV, BIND_MW: carried out, but waits for: */
 	uint64_t ticket;		/* trains that may refer to what was taken away */
-	bool done;			/* READ, atomics, local: carried out */
+	bool done;			/* carried out: local ones, and what has a response */
+	uint8_t flush;			/* FLUSH: SKUA_FLUSH_* */
 	uint32_t cookie;
 	uint32_t sq_ci;			/* index behind it */
 	uint32_t length;		/* bytes of payload */
@@ -34,7 +35,11 @@ struct send_wqe {
 	uint16_t csum_start, csum_offset;	/* ETH with L4_CSUM */
 	uint32_t rkey;
 	uint64_t raddr;
-	uint64_t swap_add, compare;	/* atomics */
+	union {
+		uint64_t swap_add;	/* atomics */
+		uint32_t flush_length;	/* FLUSH: bytes at the peer */
+	};
+	uint64_t compare;
 	union {				/* in our copy */
 		const struct skua_wqe_ud *ud;
 		const struct skua_wqe_reg_mr *reg;

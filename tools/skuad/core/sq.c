@@ -22,6 +22,8 @@
 #define ATOMIC		(1ull << SKUA_F_ATOMIC)
 #define MW		(1ull << SKUA_F_MW)
 #define FAST_REG	(1ull << SKUA_F_FAST_REG | INVALIDATE)
+#define FLUSH		(1ull << SKUA_F_FLUSH)
+#define ATOMIC_WRITE	(1ull << SKUA_F_ATOMIC_WRITE)
 
 struct wqe_format {
 	uint16_t types;		/* of QPs that know it */
@@ -30,6 +32,8 @@ struct wqe_format {
 	bool atomic;		/* has struct skua_wqe_atomic */
 	bool reg;		/* has struct skua_wqe_reg_mr */
 	bool bind;		/* has struct skua_wqe_bind_mw */
+	bool flush;		/* uses length and flush for what it asks of the peer */
+	bool word;		/* its payload is one word, too */
 	bool local;		/* sends nothing */
 	bool payload;		/* may have SGEs or, where nothing comes back, inline data */
 	bool response;		/* its SGEs are written by the peer's response */
@@ -54,6 +58,9 @@ static const struct wqe_format formats[] = {
 				 .cqe = SKUA_CQE_FETCH_ADD },
 	[SKUA_WQE_BIND_MW]   = { RC | UC, MW, .local = true, .bind = true, .cqe = SKUA_CQE_BIND_MW },
 	[SKUA_WQE_REG_MR]    = { RC | UC, FAST_REG, .local = true, .reg = true, .cqe = SKUA_CQE_REG_MR },
+	[SKUA_WQE_FLUSH]     = { RC, FLUSH, .rdma = true, .flush = true, .cqe = SKUA_CQE_FLUSH },
+	[SKUA_WQE_ATOMIC_WRITE] = { RC, ATOMIC_WRITE, .payload = true, .rdma = true, .word = true,
+				    .cqe = SKUA_CQE_ATOMIC_WRITE },
 };
 
 static const struct wqe_format *format_of(uint8_t opcode)
@@ -144,7 +151,7 @@ static bool bad_format(const struct skua_qp *qp, const struct wqe_format *f,
 	if (c->flags & SKUA_WQE_INLINE)
 		return !f->payload || f->response || c->num_sge ||
 		       le32toh(c->length) > room;
-	return c->length || (c->num_sge && !f->payload) ||
+	return (c->length && !f->flush) || (c->num_sge && !f->payload) ||
 	       c->num_sge * sizeof(struct skua_sge) > room;
 }
 
@@ -193,7 +200,8 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 			return;
 		}
 	}
-	if (r.rsvd || (r.compare && c->opcode != SKUA_WQE_CMP_SWAP) || bad_format(qp, f, c, head)) {
+	if (!(f->flush ? flush_valid(le32toh(r.rsvd)) : !r.rsvd) ||
+	    (r.compare && c->opcode != SKUA_WQE_CMP_SWAP) || bad_format(qp, f, c, head)) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
 		return;
 	}
@@ -208,10 +216,15 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 	wqe->swap_add = le64toh(r.swap_add);
 	wqe->compare = le64toh(r.compare);
 	wqe->data = p + head;
-	length += read_sges(p + head, c->num_sge);
-	if (length > LIMIT_MSG || (f->atomic && length != 8))
+	length += f->flush ? le32toh(c->length) : read_sges(p + head, c->num_sge);
+	if (length > LIMIT_MSG || ((f->atomic || f->word) && length != 8))
 		fault(wqe, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
-	wqe->length = (uint32_t)length;
+	if (f->flush) {
+		wqe->flush = (uint8_t)le32toh(r.rsvd);
+		wqe->flush_length = (uint32_t)length;
+	} else {
+		wqe->length = (uint32_t)length;
+	}
 	if (c->opcode == SKUA_WQE_SEND_INV || c->opcode == SKUA_WQE_LOCAL_INV)
 		wqe->imm = le32toh(c->inv_key);
 	else

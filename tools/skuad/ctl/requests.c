@@ -297,15 +297,16 @@ static void tell_mr(struct json_object *o, const void *info)
 	};
 	static const char *const windows[] = { [SKUA_MW_TYPE_1] = "window-1", [SKUA_MW_TYPE_2] = "window-2" };
 	const struct skua_mr_info *mr = info;
-	char rights[6];
+	char rights[7];
 
-	/* As in "local write, remote write, remote read, atomic, bind". */
-	snprintf(rights, sizeof(rights), "%c%c%c%c%c",
+	/* As in "local write, remote write, remote read, atomic, bind, flush". */
+	snprintf(rights, sizeof(rights), "%c%c%c%c%c%c",
 		 mr->access & SKUA_ACCESS_LOCAL_WRITE ? 'l' : '-',
 		 mr->access & SKUA_ACCESS_REMOTE_WRITE ? 'w' : '-',
 		 mr->access & SKUA_ACCESS_REMOTE_READ ? 'r' : '-',
 		 mr->access & SKUA_ACCESS_REMOTE_ATOMIC ? 'a' : '-',
-		 mr->access & SKUA_ACCESS_MW_BIND ? 'b' : '-');
+		 mr->access & SKUA_ACCESS_MW_BIND ? 'b' : '-',
+		 mr->access & SKUA_ACCESS_FLUSH_GLOBAL ? 'f' : '-');
 	add_number(o, "key", mr->key);
 	if (mr->window)
 		add_name(o, "type", windows, ARRAY_SIZE(windows), mr->window);

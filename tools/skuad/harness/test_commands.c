@@ -352,7 +352,7 @@ static void qp_states(void **state)
 	REFUSED(w, n, init_cmd(q), SKUA_CMD_BAD_PARAM, c->modify_qp.mask |= htole32(SKUA_QP_ATTR_SQ_PSN));
 	REFUSED(w, n, init_cmd(q), SKUA_CMD_BAD_PARAM, c->modify_qp.mask |= htole32(0x8000));
 	REFUSED(w, n, init_cmd(q), SKUA_CMD_BAD_PARAM, c->modify_qp.attr.pkey_index = htole16(1));
-	REFUSED(w, n, init_cmd(q), SKUA_CMD_BAD_PARAM, c->modify_qp.attr.access = htole32(0x100));
+	REFUSED(w, n, init_cmd(q), SKUA_CMD_BAD_PARAM, c->modify_qp.attr.access = htole32(0x400));
 	assert_int_equal(qp_state(w, n, q), SKUA_QPS_RESET);
 	REFUSED(w, n, init_cmd(q), SKUA_CMD_OK, (void)c);
 	REFUSED(w, n, init_cmd(q), SKUA_CMD_OK, (void)c);		/* INIT to INIT */

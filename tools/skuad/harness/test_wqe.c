@@ -76,7 +76,7 @@ static void formats(void **state)
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.nblocks = 17);
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.nblocks = 2);
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.flags = 0x20);
-	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->rdma.rsvd = 1);
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->rdma.flush = 1);
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.length = 1);
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.num_sge = 3);
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.imm_data = 1);
@@ -92,7 +92,7 @@ static void formats(void **state)
 
 static void opcodes(void **state)
 {
-	static const uint8_t bad[] = { 0, 0x0d, 0x40, 0xff };
+	static const uint8_t bad[] = { 0, 0x0f, 0x40, 0xff };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad); i++)

@@ -50,7 +50,7 @@ static void capture_message(struct capture *cap, enum transport transport, enum 
 		.first = true, .last = true, .ack_req = true, .syndrome = AETH_ACK,
 		.dest_qpn = 0x123456, .psn = 0xfffffe, .pmtu = 1024,
 		.npkts = bytes ? (bytes + 1023) / 1024 : 1, .msn = 1, .imm = 0x42,
-		.swap_add = 5, .compare = 6,
+		.swap_add = 5, .compare = 6, .flush = 0x11,
 		.rkey = 0xcafe0042, .raddr = 0x1122334455667788, .msg_len = bytes, .path = path,
 		.payload = bytes ? &payload : NULL,
 	};
@@ -58,10 +58,11 @@ static void capture_message(struct capture *cap, enum transport transport, enum 
 	capture_train(cap, !train_is_response(op), NOW, &t);
 }
 
+/* May it have any number of bytes? */
 static bool has_payload(enum train_op op)
 {
 	return op != TRAIN_READ_REQ && op != TRAIN_ACK && op != TRAIN_CMP_SWAP &&
-	       op != TRAIN_FETCH_ADD && op != TRAIN_ATOMIC_RESP;
+	       op != TRAIN_FETCH_ADD && op != TRAIN_ATOMIC_RESP && op != TRAIN_FLUSH && op != TRAIN_ATOMIC_WRITE;
 }
 
 /* Every kind of message, of one packet and of three, a CNP and an ARP request. */
@@ -74,8 +75,10 @@ static unsigned int capture_everything(struct capture *cap, const struct roce_pa
 
 	capture_message(cap, TRANSPORT_CNP, TRAIN_CNP, 0, path);
 	for (int op = 0; op < TRAIN_CNP; op++) {
-		capture_message(cap, TRANSPORT_RC, op, has_payload(op) ? 7 : 0, path);
-		capture_message(cap, TRANSPORT_RC, op, has_payload(op) ? 2051 : 0, path);
+		uint32_t word = op == TRAIN_ATOMIC_WRITE ? 8 : 0;
+
+		capture_message(cap, TRANSPORT_RC, op, has_payload(op) ? 7 : word, path);
+		capture_message(cap, TRANSPORT_RC, op, has_payload(op) ? 2051 : word, path);
 		packets += has_payload(op) ? 4 : 2;
 		if (op > TRAIN_WRITE_IMM || op == TRAIN_SEND_INV)
 			continue;

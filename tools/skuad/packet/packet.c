@@ -38,6 +38,8 @@ static const uint8_t bth_opcodes[TRAIN_NUM_OPS][NUM_PLACES] = {
 	[TRAIN_FETCH_ADD] = { [ONLY] = 0x14 },
 	[TRAIN_ATOMIC_RESP] = { [ONLY] = 0x12 },
 	[TRAIN_CNP]	  = { [ONLY] = 0x01 },
+	[TRAIN_FLUSH]	  = { [ONLY] = 0x1c },
+	[TRAIN_ATOMIC_WRITE] = { [ONLY] = 0x1d },
 };
 
 #define HAS_PAYLOAD	true
@@ -46,7 +48,8 @@ static const uint8_t bth_opcodes[TRAIN_NUM_OPS][NUM_PLACES] = {
 #define EXT(e) \
 	(e), ((e) & EXT_RETH ? 16 : 0) + ((e) & EXT_AETH ? 4 : 0) + ((e) & EXT_IMM ? 4 : 0) + \
 	     ((e) & EXT_IETH ? 4 : 0) + ((e) & EXT_ATOMIC ? 28 : 0) + \
-	     ((e) & EXT_ATOMIC_ACK ? 8 : 0) + ((e) & EXT_DETH ? 8 : 0) + ((e) & EXT_CNP ? 16 : 0)
+	     ((e) & EXT_ATOMIC_ACK ? 8 : 0) + ((e) & EXT_DETH ? 8 : 0) + ((e) & EXT_CNP ? 16 : 0) + \
+	     ((e) & EXT_FETH ? 4 : 0)
 
 /* Packets in the middle do not say what the last one will be: they are those of the plain kind. */
 const struct roce_opcode roce_opcodes[256] = {
@@ -73,6 +76,8 @@ const struct roce_opcode roce_opcodes[256] = {
 	[0x14] = { true, TRANSPORT_RC, TRAIN_FETCH_ADD, true, true, EXT(EXT_ATOMIC), false },
 	[0x16] = { true, TRANSPORT_RC, TRAIN_SEND_INV, false, true, EXT(EXT_IETH), HAS_PAYLOAD },
 	[0x17] = { true, TRANSPORT_RC, TRAIN_SEND_INV, true, true, EXT(EXT_IETH), HAS_PAYLOAD },
+	[0x1c] = { true, TRANSPORT_RC, TRAIN_FLUSH, true, true, EXT(EXT_FETH | EXT_RETH), false },
+	[0x1d] = { true, TRANSPORT_RC, TRAIN_ATOMIC_WRITE, true, true, EXT(EXT_RETH), HAS_PAYLOAD },
 	[0x20] = { true, TRANSPORT_UC, TRAIN_SEND, true, false, EXT(0), HAS_PAYLOAD },
 	[0x21] = { true, TRANSPORT_UC, TRAIN_SEND, false, false, EXT(0), HAS_PAYLOAD },
 	[0x22] = { true, TRANSPORT_UC, TRAIN_SEND, false, true, EXT(0), HAS_PAYLOAD },
@@ -190,7 +195,8 @@ static uint8_t *put_bth(uint8_t *p, const struct train *t, uint32_t i, uint8_t o
 /* BTH to the pad. */
 static uint8_t *put_transport(uint8_t *p, const struct train *t, uint32_t i)
 {
-	uint8_t opcode = opcode_of(t, i), ext = roce_opcodes[opcode].ext;
+	uint8_t opcode = opcode_of(t, i);
+	uint16_t ext = roce_opcodes[opcode].ext;
 	uint32_t len = payload_len(t, i);
 	uint32_t pad = -len & 3;
 
@@ -199,6 +205,8 @@ static uint8_t *put_transport(uint8_t *p, const struct train *t, uint32_t i)
 		p = put32(p, t->qkey);
 		p = put32(p, t->src_qpn & 0xffffff);
 	}
+	if (ext & EXT_FETH)
+		p = put32(p, t->flush);
 	if (ext & EXT_RETH) {
 		p = put64(p, t->raddr);
 		p = put32(p, t->rkey);

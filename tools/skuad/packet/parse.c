@@ -120,12 +120,16 @@ static bool icrc_good(const struct roce_packet *pkt)
 	return true;
 }
 
-static void parse_ext(struct train *t, uint8_t ext, const uint8_t *p)
+static void parse_ext(struct train *t, uint16_t ext, const uint8_t *p)
 {
 	if (ext & EXT_DETH) {
 		t->qkey = get32(p);
 		t->src_qpn = get24(p + 5);
 		p += 8;
+	}
+	if (ext & EXT_FETH) {
+		t->flush = p[3] & FETH_BITS;
+		p += 4;
 	}
 	if (ext & (EXT_RETH | EXT_ATOMIC)) {
 		t->raddr = get64(p);

@@ -48,6 +48,7 @@ struct kind {
 	bool v6;
 	enum transport transport;
 	uint32_t qkey, src_qpn;
+	uint8_t flush;
 };
 
 static const struct kind kinds[] = {
@@ -109,6 +110,8 @@ static const struct kind kinds[] = {
 	  .transport = TRANSPORT_UD, .qkey = 0x11, .src_qpn = 1 },
 	{ "v6_ud_send_imm", TRAIN_SEND_IMM, 5, 1, 0, .solicited = true, .imm = IMM, .v6 = true,
 	  .transport = TRANSPORT_UD, .qkey = 0x11, .src_qpn = 1 },
+	{ "flush", TRAIN_FLUSH, 0, 1, 0, .ack_req = true, .msg_len = 517, .flush = 0x11 },
+	{ "atomic_write", TRAIN_ATOMIC_WRITE, 8, 1, 0, .ack_req = true, .msg_len = 8 },
 	{ "v6_ack", TRAIN_ACK, 0, 1, 0, .syndrome = AETH_ACK, .msn = 2, .v6 = true },
 };
 
@@ -131,7 +134,7 @@ static struct train make_train(const struct kind *k, const struct seglist *paylo
 	struct train t = {
 		.op = k->op, .transport = k->transport, .qkey = k->qkey, .src_qpn = k->src_qpn,
 		.first = true, .last = true, .solicited = k->solicited,
-		.ack_req = k->ack_req, .syndrome = k->syndrome, .dest_qpn = 0x123456,
+		.ack_req = k->ack_req, .syndrome = k->syndrome, .flush = k->flush, .dest_qpn = 0x123456,
 		.psn = PSN, .npkts = k->npkts, .pmtu = 256, .msn = k->msn, .imm = k->inv,
 		.rkey = 0xcafe0042, .raddr = 0x1122334455667788, .msg_len = k->msg_len,
 		.path = k->v6 ? &path6 : &path4, .payload = k->bytes ? payload : NULL,
@@ -356,6 +359,23 @@ static void atomics_are_parsed_as_they_are_built(void **state)
 	}
 }
 
+/* Those that later versions of IBTA may use. */
+static void reserved_bits_of_a_flush_are_not_looked_at(void **state)
+{
+	uint8_t buf[ROCE_MAX_PACKET], *feth = buf + 14 + 20 + 8 + 12;
+	size_t len = golden("flush", buf);
+	struct roce_packet pkt;
+	bool roce;
+
+	(void)state;
+	memset(feth, 0xff, 3);
+	feth[3] |= 0xc0;
+	seal(buf, len);
+	assert_int_equal(parse(&pkt, buf, len, &roce), ROCE_OK);
+	assert_int_equal(pkt.train.op, TRAIN_FLUSH);
+	assert_int_equal(pkt.train.flush, 0x11);
+}
+
 static void a_cnp_is_as_the_manual_says(void **state)
 {
 	static const uint8_t bth[] = { 0x81, 0x40, 0xff, 0xff, 0x40, 0x12, 0x34, 0x56, [27] = 0 };
@@ -440,7 +460,7 @@ static void each_fault_has_its_cause(void **state)
 	assert_int_equal(fault_of(buf, len), ROCE_BAD_HEADER);
 	for (unsigned int opcode = 0; opcode < 256; opcode++) {
 		if ((opcode <= 0x17 && opcode != 0x15) || (opcode >= 0x20 && opcode <= 0x2b) ||
-		    opcode == 0x64 || opcode == 0x65 || opcode == 0x81)
+		    opcode == 0x1c || opcode == 0x1d || opcode == 0x64 || opcode == 0x65 || opcode == 0x81)
 			continue;
 		golden("send_only", buf);
 		bth[0] = opcode;
@@ -500,7 +520,7 @@ static void other_frames_are_not_roce(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "GID-1 ROC-1 ROC-2 ROC-3 ROC-4 ROC-6: every_kind_is_as_scapy_builds_it",
+		{ "GID-1 ROC-1 ROC-2 ROC-3 ROC-4 ROC-6 FLU-12: every_kind_is_as_scapy_builds_it",
 		  every_kind_is_as_scapy_builds_it, NULL, NULL, NULL },
 		cmocka_unit_test(every_vector_is_tried),
 		cmocka_unit_test(a_message_may_be_cut_into_trains_anywhere),
@@ -510,6 +530,8 @@ int main(void)
 		  NULL, NULL, NULL },
 		cmocka_unit_test(what_is_parsed_builds_the_same_packet),
 		cmocka_unit_test(atomics_are_parsed_as_they_are_built),
+		{ "FLU-12: reserved_bits_of_a_flush_are_not_looked_at", reserved_bits_of_a_flush_are_not_looked_at,
+		  NULL, NULL, NULL },
 		{ "CNG-4: a_cnp_is_as_the_manual_says", a_cnp_is_as_the_manual_says, NULL, NULL, NULL },
 		cmocka_unit_test(no_packet_cut_short_is_good),
 		cmocka_unit_test(no_flipped_bit_passes_but_in_masked_fields),

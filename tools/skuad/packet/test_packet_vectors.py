@@ -6,7 +6,7 @@
 #
 #   ./test_packet_vectors.py > test_packet_vectors.h
 #
-# Scapy has no RETH, ImmDt and IETH, and no ICRC over IPv6; they are added here.
+# Scapy has no RETH, ImmDt, IETH and FETH, and no ICRC over IPv6; they are added here.
 
 import struct
 from zlib import crc32
@@ -24,7 +24,7 @@ class RETH(Packet):
 
 
 class Word(Packet):
-    """ImmDt and IETH."""
+    """ImmDt, IETH and FETH."""
     fields_desc = [XIntField("value", 0)]
 
 
@@ -72,6 +72,7 @@ class DETH(Packet):
 
 IMM = Word(value=0x01020304)
 INV = Word(value=0xbeef0017)
+FETH = Word(value=0x11)     # globally visible, the whole MR
 PSN = 0xfffffe      # so that a message of three packets goes round
 
 VECTORS = [
@@ -117,6 +118,8 @@ VECTORS = [
     ("ud_send_imm", build(0x65, PSN, [DETH(qkey=0x11, src_qpn=1), IMM], length=5, se=1)),
     ("v6_ud_send_imm", build(0x65, PSN, [DETH(qkey=0x11, src_qpn=1), IMM], length=5, se=1,
                              v6=True)),
+    ("flush", build(0x1c, PSN, [FETH, reth(517)], ackreq=1)),
+    ("atomic_write", build(0x1d, PSN, [reth(8)], length=8, ackreq=1)),
     ("v6_ack", build(0x11, PSN, [AETH(syndrome=0x1f, msn=2)], v6=True)),
 ]
 

@@ -28,6 +28,8 @@ enum train_op {
 	TRAIN_CMP_SWAP,
 	TRAIN_FETCH_ADD,
 	TRAIN_ATOMIC_RESP,
+	TRAIN_FLUSH,
+	TRAIN_ATOMIC_WRITE,
 	TRAIN_CNP,
 	TRAIN_NUM_OPS,
 };
@@ -87,6 +89,7 @@ struct train {
 	bool solicited;		/* SE of the last packet */
 	bool ack_req;		/* AckReq of the last packet */
 	uint8_t syndrome;	/* ACK; READ_RESP, ATOMIC_RESP */
+	uint8_t flush;		/* FLUSH: FETH, SKUA_FLUSH_* */
 	uint32_t dest_qpn;
 	uint32_t src_qpn;	/* on the wire of UD only: DETH */
 	uint32_t qkey;		/* UD: DETH */
@@ -95,7 +98,7 @@ struct train {
 	uint32_t pmtu;		/* bytes; every packet but a last one is full */
 	uint32_t msn;		/* ACK, READ_RESP, ATOMIC_RESP */
 	uint32_t imm;		/* immediate as on the wire, or the rkey to invalidate */
-	uint32_t rkey;		/* WRITE*, READ_REQ: RETH, where first; atomics */
+	uint32_t rkey;		/* WRITE*, READ_REQ, FLUSH, ATOMIC_WRITE: RETH, where first; atomics */
 	uint64_t raddr;
 	uint32_t msg_len;	/* RETH: bytes of the whole message */
 	uint64_t swap_add;	/* atomics: AtomicETH; ATOMIC_RESP: the old value */

@@ -28,20 +28,22 @@
 #define BTH_ACKREQ	0x80
 #define BTH_BECN	0x40
 #define PKEY_DEFAULT	0xffff
+#define FETH_BITS	0x3f	/* placement and selectivity; the others are reserved */
 
 /* Headers behind the BTH. */
 enum ext {
 	EXT_RETH = 1, EXT_AETH = 2, EXT_IMM = 4, EXT_IETH = 8, EXT_ATOMIC = 16,
-	EXT_ATOMIC_ACK = 32, EXT_DETH = 64, EXT_CNP = 128,
+	EXT_ATOMIC_ACK = 32, EXT_DETH = 64, EXT_CNP = 128, EXT_FETH = 256,
 };
 
 /* What a packet with a BTH opcode is. */
 struct roce_opcode {
 	bool known;
-	enum transport transport;
+	uint8_t transport;		/* enum transport */
 	enum train_op op;
 	bool first, last;
-	uint8_t ext, ext_len;		/* headers behind the BTH, and their bytes */
+	uint16_t ext;			/* headers behind the BTH */
+	uint8_t ext_len;		/* their bytes */
 	bool payload;			/* it may have some */
 };
 

@@ -91,29 +91,29 @@ struct roce_req {
 	struct reorder *early_responses;
 };
 
-/* A READ or an atomic that is to be answered. */
+/* A request with a response of its own, which is to be answered: a READ, an atomic, FLUSH, ATOMIC WRITE. */
 struct read_job {
 	uint32_t psn, npkts;		/* of the responses */
 	uint32_t npkts_sent;
 	uint32_t rkey;
 	uint64_t raddr;
-	uint32_t length;
+	uint32_t length;		/* READ: bytes; else 0 */
 	uint32_t msn;
 	bool duplicate;			/* the request came again */
-	enum train_op op;		/* READ_REQ or an atomic */
+	enum train_op op;
 	bool atomic_done;		/* it was carried out: swap_add is what it fetched */
 	uint64_t swap_add, compare;
 	uint32_t served_index;		/* what is remembered of it: resp_served_at() */
 };
 
-/* What the responder remembers of a READ or an atomic, in case its request comes again. */
+/* What the responder remembers of such a request, in case it comes again. */
 struct served {
 	enum train_op op;
 	uint32_t psn, npkts;
 	uint32_t rkey, length;
 	uint64_t raddr;
-	bool done;			/* an atomic was carried out: value is what it fetched */
-	uint64_t value;
+	bool done;			/* but for READs: carried out */
+	uint64_t value;			/* what an atomic fetched */
 };
 
 /*

@@ -88,8 +88,11 @@ static void now_outstanding(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bo
 static bool check_response(struct skua_qp *qp, struct send_wqe *wqe)
 {
 	struct seglist *dst = &qp->dev->engine->dst;
-	int err = sq_check(qp, wqe, SKUA_ACCESS_LOCAL_WRITE);
+	int err;
 
+	if (wqe->opcode == SKUA_WQE_FLUSH || wqe->opcode == SKUA_WQE_ATOMIC_WRITE)
+		return true;	/* it brings nothing */
+	err = sq_check(qp, wqe, SKUA_ACCESS_LOCAL_WRITE);
 	dst->n = 0;
 	dst->bytes = 0;
 	if (!err && wqe_is_atomic(wqe))
@@ -101,7 +104,7 @@ static bool check_response(struct skua_qp *qp, struct send_wqe *wqe)
 	return !err;
 }
 
-/* An atomic, or the next part of a READ. */
+/* The next part of a READ, or any other request with a response. */
 static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 {
 	struct roce_req *req = &rc_of(qp)->req;
@@ -133,6 +136,8 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 	}
 	if (!req_send_request(qp, wqe, qp->sq.nxt_pkt, npkts))
 		return false;
+	if (wqe->status)
+		return true;
 	now_outstanding(qp, psn_add(wqe->psn, qp->sq.nxt_pkt), npkts, true);
 	req->reads_outstanding++;
 	qp->sq.nxt_pkt += npkts;

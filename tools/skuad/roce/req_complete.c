@@ -54,6 +54,10 @@ static void succeed(struct skua_qp *qp, const struct send_wqe *wqe)
 		STAT_INC(qp->dev, rdma_tx_read);
 	else if (wqe_is_atomic(wqe))
 		STAT_INC(qp->dev, rdma_tx_atomic);
+	else if (wqe->opcode == SKUA_WQE_FLUSH)
+		STAT_INC(qp->dev, rdma_tx_flush);
+	else if (wqe->opcode == SKUA_WQE_ATOMIC_WRITE)
+		STAT_INC(qp->dev, rdma_tx_atomic_write);
 	else if (wqe->npsn && wqe->opcode <= SKUA_WQE_SEND_INV)
 		STAT_INC(qp->dev, rdma_tx_send);
 	else if (wqe->npsn)

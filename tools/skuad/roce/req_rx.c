@@ -190,20 +190,23 @@ static void refuse_response(struct skua_qp *qp, const struct train *t)
 		req_fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 }
 
+/* A FLUSH or an ATOMIC WRITE is answered as a READ of no bytes is. */
 static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 {
 	struct send_wqe *wqe = oldest_read(qp);
 	struct seglist *dst = &qp->dev->engine->dst;
 	uint32_t bytes = t->payload ? t->payload->bytes : 0;
+	uint32_t length;
 	bool end;
 	int err;
 
 	if (!is_next_response(qp, wqe, t))
 		return;
 	/* The responses have to use exactly the PSNs of the WQE: full packets, and an end where the bytes end. */
-	end = wqe->read_off + bytes == wqe->length;
-	if (wqe->opcode != SKUA_WQE_READ || t->npkts != qp_packets(qp, bytes) ||
-	    bytes > wqe->length - wqe->read_off || (end && !t->last) ||
+	length = wqe->opcode == SKUA_WQE_READ ? wqe->length : 0;
+	end = wqe->read_off + bytes == length;
+	if (wqe_is_atomic(wqe) || t->npkts != qp_packets(qp, bytes) ||
+	    bytes > length - wqe->read_off || (end && !t->last) ||
 	    (!end && bytes != t->npkts * qp->pmtu)) {
 		refuse_response(qp, t);
 		return;

@@ -22,6 +22,8 @@ static const enum train_op train_ops[] = {
 	[SKUA_WQE_READ]		= TRAIN_READ_REQ,
 	[SKUA_WQE_CMP_SWAP]	= TRAIN_CMP_SWAP,
 	[SKUA_WQE_FETCH_ADD]	= TRAIN_FETCH_ADD,
+	[SKUA_WQE_FLUSH]	= TRAIN_FLUSH,
+	[SKUA_WQE_ATOMIC_WRITE]	= TRAIN_ATOMIC_WRITE,
 };
 
 uint32_t req_room(const struct skua_qp *qp)
@@ -71,6 +73,25 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 	return true;
 }
 
+/* @t carries @len bytes of the WQE's message from @offset on. False: they may not be read, and the WQE has a status. */
+static bool take_payload(struct skua_qp *qp, struct send_wqe *wqe, uint32_t offset, uint32_t len, struct train *t)
+{
+	struct seglist *src = &qp->dev->engine->src;
+	int err;
+
+	src->n = 0;
+	src->bytes = 0;
+	err = sq_payload(qp, wqe, offset, len, 0, src);
+	if (err) {
+		wqe->status = SKUA_CQE_LOC_PROT_ERR;
+		wqe->vendor_err = (uint8_t)err;
+		return false;
+	}
+	t->payload = src;
+	t->msg_len = wqe->length;
+	return true;
+}
+
 bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, uint32_t npkts)
 {
 	uint32_t off = pkt * qp->pmtu;
@@ -81,14 +102,19 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 	t.ack_req = true;
 	t.npkts = 1;
 	/* For a READ of no bytes rdma_rxe remembers the rkey 0, and drops a retransmission that has another. */
-	t.rkey = wqe->length ? wqe->rkey : 0;
+	t.rkey = wqe->length || wqe->opcode != SKUA_WQE_READ ? wqe->rkey : 0;
 	t.raddr = wqe->raddr + off;
 	t.psn = psn_add(wqe->psn, pkt);
-	if (wqe_is_atomic(wqe)) {
+	if (wqe->opcode == SKUA_WQE_READ) {
+		t.msg_len = pkt + npkts < wqe->npsn ? npkts * qp->pmtu : wqe->length - off;
+	} else if (wqe_is_atomic(wqe)) {
 		t.swap_add = wqe->swap_add;
 		t.compare = wqe->compare;
-	} else {
-		t.msg_len = pkt + npkts < wqe->npsn ? npkts * qp->pmtu : wqe->length - off;
+	} else if (wqe->opcode == SKUA_WQE_FLUSH) {
+		t.flush = wqe->flush;
+		t.msg_len = wqe->flush_length;
+	} else if (!take_payload(qp, wqe, 0, wqe->length, &t)) {
+		return true;
 	}
 	return transmit(qp, wqe, &t);
 }
@@ -96,32 +122,22 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt,
 		      uint32_t npkts, bool ack_req)
 {
-	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = pkt * qp->pmtu, len = wqe->length - offset;
 	struct train t = train_blank;
-	int err;
 
 	if (len > npkts * qp->pmtu)
 		len = npkts * qp->pmtu;
-	src->n = 0;
-	src->bytes = 0;
-	err = sq_payload(qp, wqe, offset, len, 0, src);
-	if (err) {
-		wqe->status = SKUA_CQE_LOC_PROT_ERR;
-		wqe->vendor_err = (uint8_t)err;
+	if (!take_payload(qp, wqe, offset, len, &t))
 		return true;
-	}
 	t.op = train_ops[wqe->opcode];
 	t.imm = wqe->imm;
 	t.rkey = wqe->rkey;
 	t.raddr = wqe->raddr;
-	t.msg_len = wqe->length;
 	t.npkts = npkts;
 	t.psn = psn_add(wqe->psn, pkt);
 	t.first = pkt == 0;
 	t.last = pkt + npkts == wqe->npsn;
 	t.solicited = wqe->flags & SKUA_WQE_SOLICITED;
 	t.ack_req = t.last || ack_req;
-	t.payload = src;
 	return transmit(qp, wqe, &t);
 }

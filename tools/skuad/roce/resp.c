@@ -5,7 +5,7 @@
  * Theory of operation. Packets are executed in the order of their PSNs. What comes early waits or is refused
  * (resp_early.c). What comes again is acknowledged again; a READ or an atomic is answered again (resp_replay.c). What
  * is expected goes to the file of its class: SEND and WRITE (resp_payload.c), READ (resp_read.c), atomics
- * (resp_atomic.c).
+ * and ATOMIC WRITEs (resp_atomic.c), FLUSH (resp_flush.c).
  *
  * What the responder owes is noted, and sent when the QP has its turn: responses of READs and atomics first, in order,
  * then one ACK or NAK for all that has come.
@@ -20,6 +20,7 @@
 #include "roce/resp_ack.h"
 #include "roce/resp_atomic.h"
 #include "roce/resp_early.h"
+#include "roce/resp_flush.h"
 #include "roce/resp_jobs.h"
 #include "roce/resp_payload.h"
 #include "roce/resp_read.h"
@@ -63,12 +64,12 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 	struct train tail = *t;
 
 	STAT_INC(qp->dev, duplicates);
-	if (train_is_atomic(t->op)) {
-		resp_replay_atomic(qp, t);
-		return;
-	}
 	if (t->op == TRAIN_READ_REQ) {
 		resp_replay_read(qp, t);
+		return;
+	}
+	if (t->op > TRAIN_READ_REQ) {
+		resp_replay_result(qp, t);
 		return;
 	}
 	if (t->npkts <= behind) {
@@ -89,6 +90,24 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 	resp_rx_payload(qp, &tail);
 }
 
+/* The expected request, of a kind that has a response. */
+static void rx_request(struct skua_qp *qp, const struct train *t)
+{
+	switch (t->op) {
+	case TRAIN_READ_REQ:
+		resp_rx_read(qp, t);
+		break;
+	case TRAIN_FLUSH:
+		resp_rx_flush(qp, t);
+		break;
+	case TRAIN_ATOMIC_WRITE:
+		resp_rx_atomic_write(qp, t);
+		break;
+	default:
+		resp_rx_atomic(qp, t);
+	}
+}
+
 static void rx(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
@@ -99,10 +118,8 @@ static void rx(struct skua_qp *qp, const struct train *t)
 		resp_rx_early(qp, t);
 	} else if (ahead < 0) {
 		rx_duplicate(qp, t);
-	} else if (t->op == TRAIN_READ_REQ) {
-		resp_rx_read(qp, t);
-	} else if (train_is_atomic(t->op)) {
-		resp_rx_atomic(qp, t);
+	} else if (t->op >= TRAIN_READ_REQ) {
+		rx_request(qp, t);
 	} else {
 		/* The peer retransmits what was refused: it may be refused again. */
 		resp->nak_sent = false;

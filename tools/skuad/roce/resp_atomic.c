@@ -2,20 +2,23 @@
 /*
  * Atomics at the responder: a request is checked and queued. It is carried out when its response is to be sent, once;
  * what it fetched is remembered for a request that comes again.
+ *
+ * An ATOMIC WRITE is carried out when it arrives, as later WRITEs may be for the same word. Only its answer is queued.
  */
+#include "base/copy.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_atomic.h"
 #include "roce/resp_jobs.h"
 
-/* Where the 8 bytes of an atomic are. NULL: @err says why, enum skua_vendor_err. */
-static uint64_t *atomic_target(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, int *err)
+/* Where the word is that the peer names, if it has the right @need. NULL: @err says why, enum skua_vendor_err. */
+static uint64_t *word_at(struct skua_qp *qp, uint32_t need, uint32_t rkey, uint64_t raddr, int *err)
 {
-	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_ATOMIC, qp };
+	struct mem_access access = { qp->pd, qp->privileged, need, qp };
 	struct seglist *dst = &qp->dev->engine->dst;
 
 	dst->n = 0;
 	dst->bytes = 0;
-	*err = qp->access & SKUA_ACCESS_REMOTE_ATOMIC ?
+	*err = qp->access & need ?
 	       mr_segs(qp->dev, &access, rkey, raddr, 8, dst) : SKUA_VENDOR_ERR_RIGHTS;
 	/* An aligned address of a region may be no aligned word of memory, if the region does not begin at one. */
 	if (!*err && ((uintptr_t)dst->seg[0].p % 8 || dst->seg[0].len < 8))
@@ -23,15 +26,21 @@ static uint64_t *atomic_target(struct skua_qp *qp, uint32_t rkey, uint64_t raddr
 	return *err ? NULL : (uint64_t *)dst->seg[0].p;
 }
 
+static uint64_t *atomic_target(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, int *err)
+{
+	return word_at(qp, SKUA_ACCESS_REMOTE_ATOMIC, rkey, raddr, err);
+}
+
 void resp_rx_atomic(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &rc_of(qp)->resp;
-	struct message *msg = &conn_of(qp)->message;
 	int err;
 
-	if (msg->under_way || t->raddr % 8 || !dev_has(qp->dev, SKUA_F_ATOMIC) ||
-	    resp->jobs_new >= qp->max_dest_rd) {
+	if (conn_of(qp)->message.under_way || t->raddr % 8 || !dev_has(qp->dev, SKUA_F_ATOMIC)) {
 		resp_refuse_invalid(qp);
+		return;
+	}
+	if (!resp_job_has_room(qp)) {
+		resp_job_no_room(qp, t);
 		return;
 	}
 	if (!atomic_target(qp, t->rkey, t->raddr, &err)) {
@@ -90,4 +99,30 @@ bool resp_send_atomic(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	*budget -= 64;
 	resp_job_over(resp, job);
 	return true;
+}
+
+void resp_rx_atomic_write(struct skua_qp *qp, const struct train *t)
+{
+	uint64_t value, *p;
+	struct seglist dst = { .n = 1, .bytes = sizeof(value), .seg[0] = { (uint8_t *)&value, sizeof(value) } };
+	int err;
+
+	if (conn_of(qp)->message.under_way || t->raddr % 8 || t->msg_len != sizeof(value) || !t->payload ||
+	    t->payload->bytes != sizeof(value) || !dev_has(qp->dev, SKUA_F_ATOMIC_WRITE)) {
+		resp_refuse_invalid(qp);
+		return;
+	}
+	if (!resp_job_has_room(qp)) {
+		resp_job_no_room(qp, t);
+		return;
+	}
+	p = word_at(qp, SKUA_ACCESS_REMOTE_WRITE, t->rkey, t->raddr, &err);
+	if (!p) {
+		resp_refuse_memory(qp, err);
+		return;
+	}
+	copy_segs(&dst, t->payload);
+	host_store64(p, le64toh(value));
+	STAT_INC(qp->dev, rdma_rx_atomic_write);
+	resp_job_add(qp, t);
 }

@@ -14,6 +14,8 @@ static inline bool train_is_atomic(enum train_op op)
 
 /* An atomic with the expected PSN. */
 void resp_rx_atomic(struct skua_qp *qp, const struct train *t);
+/* An ATOMIC WRITE with the expected PSN. */
+void resp_rx_atomic_write(struct skua_qp *qp, const struct train *t);
 /* Carry the atomic out, unless it was, and answer it. False: there is no room on the wire. */
 bool resp_send_atomic(struct skua_qp *qp, struct read_job *job, int32_t *budget);
 

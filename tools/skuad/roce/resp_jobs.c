@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "roce/resp_ack.h"
 #include "roce/resp_jobs.h"
 
 /* What the quota counts for each READ or atomic that there is room for, in blocks of 64 bytes (PL-10). */
@@ -70,9 +71,11 @@ void resp_jobs_drop(struct skua_qp *qp)
 
 void resp_job_fill(struct skua_qp *qp, struct read_job *job, const struct train *t)
 {
+	uint32_t length = t->op == TRAIN_READ_REQ ? t->msg_len : 0;
+
 	*job = (struct read_job){
-		.psn = t->psn, .npkts = qp_packets(qp, t->msg_len), .rkey = t->rkey,
-		.raddr = t->raddr, .length = t->msg_len, .msn = rc_of(qp)->resp.msn, .op = t->op,
+		.psn = t->psn, .npkts = qp_packets(qp, length), .rkey = t->rkey,
+		.raddr = t->raddr, .length = length, .msn = rc_of(qp)->resp.msn, .op = t->op,
 		.swap_add = t->swap_add, .compare = t->compare,
 	};
 	qp_activate(qp);
@@ -92,8 +95,22 @@ void resp_job_add(struct skua_qp *qp, const struct train *t)
 	qp->epsn = psn_add(qp->epsn, job->npkts);
 	*resp_served_at(resp, job->served_index) = (struct served){
 		.op = t->op, .psn = t->psn, .npkts = job->npkts, .rkey = t->rkey,
-		.raddr = t->raddr, .length = t->msg_len,
+		.raddr = t->raddr, .length = job->length,
+		.done = t->op == TRAIN_FLUSH || t->op == TRAIN_ATOMIC_WRITE,
 	};
+}
+
+void resp_job_no_room(struct skua_qp *qp, const struct train *t)
+{
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	bool flushes = t->op == TRAIN_FLUSH;
+
+	for (uint32_t i = resp->jobs_tail; i != resp->jobs_head; i++)
+		flushes |= resp_job_at(resp, i)->op == TRAIN_FLUSH;
+	if (flushes && qp->max_dest_rd)
+		resp->nak_sent = false;		/* it is expected still */
+	else
+		resp_refuse_invalid(qp);
 }
 
 bool resp_job_is_queued(const struct roce_resp *resp, uint32_t psn, uint32_t npkts)

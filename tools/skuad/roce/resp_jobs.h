@@ -13,6 +13,17 @@ void resp_jobs_free(struct skua_qp *qp);
 /* Answer none of them any more. */
 void resp_jobs_drop(struct skua_qp *qp);
 
+/* Is there room for a new one? */
+static inline bool resp_job_has_room(const struct skua_qp *qp)
+{
+	return rc_of(qp)->resp.jobs_new < qp->max_dest_rd;
+}
+
+/*
+ * There is no room for @t. The peer has sent too many, so @t is refused. But some peers do not count FLUSHes. So if @t is
+ * one, or FLUSHes take the room, @t is dropped as if it was lost, and the peer retransmits it.
+ */
+void resp_job_no_room(struct skua_qp *qp, const struct train *t);
 /* Accept a new READ or atomic, and remember it. */
 void resp_job_add(struct skua_qp *qp, const struct train *t);
 /*

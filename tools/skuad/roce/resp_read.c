@@ -18,12 +18,14 @@ int resp_check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_t 
 
 void resp_rx_read(struct skua_qp *qp, const struct train *t)
 {
-	struct roce_resp *resp = &rc_of(qp)->resp;
-	struct message *msg = &conn_of(qp)->message;
 	int err;
 
-	if (msg->under_way || t->msg_len > LIMIT_MSG || resp->jobs_new >= qp->max_dest_rd) {
+	if (conn_of(qp)->message.under_way || t->msg_len > LIMIT_MSG) {
 		resp_refuse_invalid(qp);
+		return;
+	}
+	if (!resp_job_has_room(qp)) {
+		resp_job_no_room(qp, t);
 		return;
 	}
 	err = resp_check_read(qp, t->rkey, t->raddr, t->msg_len);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * READs and atomics that come again: the requester did not get all responses. A READ is carried out again. An atomic is
- * answered with what it fetched the first time.
+ * READs and other requests with responses that come again: the requester did not get all responses. A READ is carried
+ * out again. An atomic is answered with what it fetched the first time; FLUSH and ATOMIC WRITE fetch nothing.
  */
 #include "roce/resp_jobs.h"
 #include "roce/resp_read.h"
@@ -21,8 +21,7 @@ static const struct served *find_served(const struct skua_qp *qp, const struct t
 	return NULL;
 }
 
-/* An atomic that was carried out is answered with the same value. */
-void resp_replay_atomic(struct skua_qp *qp, const struct train *t)
+void resp_replay_result(struct skua_qp *qp, const struct train *t)
 {
 	const struct served *s = find_served(qp, t);
 

@@ -8,6 +8,7 @@
 #include "roce/rc.h"
 
 void resp_replay_read(struct skua_qp *qp, const struct train *t);
-void resp_replay_atomic(struct skua_qp *qp, const struct train *t);
+/* Anything but a READ: it is answered again, and not carried out again. */
+void resp_replay_result(struct skua_qp *qp, const struct train *t);
 
 #endif /* SKUAD_ROCE_RESP_REPLAY_H */

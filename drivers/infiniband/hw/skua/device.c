@@ -92,6 +92,12 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		attr->max_mw = min_t(u32, limits->max_mw, INT_MAX);
 		attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	}
+	if (limits->flush_caps & SKUA_FLUSH_GLOBAL)
+		attr->device_cap_flags |= IB_DEVICE_FLUSH_GLOBAL;
+	if (limits->flush_caps & SKUA_FLUSH_PERSISTENT)
+		attr->device_cap_flags |= IB_DEVICE_FLUSH_PERSISTENT;
+	if (skua_has(dev, SKUA_F_ATOMIC_WRITE))
+		attr->device_cap_flags |= IB_DEVICE_ATOMIC_WRITE;
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;
 

@@ -12,6 +12,7 @@
 
 #include <linux/skua/command.h>
 #include <linux/skua/memory.h>
+#include <skua/wqe.h>
 
 #include "mr.h"
 #include "pd.h"
@@ -21,11 +22,24 @@
 /*
  * Access flags that reg_user_mr accepts. REMOTE_ATOMIC is accepted even without atomics, and
  * MW_BIND without windows, because programs always set them; they then grant nothing. HUGETLB is
- * ignored: the page size is taken from the umem.
+ * ignored: the page size is taken from the umem. The core lets those of FLUSH through only if the
+ * device has them.
  */
 #define SKUA_IB_MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
 			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
-			   IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+			   IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL |	\
+			   IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT)
+
+u32 skua_ib_flush_rights(const struct skua_dev *dev, int access)
+{
+	u32 rights = 0;
+
+	if (access & IB_ACCESS_FLUSH_GLOBAL && dev->limits.flush_caps & SKUA_FLUSH_GLOBAL)
+		rights |= SKUA_ACCESS_FLUSH_GLOBAL;
+	if (access & IB_ACCESS_FLUSH_PERSISTENT && dev->limits.flush_caps & SKUA_FLUSH_PERSISTENT)
+		rights |= SKUA_ACCESS_FLUSH_PERSISTENT;
+	return rights;
+}
 
 static u32 skua_ib_access(struct skua_dev *dev, int access)
 {
@@ -41,7 +55,7 @@ static u32 skua_ib_access(struct skua_dev *dev, int access)
 		rights |= SKUA_ACCESS_REMOTE_ATOMIC;
 	if (access & IB_ACCESS_MW_BIND && skua_has(dev, SKUA_F_MW))
 		rights |= SKUA_ACCESS_MW_BIND;
-	return rights;
+	return rights | skua_ib_flush_rights(dev, access);
 }
 
 u32 skua_ib_kernel_access(struct skua_dev *dev, int access)

@@ -36,6 +36,8 @@ static inline struct skua_ib_mr *to_skua_ib_mr(struct ib_mr *ibmr)
 	return container_of(ibmr, struct skua_ib_mr, ibmr);
 }
 
+/* Of verbs' access flags, the rights to flush that the device can give. */
+u32 skua_ib_flush_rights(const struct skua_dev *dev, int access);
 /* Rights of a region of the kernel, as the device has them. */
 u32 skua_ib_kernel_access(struct skua_dev *dev, int access);
 

@@ -147,7 +147,7 @@ static void skua_ib_add_rdma(struct skua_wqe_builder *wqe, const struct ib_rdma_
 
 	rdma->raddr = cpu_to_le64(wr->remote_addr);
 	rdma->rkey = cpu_to_le32(wr->rkey);
-	rdma->rsvd = 0;
+	rdma->flush = 0;
 }
 
 static void skua_ib_add_atomic(struct skua_wqe_builder *wqe, const struct ib_atomic_wr *wr)

@@ -15,6 +15,7 @@
 #include "ah.h"
 #include "cq.h"
 #include "flush.h"
+#include "mr.h"
 #include "pd.h"
 #include "qp.h"
 #include "skua_ib.h"
@@ -409,7 +410,7 @@ static u32 skua_ib_qp_access_to_hw(struct skua_dev *dev, int access)
 		rights |= SKUA_ACCESS_REMOTE_READ;
 	if (access & IB_ACCESS_REMOTE_ATOMIC && skua_has(dev, SKUA_F_ATOMIC))
 		rights |= SKUA_ACCESS_REMOTE_ATOMIC;
-	return rights;
+	return rights | skua_ib_flush_rights(dev, access);
 }
 
 static int skua_ib_qp_access_to_ib(u32 rights)
@@ -422,6 +423,10 @@ static int skua_ib_qp_access_to_ib(u32 rights)
 		access |= IB_ACCESS_REMOTE_READ;
 	if (rights & SKUA_ACCESS_REMOTE_ATOMIC)
 		access |= IB_ACCESS_REMOTE_ATOMIC;
+	if (rights & SKUA_ACCESS_FLUSH_GLOBAL)
+		access |= IB_ACCESS_FLUSH_GLOBAL;
+	if (rights & SKUA_ACCESS_FLUSH_PERSISTENT)
+		access |= IB_ACCESS_FLUSH_PERSISTENT;
 	return access;
 }
 

@@ -114,6 +114,7 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->max_mw = le32_to_cpu(caps.max_mw);
 	limits->max_srq = le32_to_cpu(caps.max_srq);
 	limits->max_srq_entries = le32_to_cpu(caps.max_srq_entries);
+	limits->flush_caps = le32_to_cpu(caps.flush_caps);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
 	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
 	limits->max_inline = le16_to_cpu(caps.max_inline);

@@ -23,7 +23,8 @@
 				 BIT_ULL(SKUA_F_ETH_RSS) | BIT_ULL(SKUA_F_UC) | \
 				 BIT_ULL(SKUA_F_UD) | BIT_ULL(SKUA_F_SRQ) | \
 				 BIT_ULL(SKUA_F_MW) | BIT_ULL(SKUA_F_FAST_REG) | \
-				 BIT_ULL(SKUA_F_CQ_RESIZE) | BIT_ULL(SKUA_F_CQ_MODER))
+				 BIT_ULL(SKUA_F_CQ_RESIZE) | BIT_ULL(SKUA_F_CQ_MODER) | \
+				 BIT_ULL(SKUA_F_FLUSH) | BIT_ULL(SKUA_F_ATOMIC_WRITE))
 
 static const char * const skua_health_names[] = {
 	[SKUA_HEALTH_OK]		= "no cause given",

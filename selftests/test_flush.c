@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * RDMA FLUSH and ATOMIC WRITE between two NICs: what the device says of itself, rights, completions on
+ * either way of posting, and each error.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "kselftest_harness.h"
+#include "connection.h"
+
+#define RIGHTS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_FLUSH_GLOBAL)
+#define OPS (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
+
+/* Of query_device_ex(); libibverbs has names for them, but not everywhere. */
+#define CAP_FLUSH_GLOBAL	(1ULL << 38)
+#define CAP_FLUSH_PERSISTENT	(1ULL << 39)
+#define CAP_ATOMIC_WRITE	(1ULL << 40)
+
+FIXTURE(flush) {
+	struct side s[2];
+	struct ibv_mr *mr;		/* of the second side, where what the first asks for is allowed */
+	struct ibv_qp_ex *ex;		/* of the first side */
+	uint8_t *target;
+};
+
+/* The side's QP anew, with calls for these operations, and connected with whatever rights it gives. */
+static int connect_with(struct side s[2], uint64_t ops, unsigned int rights)
+{
+	int err = 0;
+
+	for (int i = 0; i < 2; i++) {
+		struct ibv_qp_init_attr_ex init = {
+			.send_cq = s[i].cq, .recv_cq = s[i].cq, .pd = s[i].pd, .qp_type = IBV_QPT_RC,
+			.cap = { PAIR_WRS, PAIR_WRS, 2, 2, 64 },
+			.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .send_ops_flags = ops,
+		};
+
+		if (s[i].qp)
+			ibv_destroy_qp(s[i].qp);
+		s[i].qp = ibv_create_qp_ex(s[i].context, &init);
+		if (!s[i].qp)
+			return errno;
+	}
+	for (int i = 0; !err && i < 2; i++) {
+		err = qp_to_init(s[i].qp, rights & ~IBV_ACCESS_LOCAL_WRITE);
+		if (!err)
+			err = qp_to_rtr(s[i].qp, &s[i], &s[!i], s[!i].qp->qp_num);
+		if (!err)
+			err = qp_to_rts(s[i].qp, 10, 3, 3);
+	}
+	return err;
+}
+
+FIXTURE_SETUP(flush)
+{
+	struct side *b = &self->s[1];
+
+	ASSERT_EQ(0, pair_open(self->s));
+	ASSERT_EQ(0, connect_with(self->s, OPS, RIGHTS));
+	self->mr = ibv_reg_mr(b->pd, b->mem, PAIR_MEM, RIGHTS);
+	ASSERT_NE(NULL, self->mr);
+	self->ex = ibv_qp_to_qp_ex(self->s[0].qp);
+	self->ex->wr_flags = IBV_SEND_SIGNALED;
+	self->target = b->mem + HALF;
+}
+
+FIXTURE_TEARDOWN(flush)
+{
+	ibv_dereg_mr(self->mr);
+	pair_close(self->s);
+}
+
+/* Post what @call does, which completes with @opcode and @status. */
+#define BY_CALL(call, opcode_, status_) do {				\
+	struct ibv_wc wc_;						\
+									\
+	ibv_wr_start(self->ex);						\
+	self->ex->wr_id = 99;						\
+	call;								\
+	ASSERT_EQ(0, ibv_wr_complete(self->ex));			\
+	ASSERT_TRUE(side_wait(&self->s[0], &wc_, 5));			\
+	ASSERT_EQ(status_, wc_.status);					\
+	ASSERT_EQ(99, wc_.wr_id);					\
+	if (!wc_.status)						\
+		ASSERT_EQ(opcode_, wc_.opcode);				\
+} while (0)
+
+#define TARGET		((uintptr_t)self->target)
+#define FLUSH(rkey, address, length, type, level)	ibv_wr_flush(self->ex, rkey, address, length, type, level)
+#define FLUSHES(...)	BY_CALL(FLUSH(__VA_ARGS__), IBV_WC_FLUSH, IBV_WC_SUCCESS)
+
+TEST_F(flush, the_device_says_what_it_can)
+{
+	struct ibv_device_attr_ex attr = {};
+
+	ASSERT_EQ(0, ibv_query_device_ex(self->s[0].context, NULL, &attr));
+	EXPECT_TRUE(attr.device_cap_flags_ex & CAP_FLUSH_GLOBAL);
+	EXPECT_TRUE(attr.device_cap_flags_ex & CAP_ATOMIC_WRITE);
+	/* A guest's memory need not persist. */
+	EXPECT_FALSE(attr.device_cap_flags_ex & CAP_FLUSH_PERSISTENT);
+}
+
+TEST_F(flush, what_was_written_is_there)
+{
+	struct side *a = &self->s[0];
+
+	for (int i = 0; i < 100; i++) {
+		pair_fill(a->mem, 65536, (uint8_t)i);
+		ibv_wr_start(self->ex);
+		self->ex->wr_flags = 0;
+		ibv_wr_rdma_write(self->ex, self->mr->rkey, TARGET);
+		ibv_wr_set_sge(self->ex, a->mr->lkey, (uintptr_t)a->mem, 65536);
+		self->ex->wr_flags = IBV_SEND_SIGNALED;
+		ASSERT_EQ(0, ibv_wr_complete(self->ex));
+		FLUSHES(self->mr->rkey, TARGET, 65536, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+		ASSERT_EQ(0, memcmp(a->mem, self->target, 65536));
+	}
+	EXPECT_GE(side_counter(a, "rdma_tx_flush"), 100);
+	EXPECT_GE(side_counter(&self->s[1], "rdma_rx_flush"), 100);
+}
+
+TEST_F(flush, of_a_whole_region_needs_no_range)
+{
+	FLUSHES(self->mr->rkey, 0, 0, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR);
+	FLUSHES(self->mr->rkey, ~0ULL, (size_t)-1, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR);
+	FLUSHES(self->mr->rkey, TARGET, 0, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+}
+
+TEST_F(flush, beyond_its_region_is_refused)
+{
+	BY_CALL(FLUSH(self->mr->rkey, TARGET, HALF + 1, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE), 0, IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(flush, with_a_wrong_key_is_refused)
+{
+	BY_CALL(FLUSH(self->mr->rkey ^ 0x100, 0, 0, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR), 0, IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(flush, needs_the_right_of_the_region)
+{
+	BY_CALL(FLUSH(self->s[1].mr->rkey, TARGET, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE), 0, IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(flush, needs_the_right_of_the_qp)
+{
+	ASSERT_EQ(0, connect_with(self->s, OPS, RIGHTS & ~IBV_ACCESS_FLUSH_GLOBAL));
+	self->ex = ibv_qp_to_qp_ex(self->s[0].qp);
+	self->ex->wr_flags = IBV_SEND_SIGNALED;
+	BY_CALL(FLUSH(self->mr->rkey, TARGET, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE), 0, IBV_WC_REM_ACCESS_ERR);
+}
+
+/* Neither a region nor a QP gets that right; a QP is asked for it as a matter of course. */
+TEST_F(flush, to_persistence_is_refused)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+
+	ASSERT_EQ(0, connect_with(self->s, OPS, RIGHTS | IBV_ACCESS_FLUSH_PERSISTENT));
+	ASSERT_EQ(0, ibv_query_qp(self->s[1].qp, &attr, IBV_QP_ACCESS_FLAGS, &init));
+	EXPECT_EQ(IBV_ACCESS_FLUSH_GLOBAL,
+		  attr.qp_access_flags & (IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT));
+	EXPECT_EQ(NULL, ibv_reg_mr(self->s[1].pd, self->s[1].mem, 4096, RIGHTS | IBV_ACCESS_FLUSH_PERSISTENT));
+	self->ex = ibv_qp_to_qp_ex(self->s[0].qp);
+	self->ex->wr_flags = IBV_SEND_SIGNALED;
+	BY_CALL(FLUSH(self->mr->rkey, TARGET, 8, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE), 0, IBV_WC_REM_ACCESS_ERR);
+}
+
+/* Nothing of it is posted. */
+TEST_F(flush, nonsense_is_refused)
+{
+	static const struct { size_t length; uint8_t type, level; } bad[] = {
+		{ 8, 0, IBV_FLUSH_RANGE }, { 8, 4, IBV_FLUSH_RANGE }, { 8, 0x10, IBV_FLUSH_RANGE },
+		{ 8, IBV_FLUSH_GLOBAL, 2 }, { 1ULL << 32, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE },
+	};
+	struct ibv_send_wr wr = { .opcode = IBV_WR_FLUSH, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_wc wc;
+
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ibv_wr_start(self->ex);
+		FLUSH(self->mr->rkey, TARGET, bad[i].length, bad[i].type, bad[i].level);
+		EXPECT_EQ(EINVAL, ibv_wr_complete(self->ex));
+	}
+	/* ibv_post_send() has no place for placement, range and key. */
+	wr.wr.rdma.remote_addr = TARGET;
+	wr.wr.rdma.rkey = self->mr->rkey;
+	EXPECT_EQ(EINVAL, side_post(&self->s[0], &wr));
+	ASSERT_EQ(0, ibv_poll_cq(self->s[0].cq, 1, &wc));
+	FLUSHES(self->mr->rkey, TARGET, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+}
+
+TEST_F(flush, calls_that_were_not_declared_are_not_there)
+{
+	ASSERT_EQ(0, connect_with(self->s, IBV_QP_EX_WITH_RDMA_WRITE, RIGHTS));
+	self->ex = ibv_qp_to_qp_ex(self->s[0].qp);
+	EXPECT_EQ(NULL, self->ex->wr_flush);
+	EXPECT_EQ(NULL, self->ex->wr_atomic_write);
+}
+
+#define WRITES(address, value) BY_CALL(ibv_wr_atomic_write(self->ex, self->mr->rkey, address, value), \
+				       IBV_WC_ATOMIC_WRITE, IBV_WC_SUCCESS)
+
+TEST_F(flush, an_atomic_write_changes_eight_bytes)
+{
+	static const uint8_t word[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	uint8_t around[24];
+
+	memset(around, 0xa5, sizeof(around));
+	memcpy(self->target, around, sizeof(around));
+	WRITES(TARGET + 8, word);
+	memcpy(around + 8, word, sizeof(word));
+	ASSERT_EQ(0, memcmp(self->target, around, sizeof(around)));
+}
+
+TEST_F(flush, an_atomic_write_by_ibv_post_send)
+{
+	struct side *a = &self->s[0];
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = conn_wr(&sge, self->s, IBV_WR_ATOMIC_WRITE, 8);
+	struct ibv_wc wc;
+	uint64_t value = 0x1122334455667788;
+
+	wr.wr.rdma.rkey = self->mr->rkey;
+	pair_fill(a->mem, 8, 7);
+	WELL(side_sends(a, &wr));
+	ASSERT_EQ(0, memcmp(a->mem, self->target, 8));
+	sge.addr = (uintptr_t)&value;
+	wr.send_flags |= IBV_SEND_INLINE;
+	WELL(side_sends(a, &wr));
+	ASSERT_EQ(0, memcmp(&value, self->target, 8));
+	/* Of another length. */
+	sge.length = 4;
+	ASSERT_EQ(0, side_post(a, &wr));
+	ASSERT_TRUE(side_wait(a, &wc, 5));
+	ASSERT_EQ(IBV_WC_LOC_LEN_ERR, wc.status);
+}
+
+TEST_F(flush, an_unaligned_atomic_write_is_refused)
+{
+	uint64_t value = 1;
+
+	BY_CALL(ibv_wr_atomic_write(self->ex, self->mr->rkey, TARGET + 4, &value), 0, IBV_WC_REM_INV_REQ_ERR);
+}
+
+TEST_F(flush, an_atomic_write_needs_the_right_to_write)
+{
+	struct ibv_mr *mr = ibv_reg_mr(self->s[1].pd, self->s[1].mem, PAIR_MEM, IBV_ACCESS_LOCAL_WRITE);
+	uint64_t value = 1;
+
+	ASSERT_NE(NULL, mr);
+	BY_CALL(ibv_wr_atomic_write(self->ex, mr->rkey, TARGET, &value), 0, IBV_WC_REM_ACCESS_ERR);
+	ASSERT_EQ(0, ibv_dereg_mr(mr));
+}
+
+/* As a log does it: data, their FLUSH, the word that tells of them, its FLUSH. */
+TEST_F(flush, a_log_is_never_ahead_of_its_data)
+{
+	struct side *a = &self->s[0];
+	struct ibv_wc wc;
+
+	for (uint64_t i = 1; i <= 500; i++) {
+		uint64_t *words = (uint64_t *)(void *)a->mem;
+
+		for (int k = 0; k < 64; k++)
+			words[k] = i;
+		ibv_wr_start(self->ex);
+		self->ex->wr_flags = 0;
+		ibv_wr_rdma_write(self->ex, self->mr->rkey, TARGET + 4096);
+		ibv_wr_set_sge(self->ex, a->mr->lkey, (uintptr_t)a->mem, 512);
+		FLUSH(self->mr->rkey, TARGET + 4096, 512, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+		ibv_wr_atomic_write(self->ex, self->mr->rkey, TARGET, &i);
+		self->ex->wr_flags = IBV_SEND_SIGNALED;
+		FLUSH(self->mr->rkey, TARGET, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+		ASSERT_EQ(0, ibv_wr_complete(self->ex));
+		while (__atomic_load_n((uint64_t *)(void *)self->target, __ATOMIC_ACQUIRE) != i)
+			;
+		ASSERT_EQ(i, ((uint64_t *)(void *)(self->target + 4096))[63]);
+		ASSERT_TRUE(side_wait(a, &wc, 5));
+		ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+		ASSERT_EQ(IBV_WC_FLUSH, wc.opcode);
+	}
+}
+
+TEST_HARNESS_MAIN
