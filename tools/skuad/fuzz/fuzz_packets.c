@@ -199,8 +199,9 @@ static void send_train(struct traffic *t, const struct step *p)
 	if (op == TRAIN_SEND_INV)
 		tr.imm = s->key[key];
 	set_payload(&segs, p->bytes[16], bytes);
-	if (!is_single(op) && bytes)
+	if ((!is_single(op) || op == TRAIN_ATOMIC_WRITE) && bytes && bytes <= pmtu * tr.npkts)
 		tr.payload = &segs;
+	tr.flush = p->v[1] & 0x3f;
 	memcpy(path.sgid, (p->a & 2 ? s : peer)->n->gid, 16);
 	memcpy(path.dgid, s->n->gid, 16);
 	memcpy(path.dmac, s->n->mac, 6);
@@ -248,7 +249,11 @@ static void fuzz_seeds(void)
 		  PACKET(TRAIN_WRITE, .n[1] = 5000), PACKET(TRAIN_WRITE_IMM, .n[1] = 1),
 		  PACKET(TRAIN_READ_REQ, .bytes = { [9] = 8 }),
 		  PACKET(TRAIN_FETCH_ADD, .n[2] = K_EXTRA, .v[1] = 1),
-		  PACKET(TRAIN_CMP_SWAP, .n[2] = K_EXTRA), { .verb = POLL, .n[0] = 99 });
+		  PACKET(TRAIN_CMP_SWAP, .n[2] = K_EXTRA),
+		  PACKET(TRAIN_ATOMIC_WRITE, .n = { 0, 8, K_EXTRA }),
+		  PACKET(TRAIN_FLUSH, .n[2] = K_EXTRA, .v[1] = SKUA_FLUSH_GLOBAL),
+		  PACKET(TRAIN_FLUSH, .n[2] = K_EXTRA, .v[1] = SKUA_FLUSH_GLOBAL | SKUA_FLUSH_MR),
+		  { .verb = POLL, .n[0] = 99 });
 	FUZZ_SEED("pieces", CONFIG(), ALONE, RQE(0, ALL), PACKET(TRAIN_SEND, .c = 2, .n[1] = 2048),
 		  PACKET(TRAIN_SEND, .c = 3, .n[1] = 1024), PACKET(TRAIN_SEND, .c = 1, .n[1] = 7),
 		  PACKET(TRAIN_WRITE, .c = 18, .n[1] = 1024, .bytes = { [9] = 5 }),
@@ -259,7 +264,9 @@ static void fuzz_seeds(void)
 		  PACKET(TRAIN_READ_REQ, .bytes = { 0, [8] = 16 }),
 		  PACKET(TRAIN_READ_REQ, .n[0] = 0xffffff, .bytes = { 0, [8] = 16 }),
 		  PACKET(TRAIN_FETCH_ADD, .n[2] = K_EXTRA, .v[1] = 1),
-		  PACKET(TRAIN_FETCH_ADD, .n = { 0xffffff, 0, K_EXTRA }));
+		  PACKET(TRAIN_FETCH_ADD, .n = { 0xffffff, 0, K_EXTRA }),
+		  PACKET(TRAIN_ATOMIC_WRITE, .n = { 0, 8, K_EXTRA }),
+		  PACKET(TRAIN_ATOMIC_WRITE, .n = { 0xffffff, 8, K_EXTRA }));
 	FUZZ_SEED("responses", CONFIG(), ALONE, WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = WORK },
 		  PACKET(TRAIN_READ_RESP, .c = 2, .n[1] = 2048, .bytes = { AETH_ACK }),
 		  PACKET(TRAIN_READ_RESP, .c = 1, .n[1] = 2952, .bytes = { AETH_ACK }),

@@ -22,7 +22,7 @@
 #define MAX_ROUNDS	200000
 #define ARENA		(256u << 10)	/* at the start of the harness's region; all regions lie in it */
 #define UNTOUCHED	0x5a
-#define RIGHTS		(ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC)
+#define RIGHTS		(ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC | SKUA_ACCESS_FLUSH_GLOBAL)
 
 enum traffic_verb {
 	POST, RECV, PATCH, RECORD, BELL, POLL, PASS, WORK, STEPS, MODIFY, MEMORY, REGION, LINK,
@@ -176,6 +176,13 @@ static void create_window(struct traffic *t, struct side *s, enum key key)
 	s->key[key] = command(t->w, s->n, &cmd) ? 0 : s->n->number;
 }
 
+/* All that there are with the features that were accepted. */
+static uint32_t rights_of(const struct side *s)
+{
+	return ALL_RIGHTS | (s->n->features >> SKUA_F_ATOMIC & 1 ? SKUA_ACCESS_REMOTE_ATOMIC : 0) |
+	       (s->n->features >> SKUA_F_FLUSH & 1 ? SKUA_ACCESS_FLUSH_GLOBAL : 0);
+}
+
 static void create_region(struct traffic *t, struct side *s, enum key key)
 {
 	struct skua_cmd cmd = create_mr_cmd(s->n);
@@ -187,8 +194,7 @@ static void create_region(struct traffic *t, struct side *s, enum key key)
 	}
 	cmd.create_mr.pdn = htole32(key == K_OTHER_PD ? s->other_pdn : s->pdn);
 	cmd.create_mr.type = regions[key].type;
-	cmd.create_mr.access = htole32(regions[key].access & (s->n->features & 1 << SKUA_F_ATOMIC ? ~0u :
-				       ~(uint32_t)SKUA_ACCESS_REMOTE_ATOMIC));
+	cmd.create_mr.access = htole32(regions[key].access & (rights_of(s) | SKUA_ACCESS_MW_BIND));
 	cmd.create_mr.iova = htole64(length ? base : 0);
 	cmd.create_mr.length = htole64(length);
 	cmd.create_mr.pages = (struct skua_pagelist){ 0 };
@@ -284,8 +290,7 @@ static void connect_side(struct traffic *t, struct side *s, const struct side *p
 		return;
 	}
 	s->mtu = 1 + ((s == &t->side[0] ? how->b : how->c) + 2) % 5;
-	init.modify_qp.attr.access = htole32((s->n->features & 1 << SKUA_F_ATOMIC ? RIGHTS : ALL_RIGHTS) &
-					     ~(how->n[1] >> 28) & ~(uint32_t)SKUA_ACCESS_LOCAL_WRITE);
+	init.modify_qp.attr.access = htole32(rights_of(s) & ~(how->n[1] >> 28) & ~(uint32_t)SKUA_ACCESS_LOCAL_WRITE);
 	rtr.modify_qp.attr.path_mtu = s->mtu;
 	rtr.modify_qp.attr.max_dest_rd_atomic = htole16(4 - how->n[1] % 5);
 	rts.modify_qp.attr.max_rd_atomic = htole16(4 - (how->n[1] >> 4) % 5);
@@ -410,7 +415,7 @@ static void post_wqe(struct traffic *t, const struct step *p)
 	enum key rkey = p->n[2] % NUM_KEYS;
 	uint8_t wqe[SKUA_WQE_MAX_BLOCKS * SKUA_WQE_BLOCK + 1024] = { 0 };
 	struct skua_wqe_ctrl c = {
-		.opcode = p->b % 13, .flags = p->c, .num_sge = p->n[0] % 32,
+		.opcode = p->b % 15, .flags = p->c, .num_sge = p->n[0] % 32,
 		.cookie = htole32(s->sq_pi), .imm_data = (uint32_t)p->v[0],
 	};
 	struct skua_wqe_atomic r = {
@@ -424,7 +429,11 @@ static void post_wqe(struct traffic *t, const struct step *p)
 		c.inv_key = htole32((c.opcode == SKUA_WQE_SEND_INV ? peer : s)->key[rkey]);
 	else if (c.opcode != SKUA_WQE_SEND_IMM && c.opcode != SKUA_WQE_WRITE_IMM && !(p->a & 4))
 		c.imm_data = 0;
-	if (c.opcode >= SKUA_WQE_WRITE && c.opcode <= SKUA_WQE_READ)
+	if (c.opcode == SKUA_WQE_FLUSH) {
+		r.rsvd = htole32((uint32_t)p->v[0] & 0x37);
+		c.length = htole32((uint32_t)p->v[1]);
+	}
+	if ((c.opcode >= SKUA_WQE_WRITE && c.opcode <= SKUA_WQE_READ) || c.opcode >= SKUA_WQE_FLUSH)
 		at_byte += sizeof(struct skua_wqe_rdma);
 	else if (c.opcode >= SKUA_WQE_CMP_SWAP)
 		at_byte += sizeof(r);

@@ -64,14 +64,17 @@ static void begin_op(struct forge *f, enum target target, enum train_op op)
 	};
 	if (op == TRAIN_SEND_INV)
 		f->t.imm = s->victim->key;
-	if (op != TRAIN_READ_REQ && op != TRAIN_ACK && op < TRAIN_CMP_SWAP)
+	f->t.flush = SKUA_FLUSH_GLOBAL;
+	if (op == TRAIN_ATOMIC_WRITE)
+		f->t.msg_len = len = 8;
+	if (op == TRAIN_ATOMIC_WRITE || (op != TRAIN_READ_REQ && op != TRAIN_ACK && op < TRAIN_CMP_SWAP))
 		load(f, len);
 }
 
 static void begin_request(struct forge *f, enum target target)
 {
 	static const enum train_op rc[] = { TRAIN_SEND, TRAIN_SEND_IMM, TRAIN_SEND_INV, TRAIN_WRITE,
-		TRAIN_WRITE_IMM, TRAIN_READ_REQ, TRAIN_CMP_SWAP, TRAIN_FETCH_ADD };
+		TRAIN_WRITE_IMM, TRAIN_READ_REQ, TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_FLUSH, TRAIN_ATOMIC_WRITE };
 	static const enum train_op uc[] = { TRAIN_SEND, TRAIN_SEND_IMM, TRAIN_WRITE, TRAIN_WRITE_IMM };
 
 	if (target == UD)
@@ -288,7 +291,7 @@ static void more_pad_than_payload(struct forge *f)
 static void payload_of_none(struct forge *f)
 {
 	static const enum train_op ops[] = { TRAIN_READ_REQ, TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_ACK,
-					     TRAIN_ATOMIC_RESP };
+					     TRAIN_ATOMIC_RESP, TRAIN_FLUSH };
 
 	begin_op(f, any_rc(f), ops[below(f, ARRAY_SIZE(ops))]);
 	build(f);
@@ -529,9 +532,10 @@ static void behind(struct forge *f)
 /* Before all that is remembered. */
 static void read_behind(struct forge *f)
 {
-	static const enum train_op ops[] = { TRAIN_READ_REQ, TRAIN_CMP_SWAP, TRAIN_FETCH_ADD };
+	static const enum train_op ops[] = { TRAIN_READ_REQ, TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_FLUSH,
+					     TRAIN_ATOMIC_WRITE };
 
-	begin_op(f, any_rc(f), ops[below(f, 3)]);
+	begin_op(f, any_rc(f), ops[below(f, ARRAY_SIZE(ops))]);
 	f->t.psn = psn_add(f->t.psn, -(1u << 22) - below(f, 1 << 22));
 	build(f);
 }
@@ -741,11 +745,12 @@ static void hello_of_a_stranger(struct forge *f)
 static void no_right(struct forge *f)
 {
 	static const enum train_op ops[] = { TRAIN_WRITE, TRAIN_WRITE_IMM, TRAIN_READ_REQ, TRAIN_FETCH_ADD,
-					     TRAIN_CMP_SWAP };
+					     TRAIN_CMP_SWAP, TRAIN_FLUSH, TRAIN_ATOMIC_WRITE };
 	enum train_op op = ops[below(f, ARRAY_SIZE(ops))];
 
 	begin_op(f, RC_IPV4, op);
-	f->t.msg_len = 1 + below(f, 200);
+	if (op != TRAIN_ATOMIC_WRITE)
+		f->t.msg_len = 1 + below(f, 200);
 	if (f->t.payload)
 		load(f, f->t.msg_len);
 	if (op == TRAIN_WRITE && below(f, 2)) {
@@ -769,7 +774,7 @@ static void invalid_request(struct forge *f)
 	begin_op(f, RC_IPV4, TRAIN_WRITE);
 	f->t.msg_len = 100;
 	load(f, 100);
-	switch (below(f, 6)) {
+	switch (below(f, 8)) {
 	case 0:
 		f->t.first = false;		/* an end without a beginning */
 		break;
@@ -786,6 +791,14 @@ static void invalid_request(struct forge *f)
 		f->t.pmtu = 4096;
 		f->t.msg_len = FORGE_PMTU + 1 + below(f, 300);
 		load(f, f->t.msg_len);
+		break;
+	case 5:
+		begin_op(f, RC_IPV4, TRAIN_FLUSH);
+		f->t.flush = below(f, 2) ? SKUA_FLUSH_MR : SKUA_FLUSH_GLOBAL | 4 << below(f, 2);
+		break;
+	case 6:
+		begin_op(f, RC_IPV4, TRAIN_ATOMIC_WRITE);
+		f->t.msg_len++;
 		break;
 	default:
 		begin_op(f, RC_IPV4, TRAIN_FETCH_ADD);

@@ -46,7 +46,7 @@
 	X(FAST, "fast") X(SRQ, "srq") X(FENCE, "fence") X(UNSIGNALED, "unsignaled") X(INLINE, "inline") X(DEPENDS, "depends") \
 	X(BIG, "big") X(MIDDLE, "middle") X(HALF, "half") X(MOST, "most") X(DEPTH, "depth") \
 	X(THINK, "think") X(LATE, "late") X(GBN_A, "gbn-a") X(GBN_B, "gbn-b") X(PMTU, "pmtu") \
-	X(WRAP, "wrap") \
+	X(WRAP, "wrap") X(FLUSH, "flush") \
 	X(CHECK_ARMED, "check-armed") X(CHECK_BOUND, "check-bound") X(CHECK_FAIR, "check-fair") \
 	X(CHECK_AMPLIFY, "check-amplify") X(CHECK_RETRY, "check-retry") \
 	X(CHECK_GOODPUT, "check-goodput") X(CHECK_RULES, "check-rules") \

@@ -52,7 +52,7 @@ static void verify(struct sim *s, unsigned int q, unsigned int side, unsigned in
 
 	if (m->receive >= 0)
 		sd->sends_done = (unsigned int)m->receive + 1;
-	if (m->opcode > SKUA_WQE_READ) {
+	if (m->opcode == SKUA_WQE_CMP_SWAP || m->opcode == SKUA_WQE_FETCH_ADD) {
 		value = word_at(s, side, m->target);
 		if (m->shared)
 			s->node[!side].shared_done++;
@@ -100,7 +100,8 @@ static uint8_t cqe_opcode(uint8_t wqe)
 		[SKUA_WQE_SEND] = SKUA_CQE_SEND, [SKUA_WQE_SEND_IMM] = SKUA_CQE_SEND,
 		[SKUA_WQE_WRITE] = SKUA_CQE_WRITE, [SKUA_WQE_WRITE_IMM] = SKUA_CQE_WRITE,
 		[SKUA_WQE_READ] = SKUA_CQE_READ, [SKUA_WQE_CMP_SWAP] = SKUA_CQE_CMP_SWAP,
-		[SKUA_WQE_FETCH_ADD] = SKUA_CQE_FETCH_ADD,
+		[SKUA_WQE_FETCH_ADD] = SKUA_CQE_FETCH_ADD, [SKUA_WQE_FLUSH] = SKUA_CQE_FLUSH,
+		[SKUA_WQE_ATOMIC_WRITE] = SKUA_CQE_ATOMIC_WRITE,
 	};
 
 	return of[wqe];
@@ -313,7 +314,8 @@ static void check_word(struct sim *s, unsigned int q, unsigned int side)
 			continue;
 		if (m->opcode == SKUA_WQE_FETCH_ADD)
 			v += m->swap_add;
-		else if (m->opcode == SKUA_WQE_CMP_SWAP && m->compare == m->old)
+		else if (m->opcode == SKUA_WQE_ATOMIC_WRITE ||
+			 (m->opcode == SKUA_WQE_CMP_SWAP && m->compare == m->old))
 			v = m->swap_add;
 	}
 	if (!good)

@@ -33,7 +33,7 @@ static uint64_t stream(const struct sim *s, unsigned int a, unsigned int b, unsi
 
 enum {
 	STREAM_QPS = 1, STREAM_LINE, STREAM_EVENTS, STREAM_QP, STREAM_SIDE, STREAM_MSG, STREAM_SIZE, STREAM_FAST,
-	STREAM_SRQ,
+	STREAM_SRQ, STREAM_FLUSH,
 };
 
 static uint64_t below(uint64_t *r, uint64_t n)
@@ -167,6 +167,16 @@ static uint8_t draw_opcode(uint64_t *r, uint64_t side_random, bool uc)
 	return uc ? uc_ops[pick % 3] : rc_ops[pick % 8];
 }
 
+/* Some sides FLUSH, and write the word of their atomics, in place of some READs and atomics. */
+static uint8_t draw_flush(const struct sim *s, unsigned int i, unsigned int side, unsigned int k, uint8_t opcode)
+{
+	uint64_t sides = stream(s, STREAM_FLUSH, i, side), r = stream(s, STREAM_FLUSH, i * 2 + side, 1 + k);
+
+	if (!percent(&sides, 25) || opcode < SKUA_WQE_READ || percent(&r, 40))
+		return opcode;
+	return percent(&r, 50) ? SKUA_WQE_FLUSH : SKUA_WQE_ATOMIC_WRITE;
+}
+
 static bool op_is_off(const struct sim *s, uint8_t op)
 {
 	switch (op) {
@@ -180,6 +190,10 @@ static bool op_is_off(const struct sim *s, uint8_t op)
 		return sim_is_off(s, SIM_WRITE);
 	case SKUA_WQE_READ:
 		return sim_is_off(s, SIM_READ);
+	case SKUA_WQE_FLUSH:
+		return sim_is_off(s, SIM_FLUSH);
+	case SKUA_WQE_ATOMIC_WRITE:
+		return sim_is_off(s, SIM_FLUSH) || sim_is_off(s, SIM_FENCE);
 	default:
 		return sim_is_off(s, SIM_ATOMIC);
 	}
@@ -241,6 +255,15 @@ static void draw_atomic(struct sim *s, unsigned int i, unsigned int side, struct
 		*value += v;
 	else if (hit)
 		*value = v;
+}
+
+/* Behind a fence: atomics of before may be carried out later. */
+static void draw_word(struct sim_msg *m, uint64_t *value)
+{
+	m->len = 8;
+	m->flags |= SKUA_WQE_FENCE;
+	memcpy(value, sim_pattern() + m->content, sizeof(*value));
+	m->swap_add = *value = le64toh(*value);
 }
 
 static void draw_target(struct sim *s, struct sim_qp *qp, unsigned int side, unsigned int n,
@@ -316,10 +339,12 @@ static void draw_messages(struct sim *s, unsigned int i, unsigned int side, unsi
 		struct sim_msg m = { .source = -1, .target = -1, .receive = -1 };
 
 		r = stream(s, STREAM_MSG, i * 2 + side, k);
-		m.opcode = draw_opcode(&r, side_random, qp->type == SKUA_QPT_UC);
+		m.opcode = draw_flush(s, i, side, k, draw_opcode(&r, side_random, qp->type == SKUA_QPT_UC));
 		m.len = draw_size(s, &sizes, qp);
 		if (qp->side[!side].srq && m.opcode <= SKUA_WQE_SEND_IMM && m.len > SIM_SRQ_MOST)
 			m.len = SIM_SRQ_MOST;
+		if (m.opcode == SKUA_WQE_FLUSH)
+			m.len = 0;
 		m.content = (uint32_t)below(&r, SIM_PATTERN - (1 << 20));
 		if (percent(&r, 60))
 			m.flags |= SKUA_WQE_SIGNALED;
@@ -338,7 +363,9 @@ static void draw_messages(struct sim *s, unsigned int i, unsigned int side, unsi
 		sd->msg[sd->nmsgs++] = m;
 		if (is_atomic(m.opcode))
 			draw_atomic(s, i, side, &sd->msg[sd->nmsgs - 1], &value, &r);
-		else
+		else if (m.opcode == SKUA_WQE_ATOMIC_WRITE)
+			draw_word(&sd->msg[sd->nmsgs - 1], &value);
+		else if (m.opcode != SKUA_WQE_FLUSH)
 			draw_target(s, qp, side, sd->nmsgs - 1, &r);
 	}
 	draw_signals(s, sd);

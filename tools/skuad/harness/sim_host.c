@@ -66,7 +66,7 @@ static void create_fast_mr(struct sim *s, struct node *n, struct sim_side *sd)
 	sd->fast_lists = take(n, SIM_MSGS * sizeof(__le64));
 }
 
-#define DST_RIGHTS	(ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC)
+#define DST_RIGHTS	(ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC | SKUA_ACCESS_FLUSH_GLOBAL)
 
 static void build_node(struct sim *s, unsigned int i)
 {
@@ -307,7 +307,10 @@ static void post_msg(struct sim *s, unsigned int q, unsigned int side)
 	wqe.send.c.imm_data = htobe32(m->imm);
 	if (m->opcode >= SKUA_WQE_WRITE)
 		put_remote(s, q, side, m, &wqe.rdma.r);
-	if (m->opcode > SKUA_WQE_READ) {
+	if (m->opcode == SKUA_WQE_FLUSH) {
+		wqe.rdma.c.length = htole32(8);
+		wqe.rdma.r.flush = htole32(SKUA_FLUSH_GLOBAL | (sd->posted % 2 ? SKUA_FLUSH_MR : 0));
+	} else if (m->opcode == SKUA_WQE_CMP_SWAP || m->opcode == SKUA_WQE_FETCH_ADD) {
 		wqe.atomic.a.swap_add = htole64(m->swap_add);
 		wqe.atomic.a.compare = htole64(m->compare);
 		put_data(s, q, side, m, &wqe.send.c, &wqe.atomic.data, false);

@@ -186,7 +186,12 @@ static void request(struct storm *s, struct node *n, const struct node *peer, en
 		t.first = below(s, 2);
 		t.last = below(s, 2);
 		load(s, &t, &payload);
+	} else if (op == TRAIN_ATOMIC_WRITE) {
+		load(s, &t, &payload);
+		t.payload = &payload;
+		t.msg_len = payload.bytes = payload.seg[0].len = 8;
 	} else {
+		t.flush = SKUA_FLUSH_GLOBAL | (draw(s) & SKUA_FLUSH_MR);
 		t.msg_len = below(s, (packets < 200 ? packets : 200) * PMTU + 1);
 	}
 	arrive_only(n, peer, t);
@@ -199,7 +204,9 @@ static enum train_op payload_op(struct storm *s)
 
 static enum train_op atomic_op(struct storm *s)
 {
-	return below(s, 2) ? TRAIN_CMP_SWAP : TRAIN_FETCH_ADD;
+	static const enum train_op ops[] = { TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_FLUSH, TRAIN_ATOMIC_WRITE };
+
+	return ops[below(s, ARRAY_SIZE(ops))];
 }
 
 static enum train_op any_op(struct storm *s)
