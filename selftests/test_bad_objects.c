@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* CQs and address handles of wrong arguments, wrong queries, and verbs that there are not. See bad.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "kselftest_harness.h"
@@ -152,15 +151,6 @@ TEST_F(bad, queries)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
-static int no_xrcd(struct side *s)
-{
-	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT,
-	};
-
-	return MADE(ibv_open_xrcd(s->context, &attr), ibv_close_xrcd);
-}
-
 static int no_mw(struct side *s) { return MADE(ibv_alloc_mw(s->pd, IBV_MW_TYPE_2), ibv_dealloc_mw); }
 static int no_rereg(struct side *s)
 {
@@ -193,7 +183,6 @@ TEST_F(bad, verbs_that_there_are_not)
 		int (*call)(struct side *s);
 		int err;
 	} rows[] = {
-		{ "open_xrcd", no_xrcd, EOPNOTSUPP },
 		{ "alloc_mw", no_mw, EOPNOTSUPP },
 		{ "rereg_mr", no_rereg, EOPNOTSUPP },
 		{ "alloc_dm", no_dm, EOPNOTSUPP },
@@ -209,8 +198,8 @@ TEST_F(bad, verbs_that_there_are_not)
 	EXPECT_EQ(0, attr.max_dm_size);
 	EXPECT_EQ(0, attr.odp_caps.general_caps);
 	EXPECT_EQ(0, attr.orig_attr.device_cap_flags &
-		  (IBV_DEVICE_RESIZE_MAX_WR | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
-		   IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_AUTO_PATH_MIG));
+		  (IBV_DEVICE_RESIZE_MAX_WR | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2A |
+		   IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_AUTO_PATH_MIG));
 }
 
 TEST_F(bad, destroy_what_is_in_use)

@@ -35,6 +35,22 @@ srq_pingpong() {
 	wait "$server" && [ "$status" = 0 ]
 }
 
+# Each client has an XRC connection there and one back; all share the domain of a file.
+xsrq_pingpong() {
+	local server process status=0 clients=()
+	right timeout 60 ibv_xsrq_pingpong -d skua_1 -g 1 -c 3 -n 200 "$@" &
+	server=$!
+	within 10 sh -c 'right ss -ltnH | grep -q :18515' || return 1
+	for _ in 1 2 3; do
+		left timeout 60 ibv_xsrq_pingpong -d skua_0 -g 1 -n 200 "$@" 192.0.2.2 &
+		clients+=($!)
+	done
+	for process in "${clients[@]}" "$server"; do
+		wait "$process" || status=1
+	done
+	[ "$status" = 0 ]
+}
+
 t 'ibv_devices lists both NICs' lists
 t 'ibv_devinfo tells of a port and its GIDs' tells
 t 'ibv_rc_pingpong, polling' pingpong
@@ -43,4 +59,6 @@ t 'ibv_rc_pingpong, 1 MiB' pingpong -s 1048576 -n 20
 t 'ibv_rc_pingpong, an MTU of 256' pingpong -m 256 -s 5000
 t 'ibv_srq_pingpong, polling' srq_pingpong
 t 'ibv_srq_pingpong -e, with events' srq_pingpong -e
+t 'ibv_xsrq_pingpong, three clients, polling' xsrq_pingpong
+t 'ibv_xsrq_pingpong -e, with events' xsrq_pingpong -e
 end

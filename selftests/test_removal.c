@@ -219,6 +219,48 @@ TEST_F(removal, windows_and_their_mr_can_be_destroyed)
 		EXPECT_EQ(0, ibv_dealloc_mw(mw[i]));
 }
 
+/* RST-9 XRC-1: what a domain holds together goes one after the other. */
+TEST_F(removal, an_xrc_domain_is_taken_apart)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_xrcd_init_attr domain = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT,
+	};
+	struct ibv_srq_init_attr_ex srq_attr = {
+		.attr = { .max_wr = 4, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC, .pd = s->pd, .cq = s->cq,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+			     IBV_SRQ_INIT_ATTR_CQ,
+	};
+	struct ibv_qp_init_attr_ex recv_attr = {
+		.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD,
+	};
+	struct ibv_qp_init_attr_ex send_attr = {
+		.qp_type = IBV_QPT_XRC_SEND, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = s->pd, .send_cq = s->cq,
+		.cap = { .max_send_wr = 4, .max_send_sge = 1 },
+	};
+	struct ibv_recv_wr *bad, recv = {};
+	struct ibv_qp *qp, *send_qp;
+	struct ibv_srq *srq;
+	struct ibv_wc wc;
+
+	srq_attr.xrcd = recv_attr.xrcd = ibv_open_xrcd(s->context, &domain);
+	ASSERT_NE(NULL, srq_attr.xrcd);
+	srq = ibv_create_srq_ex(s->context, &srq_attr);
+	qp = ibv_create_qp_ex(s->context, &recv_attr);
+	send_qp = ibv_create_qp_ex(s->context, &send_attr);
+	ASSERT_TRUE(srq && qp && send_qp);
+	ASSERT_EQ(0, ibv_post_srq_recv(srq, &recv, &bad));
+	ASSERT_EQ(0, take_away(variant, s));
+	for (int i = 0; i < SECONDS * 10 && !ibv_poll_cq(s->cq, 1, &wc); i++)
+		usleep(100000);
+	EXPECT_EQ(NULL, ibv_create_qp_ex(s->context, &recv_attr));
+	EXPECT_EQ(NULL, ibv_open_xrcd(s->context, &domain));
+	EXPECT_EQ(0, ibv_destroy_qp(send_qp));
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+	EXPECT_EQ(0, ibv_close_xrcd(srq_attr.xrcd));
+}
+
 static struct ibv_qp *qp_in_a_group(struct side *s, const union ibv_gid *group)
 {
 	struct ibv_qp *qp = side_create_qp_of(s, IBV_QPT_UD);

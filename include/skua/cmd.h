@@ -44,6 +44,8 @@ enum skua_cmd_opcode {
 	SKUA_CMD_MODIFY_SRQ	= 0x0071,
 	SKUA_CMD_QUERY_SRQ	= 0x0072,	/* out: struct skua_srq_attr */
 	SKUA_CMD_DESTROY_SRQ	= 0x0073,
+	SKUA_CMD_CREATE_XRCD	= 0x0078,
+	SKUA_CMD_DESTROY_XRCD	= 0x0079,
 };
 
 enum skua_cmd_status {
@@ -200,6 +202,8 @@ enum skua_qp_type {
 	SKUA_QPT_UC	= 2,
 	SKUA_QPT_UD	= 3,
 	SKUA_QPT_GSI	= 4,	/* QP 1: management datagrams; privileged, one at most */
+	SKUA_QPT_XRC_INI = 5,	/* requests to SRQs of an XRC domain */
+	SKUA_QPT_XRC_TGT = 6,	/* the responder of such requests */
 	SKUA_QPT_ETH	= 8,	/* Ethernet frames of the host's network stack; privileged */
 };
 
@@ -220,7 +224,8 @@ struct skua_cmd_create_qp {
 	__le64 sq_dbr_addr;	/* struct skua_dbr */
 	__le64 rq_dbr_addr;	/* struct skua_dbr */
 	__le32 srqn;		/* where receives come from; 0: the RQ */
-	__u8 rsvd0[12];
+	__le32 xrcdn;		/* SKUA_QPT_XRC_TGT: its XRC domain; else 0 */
+	__u8 rsvd0[8];
 	struct skua_pagelist sq;	/* npages 0: there is no SQ */
 	struct skua_pagelist rq;	/* npages 0: there is no RQ */
 	__u8 rsvd1[32];
@@ -228,6 +233,7 @@ struct skua_cmd_create_qp {
 
 SKUA_ASSERT_SIZE(struct skua_cmd_create_qp, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_qp, qp_handle, 24);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_qp, xrcdn, 52);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_qp, sq, 64);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_qp, rq, 128);
 
@@ -373,13 +379,16 @@ struct skua_cmd_create_srq {
 	__le32 limit;		/* as of MODIFY_SRQ */
 	__le64 srq_handle;	/* returned in CQEs and asynchronous events */
 	__le64 dbr_addr;	/* struct skua_dbr */
-	__u8 rsvd1[32];
+	__le32 xrcdn;		/* its XRC domain; 0: it is for the QPs that name it */
+	__le32 cqn;		/* with xrcdn: CQ of its receives; else 0 */
+	__u8 rsvd1[24];
 	struct skua_pagelist ring;
 	__u8 rsvd2[96];
 };
 
 SKUA_ASSERT_SIZE(struct skua_cmd_create_srq, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_srq, srq_handle, 16);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_srq, xrcdn, 32);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_srq, ring, 64);
 
 /* MODIFY_SRQ: what the mask names is changed. */
@@ -476,7 +485,8 @@ struct skua_device_caps {
 	__le32 max_srq_entries;		/* of an SRQ */
 	__le32 max_mw;			/* 0 without SKUA_F_MW */
 	__le32 flush_caps;		/* placements: SKUA_FLUSH_*; 0 without SKUA_F_FLUSH */
-	__u8 rsvd1[68];
+	__le32 max_xrcd;		/* 0 without SKUA_F_XRC */
+	__u8 rsvd1[64];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);

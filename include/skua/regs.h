@@ -82,6 +82,7 @@ enum skua_health {
 #define SKUA_F_UC		7	/* UC queue pairs: SEND, WRITE */
 #define SKUA_F_UD		8	/* UD and GSI queue pairs, multicast */
 #define SKUA_F_SRQ		9	/* shared receive queues */
+#define SKUA_F_XRC		10	/* XRC domains and queue pairs */
 #define SKUA_F_MW		11	/* memory windows of type 1 and 2 */
 #define SKUA_F_FAST_REG		12	/* REG_MR: memory regions are filled by work requests */
 #define SKUA_F_FLUSH		17	/* FLUSH of RC */

@@ -32,6 +32,7 @@ enum skua_wqe_opcode {
 	SKUA_WQE_FLUSH		= 0x0d,	/* with struct skua_wqe_rdma */
 	SKUA_WQE_ATOMIC_WRITE	= 0x0e,	/* with struct skua_wqe_rdma */
 	/* UD and GSI: SEND and SEND_IMM with struct skua_wqe_ud */
+	/* XRC_INI: all that send, with struct skua_wqe_xrc before other segments */
 };
 
 #define SKUA_WQE_SIGNALED	0x01	/* write a CQE on success too */
@@ -115,6 +116,14 @@ struct skua_wqe_ud {
 
 SKUA_ASSERT_SIZE(struct skua_wqe_ud, 48);
 SKUA_ASSERT_OFFSET(struct skua_wqe_ud, dest_qpn, 32);
+
+/* XRC_INI, behind the control segment of what sends. */
+struct skua_wqe_xrc {
+	__le32 srqn;		/* the peer's SRQ, 24 bits */
+	__u8 rsvd[12];
+};
+
+SKUA_ASSERT_SIZE(struct skua_wqe_xrc, 16);
 
 /*
  * REG_MR, behind the control segment: a free MR of type FAST gets this memory, these rights and

@@ -210,14 +210,23 @@ int skua_destroy_cq(struct ibv_cq *ibv_cq)
 	return 0;
 }
 
-/* Its entry of an SRQ is complete all the same (SRQ-7). */
-static void skua_cqe_removed(const struct skua_cqe *cqe, void *arg)
+/* A QP that goes. */
+struct skua_leaver {
+	uint32_t qpn;
+	struct skua_srq *srq;		/* that it has, or NULL */
+};
+
+/* A receive of an SRQ is complete all the same (SRQ-7). */
+static bool skua_cqe_of_qp(const struct skua_cqe *cqe, const void *arg)
 {
-	struct skua_srq *srq = arg;
+	const struct skua_leaver *qp = arg;
 	uint32_t cookie = le32toh(cqe->cookie);
 
-	if (srq && cqe->flags & SKUA_CQE_FROM_SRQ && cookie < srq->cookies)
-		skua_srq_retire(srq, cookie);
+	if (le32toh(cqe->qpn) != qp->qpn)
+		return false;
+	if (qp->srq && cqe->flags & SKUA_CQE_FROM_SRQ && cookie < qp->srq->cookies)
+		skua_srq_retire(qp->srq, cookie);
+	return true;
 }
 
 /*
@@ -226,8 +235,22 @@ static void skua_cqe_removed(const struct skua_cqe *cqe, void *arg)
  */
 void skua_cq_purge(struct skua_cq *cq, uint32_t qpn, struct skua_srq *srq)
 {
+	const struct skua_leaver qp = { .qpn = qpn, .srq = srq };
+
 	skua_lock(&cq->lock);
-	skua_cq_remove(&cq->ring, qpn, skua_cqe_removed, srq);
+	skua_cq_remove(&cq->ring, skua_cqe_of_qp, &qp);
+	skua_unlock(&cq->lock);
+}
+
+static bool skua_cqe_of_srq(const struct skua_cqe *cqe, const void *arg)
+{
+	return cqe->flags & SKUA_CQE_FROM_SRQ && le64toh(cqe->qp_handle) == (uintptr_t)arg;
+}
+
+void skua_cq_purge_srq(struct skua_cq *cq, const struct skua_srq *srq)
+{
+	skua_lock(&cq->lock);
+	skua_cq_remove(&cq->ring, skua_cqe_of_srq, srq);
 	skua_unlock(&cq->lock);
 }
 

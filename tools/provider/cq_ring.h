@@ -83,12 +83,11 @@ static inline void skua_cq_consume(struct skua_cq_ring *ring)
 }
 
 /*
- * Remove the CQEs of the QP @qpn, of which the device writes no more; @removed is told of each.
- * Those of others move towards the newest, in order, so that the hole is on the consumed side and is closed
+ * Remove the CQEs that @goes says, which is asked once of each, and of which the device writes no more. Others move towards the newest, in order, so that the hole is on the consumed side and is closed
  * by advancing ci; a CQE that moves takes on the phase of its new slot.
  */
-static inline void skua_cq_remove(struct skua_cq_ring *ring, uint32_t qpn,
-				  void (*removed)(const struct skua_cqe *cqe, void *arg), void *arg)
+static inline void skua_cq_remove(struct skua_cq_ring *ring, bool (*goes)(const struct skua_cqe *cqe, const void *arg),
+				  const void *arg)
 {
 	uint32_t end = ring->ci;
 	uint32_t from, to;
@@ -102,10 +101,8 @@ static inline void skua_cq_remove(struct skua_cq_ring *ring, uint32_t qpn,
 		struct skua_cqe *slot;
 		uint8_t phase;
 
-		if (le32toh(cqe->qpn) == qpn) {
-			removed(cqe, arg);
+		if (goes(cqe, arg))
 			continue;
-		}
 		slot = skua_cq_slot(ring, --to);
 		if (slot == cqe)
 			continue;

@@ -22,14 +22,19 @@ struct skua_op {
 	uint8_t wqe;		/* enum skua_wqe_opcode */
 	uint8_t flags;		/* SKUA_OP_* */
 	uint8_t feature;	/* SKUA_F_* that it needs */
-	uint8_t types;		/* bits of enum ibv_qp_type: QPs that serve it */
+	uint8_t types;		/* SKUA_OP_RC and so on: QPs that serve it */
 };
 
 #define SKUA_OP_SENDS	(SKUA_OP_DATA | SKUA_OP_INLINE)
 
-#define SKUA_OP_RC	(1 << IBV_QPT_RC)
-#define SKUA_OP_RC_UC	(SKUA_OP_RC | 1 << IBV_QPT_UC)
-#define SKUA_OP_ALL	(SKUA_OP_RC_UC | 1 << IBV_QPT_UD)
+#define SKUA_OP_OF_RC	0x1
+#define SKUA_OP_OF_UC	0x2
+#define SKUA_OP_OF_UD	0x4
+#define SKUA_OP_OF_XRC	0x8	/* XRC_SEND */
+
+#define SKUA_OP_RC	(SKUA_OP_OF_RC | SKUA_OP_OF_XRC)
+#define SKUA_OP_RC_UC	(SKUA_OP_RC | SKUA_OP_OF_UC)
+#define SKUA_OP_ALL	(SKUA_OP_RC_UC | SKUA_OP_OF_UD)
 
 static const struct skua_op skua_ops[] = {
 	[IBV_WR_SEND] = { SKUA_WQE_SEND, SKUA_OP_SENDS, SKUA_F_RC, SKUA_OP_ALL },
@@ -57,15 +62,31 @@ static const struct skua_op skua_ops[] = {
 	},
 	[IBV_WR_LOCAL_INV] = { SKUA_WQE_LOCAL_INV, SKUA_OP_INV, SKUA_F_INVALIDATE, SKUA_OP_RC_UC },
 	[IBV_WR_BIND_MW] = { SKUA_WQE_BIND_MW, 0, SKUA_F_MW, SKUA_OP_RC_UC },
-	[IBV_WR_FLUSH] = { SKUA_WQE_FLUSH, SKUA_OP_RDMA, SKUA_F_FLUSH, SKUA_OP_RC },
+	[IBV_WR_FLUSH] = { SKUA_WQE_FLUSH, SKUA_OP_RDMA, SKUA_F_FLUSH, SKUA_OP_OF_RC },
 	[IBV_WR_ATOMIC_WRITE] = {
-		SKUA_WQE_ATOMIC_WRITE, SKUA_OP_SENDS | SKUA_OP_RDMA, SKUA_F_ATOMIC_WRITE, SKUA_OP_RC
+		SKUA_WQE_ATOMIC_WRITE, SKUA_OP_SENDS | SKUA_OP_RDMA, SKUA_F_ATOMIC_WRITE, SKUA_OP_OF_RC
 	},
 };
 
 #define SKUA_NUM_OPS	(sizeof(skua_ops) / sizeof(skua_ops[0]))
 
 #define SKUA_RARE_OPS	(1u << IBV_WR_BIND_MW)
+
+static inline uint8_t skua_op_of(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return SKUA_OP_OF_RC;
+	case IBV_QPT_UC:
+		return SKUA_OP_OF_UC;
+	case IBV_QPT_UD:
+		return SKUA_OP_OF_UD;
+	case IBV_QPT_XRC_SEND:
+		return SKUA_OP_OF_XRC;
+	default:
+		return 0;
+	}
+}
 
 /* Opcodes that a QP of a device with @features serves, as bits of enum ibv_wr_opcode. */
 static inline uint32_t skua_op_mask(uint64_t features, enum ibv_qp_type type)
@@ -74,7 +95,7 @@ static inline uint32_t skua_op_mask(uint64_t features, enum ibv_qp_type type)
 	unsigned int i;
 
 	for (i = 0; i < SKUA_NUM_OPS; i++)
-		if (skua_ops[i].types >> type & 1 && features >> skua_ops[i].feature & 1)
+		if (skua_ops[i].types & skua_op_of(type) && features >> skua_ops[i].feature & 1)
 			mask |= 1u << i;
 	return mask;
 }

@@ -65,8 +65,19 @@ static __attribute__((noinline)) int skua_send_build_rare(struct skua_qp *qp, co
 	return 0;
 }
 
-/* Build the WQE of @wr. Returns 0 or an errno. */
-static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *wr)
+/* Where @wr goes, before all other segments. One that sends nothing goes nowhere. */
+static inline void skua_send_add_peer(const struct skua_qp *qp, struct skua_wqe *wqe, const struct ibv_send_wr *wr)
+{
+	if (qp->peer == SKUA_PEER_UD)
+		skua_ud_set(skua_wqe_add_ud(wqe), &to_skua_ah(wr->wr.ud.ah)->av, wr->wr.ud.remote_qpn,
+			    wr->wr.ud.remote_qkey);
+	else if (skua_ops[wr->opcode].flags & SKUA_OP_DATA)
+		skua_xrc_set(skua_wqe_add_xrc(wqe), wr->qp_type.xrc.remote_srqn);
+}
+
+/* Build the WQE of @wr. @names_peer: it says where it goes. Returns 0 or an errno. */
+static inline __attribute__((always_inline)) int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *wr,
+								 const bool names_peer)
 {
 	uint8_t flags = skua_op_send_flags(wr->send_flags) | qp->sq_sig;
 	const struct skua_op *op;
@@ -101,10 +112,9 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 		else
 			wqe.ctrl->inv_key = htole32(wr->invalidate_rkey);
 	}
-	if (qp->datagram)
-		skua_ud_set(skua_wqe_add_ud(&wqe), &to_skua_ah(wr->wr.ud.ah)->av,
-			    wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
-	else if (op->flags & SKUA_OP_RDMA)
+	if (names_peer)
+		skua_send_add_peer(qp, &wqe, wr);
+	if (op->flags & SKUA_OP_RDMA)
 		skua_wqe_add_rdma(&wqe, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
 	else if (op->flags & SKUA_OP_ATOMIC)
 		skua_send_add_atomic(qp, &wqe, wr);
@@ -119,7 +129,9 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 	return 0;
 }
 
-int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+static inline __attribute__((always_inline)) int skua_post_list(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr,
+								struct ibv_send_wr **bad_wr,
+								const bool names_peer)
 {
 	struct skua_qp *qp = to_skua_qp(ibv_qp);
 	int err = 0;
@@ -131,7 +143,7 @@ int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_sen
 
 	skua_lock(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
-		err = skua_send_build(qp, wr);
+		err = skua_send_build(qp, wr, names_peer);
 		if (unlikely(err)) {
 			*bad_wr = wr;
 			break;
@@ -140,6 +152,20 @@ int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_sen
 	skua_sq_commit(qp);
 	skua_unlock(&qp->sq_lock);
 	return err;
+}
+
+/* Apart from the path of connected QPs, which would be longer with it. */
+static __attribute__((noinline)) int skua_post_naming_peer(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr,
+							   struct ibv_send_wr **bad_wr)
+{
+	return skua_post_list(ibv_qp, wr, bad_wr, true);
+}
+
+int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	if (unlikely(to_skua_qp(ibv_qp)->peer))
+		return skua_post_naming_peer(ibv_qp, wr, bad_wr);
+	return skua_post_list(ibv_qp, wr, bad_wr, false);
 }
 
 static inline int skua_recv_build(struct skua_qp *qp, const struct ibv_recv_wr *wr)

@@ -17,6 +17,8 @@
 /* In front of more than one SGE, or of inline data. */
 #define SKUA_SQ_MAX_HEADER	(2 * SKUA_WQE_SEG)
 #define SKUA_SQ_UD_HEADER	(SKUA_WQE_SEG + sizeof(struct skua_wqe_ud))
+/* An atomic has one SGE, and need not fit in a block with it. */
+#define SKUA_SQ_XRC_HEADER	(SKUA_WQE_SEG + sizeof(struct skua_wqe_xrc) + sizeof(struct skua_wqe_atomic))
 
 static_assert(sizeof(struct skua_sge) == SKUA_WQE_SEG, "an SGE is a segment");
 
@@ -37,7 +39,12 @@ static inline uint32_t max_u32(uint32_t a, uint32_t b)
 static int skua_qp_size_sq(const struct skua_alloc_ucontext_resp *caps, struct skua_qp *qp,
 			   const struct ibv_qp_cap *asked)
 {
-	uint32_t header = qp->datagram ? SKUA_SQ_UD_HEADER : SKUA_SQ_MAX_HEADER;
+	static const uint32_t headers[] = {
+		[SKUA_PEER_CONNECTED] = SKUA_SQ_MAX_HEADER,
+		[SKUA_PEER_UD] = SKUA_SQ_UD_HEADER,
+		[SKUA_PEER_XRC] = SKUA_SQ_XRC_HEADER,
+	};
+	uint32_t header = headers[qp->peer];
 	uint32_t payload, wqe_blocks, blocks;
 
 	if (!asked->max_send_wr)
@@ -157,8 +164,10 @@ static int skua_qp_cmd_create(struct ibv_pd *ibv_pd, struct skua_qp *qp,
 				 &resp.ibv_resp, sizeof(resp));
 }
 
-static bool skua_qp_has_type(uint64_t features, enum ibv_qp_type type)
+static bool skua_qp_has_type(const struct skua_context *ctx, enum ibv_qp_type type)
 {
+	uint64_t features = ctx->caps.features;
+
 	switch (type) {
 	case IBV_QPT_RC:
 		return features >> SKUA_F_RC & 1;
@@ -166,18 +175,31 @@ static bool skua_qp_has_type(uint64_t features, enum ibv_qp_type type)
 		return features >> SKUA_F_UC & 1;
 	case IBV_QPT_UD:
 		return features >> SKUA_F_UD & 1;
+	case IBV_QPT_XRC_SEND:
+		return skua_has_xrc(ctx);
 	default:
 		return false;
 	}
 }
 
 /* On cache lines of its own: some of them are the poster's, others the poller's. */
-static struct skua_qp *skua_qp_new(void)
+struct skua_qp *skua_qp_new(void)
 {
 	void *qp;
 
 	errno = posix_memalign(&qp, __alignof__(struct skua_qp), sizeof(struct skua_qp));
 	return errno ? NULL : memset(qp, 0, sizeof(struct skua_qp));
+}
+
+void skua_qp_init_locks(struct skua_qp *qp, bool needed)
+{
+	skua_lock_init(&qp->sq_lock, needed);
+	skua_lock_init(&qp->rq_lock, needed);
+}
+
+static enum skua_peer skua_qp_peer(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_UD ? SKUA_PEER_UD : type == IBV_QPT_XRC_SEND ? SKUA_PEER_XRC : SKUA_PEER_CONNECTED;
 }
 
 static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr,
@@ -188,7 +210,7 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 	struct skua_qp *qp;
 	int err;
 
-	if (!skua_qp_has_type(ctx->caps.features, attr->qp_type)) {
+	if (!skua_qp_has_type(ctx, attr->qp_type)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -199,7 +221,7 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 	qp->db = ctx->db;
 	qp->event_idx = ctx->event_idx;
 	qp->sq.locked_is_full = ctx->locked_is_full;
-	qp->datagram = attr->qp_type == IBV_QPT_UD;
+	qp->peer = skua_qp_peer(attr->qp_type);
 	qp->atomics = ctx->caps.features >> SKUA_F_ATOMIC & 1;
 	qp->opcodes = skua_op_mask(ctx->caps.features, attr->qp_type) & ~SKUA_RARE_OPS;
 	qp->rare_opcodes = skua_op_mask(ctx->caps.features, attr->qp_type) & SKUA_RARE_OPS;
@@ -210,13 +232,12 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 	err = skua_qp_size_sq(&ctx->caps, qp, &attr->cap);
 	if (err)
 		goto err_free;
-	/* Receives are the SRQ's, if there is one. */
-	err = attr->srq ? 0 : skua_qp_size_rq(&ctx->caps, qp, &attr->cap);
+	/* Receives are the SRQ's, if there is one, and those of XRC are the peer's. */
+	err = attr->srq || qp->peer == SKUA_PEER_XRC ? 0 : skua_qp_size_rq(&ctx->caps, qp, &attr->cap);
 	if (err)
 		goto err_free;
 
-	skua_lock_init(&qp->sq_lock, !pd->td);
-	skua_lock_init(&qp->rq_lock, !pd->td);
+	skua_qp_init_locks(qp, !pd->td);
 	err = skua_qp_alloc_rings(ctx, qp, pd);
 	if (err)
 		goto err_free;
@@ -258,18 +279,23 @@ struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 		.sq_sig_all = attr_ex->sq_sig_all,
 	};
 	bool send_ops = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	bool recv = attr_ex->qp_type == IBV_QPT_XRC_RECV;
+	uint32_t needs = recv ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
 	struct skua_qp *qp;
 
-	if (attr_ex->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+	if (attr_ex->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 				   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
-	    (attr_ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr_ex->create_flags)) {
+	    (attr_ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr_ex->create_flags) ||
+	    (recv && send_ops && attr_ex->send_ops_flags)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (!(attr_ex->comp_mask & IBV_QP_INIT_ATTR_PD)) {
+	if (!(attr_ex->comp_mask & needs)) {
 		errno = EINVAL;
 		return NULL;
 	}
+	if (recv)
+		return skua_create_xrc_recv_qp(ibv_ctx, attr_ex);
 
 	qp = skua_qp_create(attr_ex->pd, &attr, send_ops ? attr_ex->send_ops_flags : 0);
 	if (!qp)
@@ -284,13 +310,15 @@ struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 /* Take the QP's unpolled CQEs out of its CQs. The device writes no more of them. */
 static void skua_qp_purge(struct skua_qp *qp)
 {
-	struct skua_cq *send_cq = to_skua_cq(qp->vqp.qp.send_cq);
-	struct skua_cq *recv_cq = to_skua_cq(qp->vqp.qp.recv_cq);
 	struct skua_srq *srq = qp->vqp.qp.srq ? to_skua_srq(qp->vqp.qp.srq) : NULL;
+	struct ibv_cq *send_cq = qp->vqp.qp.send_cq;
+	struct ibv_cq *recv_cq = qp->vqp.qp.recv_cq;
 
-	skua_cq_purge(send_cq, qp->vqp.qp.qp_num, srq);
-	if (recv_cq != send_cq)
-		skua_cq_purge(recv_cq, qp->vqp.qp.qp_num, srq);
+	/* QPs of XRC have one of them, or none. */
+	if (send_cq)
+		skua_cq_purge(to_skua_cq(send_cq), qp->vqp.qp.qp_num, srq);
+	if (recv_cq && recv_cq != send_cq)
+		skua_cq_purge(to_skua_cq(recv_cq), qp->vqp.qp.qp_num, srq);
 }
 
 int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask)
@@ -342,8 +370,10 @@ int skua_destroy_qp(struct ibv_qp *ibv_qp)
 		return err;
 
 	skua_qp_purge(qp);
-	skua_qp_free_rings(qp);
-	skua_pd_put(qp->pd);
+	if (qp->pd) {
+		skua_qp_free_rings(qp);
+		skua_pd_put(qp->pd);
+	}
 	free(qp);
 	return 0;
 }

@@ -21,6 +21,8 @@ DECLARE_DRV_CMD(skua_cmd_create_qp, IB_USER_VERBS_CMD_CREATE_QP,
 		skua_create_qp_req, skua_create_qp_resp);
 DECLARE_DRV_CMD(skua_cmd_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,
 		skua_create_srq_req, skua_create_srq_resp);
+DECLARE_DRV_CMD(skua_cmd_create_xsrq, IB_USER_VERBS_CMD_CREATE_XSRQ,
+		skua_create_srq_req, skua_create_srq_resp);
 DECLARE_DRV_CMD(skua_cmd_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ,
 		skua_modify_srq_req, empty);
 

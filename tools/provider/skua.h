@@ -86,6 +86,13 @@ struct skua_cq {
 
 struct skua_op;
 
+/* What a WQE that sends says of where it goes. */
+enum skua_peer {
+	SKUA_PEER_CONNECTED,		/* nothing */
+	SKUA_PEER_UD,			/* the way to the peer */
+	SKUA_PEER_XRC,			/* the peer's SRQ */
+};
+
 struct skua_qp {
 	struct verbs_qp vqp;
 	struct skua_sq sq;
@@ -96,14 +103,17 @@ struct skua_qp {
 	uint32_t max_inline;
 	uint8_t sq_sig;			/* SKUA_WQE_SIGNALED if all are */
 	bool event_idx;
-	bool datagram;			/* UD: each WQE says where it goes */
+	uint8_t peer;			/* enum skua_peer */
 
 	/* ibv_wr_start() to ibv_wr_complete(), under sq_lock */
 	int wr_err;			/* the first one; nothing is built after it */
 	uint32_t wr_first;		/* number of the first WR */
 	struct skua_wqe wr;		/* its header */
 	const struct skua_op *wr_op;
-	struct skua_wqe_ud *wr_ud;
+	union {
+		struct skua_wqe_ud *wr_ud;
+		struct skua_wqe_xrc *wr_xrc;
+	};
 
 	struct skua_rq rq;
 	struct skua_lock rq_lock;
@@ -112,7 +122,7 @@ struct skua_qp {
 	uint32_t rare_opcodes;		/* of SKUA_RARE_OPS, which post.c builds apart */
 	bool atomics;			/* the device has them */
 	struct ibv_qp_cap cap;		/* what the rings truly hold */
-	struct skua_pd *pd;
+	struct skua_pd *pd;		/* NULL: XRC_RECV, without rings */
 	struct skua_buf buf;
 };
 
@@ -129,6 +139,14 @@ static inline struct skua_context *to_skua_context(struct ibv_context *ibv_ctx)
 static inline struct skua_pd *to_skua_pd(struct ibv_pd *ibv_pd)
 {
 	return container_of(ibv_pd, struct skua_pd, ibv_pd);
+}
+
+/* XRC, with what it needs. */
+static inline bool skua_has_xrc(const struct skua_context *ctx)
+{
+	const uint64_t needs = 1ull << SKUA_F_XRC | 1ull << SKUA_F_SRQ | 1ull << SKUA_F_RC;
+
+	return !(needs & ~ctx->caps.features);
 }
 
 static inline struct skua_td *to_skua_td(struct ibv_td *ibv_td)
@@ -227,12 +245,16 @@ int skua_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only);
 void skua_cq_event(struct ibv_cq *ibv_cq);
 /* Take the CQEs of a QP out of it; @srq is the QP's, or NULL. The device writes no more of them. */
 void skua_cq_purge(struct skua_cq *cq, uint32_t qpn, struct skua_srq *srq);
+/* The same for those of an XRC SRQ, which goes. */
+void skua_cq_purge_srq(struct skua_cq *cq, const struct skua_srq *srq);
 
 /* poll.c */
 int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc);
 void skua_cq_fill_ex_ops(struct ibv_cq_ex *cq_ex, uint64_t wc_flags);
 
 /* qp.c */
+struct skua_qp *skua_qp_new(void);
+void skua_qp_init_locks(struct skua_qp *qp, bool needed);
 struct ibv_qp *skua_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 				 struct ibv_qp_init_attr_ex *attr_ex);
@@ -243,11 +265,19 @@ int skua_destroy_qp(struct ibv_qp *ibv_qp);
 
 /* srq.c */
 struct ibv_srq *skua_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *attr);
+struct ibv_srq *skua_create_srq_ex(struct ibv_context *ibv_ctx, struct ibv_srq_init_attr_ex *attr);
+int skua_get_srq_num(struct ibv_srq *ibv_srq, uint32_t *srq_num);
 int skua_modify_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr, int attr_mask);
 int skua_query_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr);
 int skua_destroy_srq(struct ibv_srq *ibv_srq);
 int skua_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr,
 		       struct ibv_recv_wr **bad_wr);
+
+/* xrc.c */
+struct ibv_xrcd *skua_open_xrcd(struct ibv_context *ibv_ctx, struct ibv_xrcd_init_attr *attr);
+int skua_close_xrcd(struct ibv_xrcd *ibv_xrcd);
+struct ibv_qp *skua_create_xrc_recv_qp(struct ibv_context *ibv_ctx, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *skua_open_qp(struct ibv_context *ibv_ctx, struct ibv_qp_open_attr *attr);
 
 /* post.c */
 int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);

@@ -165,6 +165,16 @@ static inline struct skua_wqe_ud *skua_wqe_add_ud(struct skua_wqe *wqe)
 	return skua_wqe_add_header(wqe, sizeof(struct skua_wqe_ud));
 }
 
+static inline struct skua_wqe_xrc *skua_wqe_add_xrc(struct skua_wqe *wqe)
+{
+	return skua_wqe_add_header(wqe, sizeof(struct skua_wqe_xrc));
+}
+
+static inline void skua_xrc_set(struct skua_wqe_xrc *xrc, uint32_t srqn)
+{
+	*xrc = (struct skua_wqe_xrc) { .srqn = htole32(srqn) };
+}
+
 static inline void skua_ud_set(struct skua_wqe_ud *ud, const struct skua_av *av, uint32_t dest_qpn,
 			       uint32_t qkey)
 {

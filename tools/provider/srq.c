@@ -76,56 +76,140 @@ static void skua_srq_free(struct skua_srq *srq)
 	free(srq->wrs);
 }
 
+static void skua_srq_fill_req(const struct skua_srq *srq, struct skua_create_srq_req *req)
+{
+	req->buf_addr = (uintptr_t)srq->ring.addr;
+	req->dbr_addr = (uintptr_t)srq->dbr;
+	req->srq_handle = (uintptr_t)srq;
+	req->log_size = __builtin_ctz(srq->size);
+	req->log_stride = srq->log_stride;
+}
+
 static int skua_srq_cmd_create(struct ibv_pd *ibv_pd, struct skua_srq *srq,
 			       struct ibv_srq_init_attr *attr)
 {
 	struct skua_cmd_create_srq_resp resp = {};
 	struct skua_cmd_create_srq cmd = {};
 
-	cmd.buf_addr = (uintptr_t)srq->ring.addr;
-	cmd.dbr_addr = (uintptr_t)srq->dbr;
-	cmd.srq_handle = (uintptr_t)srq;
-	cmd.log_size = __builtin_ctz(srq->size);
-	cmd.log_stride = srq->log_stride;
+	skua_srq_fill_req(srq, &cmd.drv_payload);
 	return ibv_cmd_create_srq(ibv_pd, &srq->vsrq.srq, attr, &cmd.ibv_cmd, sizeof(cmd),
 				  &resp.ibv_resp, sizeof(resp));
 }
 
-struct ibv_srq *skua_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *attr)
+static struct skua_srq *skua_srq_new(struct ibv_pd *ibv_pd, const struct ibv_srq_attr *asked)
 {
 	struct skua_context *ctx = to_skua_context(ibv_pd->context);
 	struct skua_pd *pd = to_skua_pd(ibv_pd);
-	struct ibv_srq_init_attr made = *attr;
 	struct skua_srq *srq;
 	int err;
 
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return NULL;
-	err = skua_srq_size(&ctx->caps, srq, &attr->attr);
+	err = skua_srq_size(&ctx->caps, srq, asked);
 	if (err)
 		goto err_free;
 	skua_lock_init(&srq->lock, !pd->td);
 	err = skua_srq_alloc(ctx, srq, pd);
 	if (err)
 		goto err_free;
-	made.attr.max_wr = srq->size;
-	made.attr.max_sge = srq->max_sge;
-	err = skua_srq_cmd_create(ibv_pd, srq, &made);
-	if (err)
-		goto err_queue;
-
 	srq->pd = pd;
 	skua_pd_hold(pd);
-	attr->attr = made.attr;
-	return &srq->vsrq.srq;
+	return srq;
 
-err_queue:
-	skua_srq_free(srq);
 err_free:
 	free(srq);
 	errno = err;
 	return NULL;
+}
+
+static void skua_srq_delete(struct skua_srq *srq)
+{
+	skua_srq_free(srq);
+	skua_pd_put(srq->pd);
+	free(srq);
+}
+
+struct ibv_srq *skua_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr made = *attr;
+	struct skua_srq *srq;
+	int err;
+
+	srq = skua_srq_new(ibv_pd, &attr->attr);
+	if (!srq)
+		return NULL;
+	made.attr.max_wr = srq->size;
+	made.attr.max_sge = srq->max_sge;
+	err = skua_srq_cmd_create(ibv_pd, srq, &made);
+	if (err) {
+		skua_srq_delete(srq);
+		errno = err;
+		return NULL;
+	}
+	attr->attr = made.attr;
+	return &srq->vsrq.srq;
+}
+
+static int skua_srq_cmd_create_xrc(struct skua_srq *srq, struct ibv_srq_init_attr_ex *attr)
+{
+	struct skua_cmd_create_xsrq_resp resp = {};
+	struct skua_cmd_create_xsrq cmd = {};
+
+	skua_srq_fill_req(srq, &cmd.drv_payload);
+	return ibv_cmd_create_srq_ex(attr->pd->context, &srq->vsrq, attr, &cmd.ibv_cmd, sizeof(cmd), &resp.ibv_resp,
+				     sizeof(resp));
+}
+
+static struct ibv_srq *skua_create_xrc_srq(struct ibv_srq_init_attr_ex *attr)
+{
+	struct ibv_srq_init_attr_ex made = *attr;
+	struct skua_srq *srq;
+	int err;
+
+	srq = skua_srq_new(attr->pd, &attr->attr);
+	if (!srq)
+		return NULL;
+	made.attr.max_wr = srq->size;
+	made.attr.max_sge = srq->max_sge;
+	err = skua_srq_cmd_create_xrc(srq, &made);
+	if (err) {
+		skua_srq_delete(srq);
+		errno = err;
+		return NULL;
+	}
+	srq->vsrq.srq.srq_context = attr->srq_context;
+	srq->vsrq.srq.pd = attr->pd;
+	attr->attr = made.attr;
+	return &srq->vsrq.srq;
+}
+
+#define SKUA_XRC_SRQ_NEEDS	(IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD | \
+				 IBV_SRQ_INIT_ATTR_CQ)
+
+/* libibverbs makes SRQs of the basic type by skua_create_srq(), if nothing but a PD comes with them. */
+struct ibv_srq *skua_create_srq_ex(struct ibv_context *ibv_ctx, struct ibv_srq_init_attr_ex *attr)
+{
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) || attr->srq_type != IBV_SRQT_XRC ||
+	    attr->comp_mask & ~SKUA_XRC_SRQ_NEEDS || !skua_has_xrc(to_skua_context(ibv_ctx))) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (attr->comp_mask != SKUA_XRC_SRQ_NEEDS) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return skua_create_xrc_srq(attr);
+}
+
+int skua_get_srq_num(struct ibv_srq *ibv_srq, uint32_t *srq_num)
+{
+	const struct skua_srq *srq = to_skua_srq(ibv_srq);
+
+	if (srq->vsrq.srq_type != IBV_SRQT_XRC)
+		return EOPNOTSUPP;
+	*srq_num = srq->vsrq.srq_num;
+	return 0;
 }
 
 int skua_destroy_srq(struct ibv_srq *ibv_srq)
@@ -136,9 +220,10 @@ int skua_destroy_srq(struct ibv_srq *ibv_srq)
 	err = ibv_cmd_destroy_srq(ibv_srq);
 	if (err)
 		return err;
-	skua_srq_free(srq);
-	skua_pd_put(srq->pd);
-	free(srq);
+	/* The device writes no more of them. CQEs of a basic SRQ go with its QPs, which went before. */
+	if (srq->vsrq.srq_type == IBV_SRQT_XRC)
+		skua_cq_purge_srq(to_skua_cq(srq->vsrq.cq), srq);
+	skua_srq_delete(srq);
 	return 0;
 }
 

@@ -13,6 +13,18 @@
 #include "op.h"
 #include "skua.h"
 
+/* Where the WR goes stands before the data, in whichever order they are set; a datagram refuses zero. */
+static __attribute__((noinline)) void skua_wr_add_peer(struct skua_qp *qp)
+{
+	if (qp->peer == SKUA_PEER_UD) {
+		qp->wr_ud = skua_wqe_add_ud(&qp->wr);
+		memset(qp->wr_ud, 0, sizeof(*qp->wr_ud));
+	} else if (qp->wr_op->flags & SKUA_OP_DATA) {
+		qp->wr_xrc = skua_wqe_add_xrc(&qp->wr);
+		skua_xrc_set(qp->wr_xrc, 0);
+	}
+}
+
 /* Begin the WQE of an opcode. False if there is an error, of this call or an earlier one. */
 static inline bool skua_wr_begin(struct skua_qp *qp, enum ibv_wr_opcode opcode)
 {
@@ -28,11 +40,8 @@ static inline bool skua_wr_begin(struct skua_qp *qp, enum ibv_wr_opcode opcode)
 	qp->wr_op = op;
 	skua_wqe_begin(&qp->sq, &qp->wr, qp_ex->wr_id, op->wqe,
 		       skua_op_send_flags(qp_ex->wr_flags) | qp->sq_sig);
-	if (qp->datagram) {
-		/* It stands before the data, in whichever order they are set; zero is refused. */
-		qp->wr_ud = skua_wqe_add_ud(&qp->wr);
-		memset(qp->wr_ud, 0, sizeof(*qp->wr_ud));
-	}
+	if (unlikely(qp->peer))
+		skua_wr_add_peer(qp);
 	return true;
 }
 
@@ -193,6 +202,15 @@ static void skua_wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint
 		skua_ud_set(qp->wr_ud, &to_skua_ah(ah)->av, remote_qpn, remote_qkey);
 }
 
+static void skua_wr_set_xrc_srqn(struct ibv_qp_ex *qp_ex, uint32_t remote_srqn)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	/* One that sends nothing has no segment for it. */
+	if (likely(!qp->wr_err && qp->wr_op->flags & SKUA_OP_DATA))
+		skua_xrc_set(qp->wr_xrc, remote_srqn);
+}
+
 static void skua_wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge,
 				 const struct ibv_sge *sg_list)
 {
@@ -347,8 +365,10 @@ bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
 		qp_ex->wr_flush = skua_wr_flush;
 	if (ops & IBV_QP_EX_WITH_ATOMIC_WRITE)
 		qp_ex->wr_atomic_write = skua_wr_atomic_write;
-	if (qp->datagram)
+	if (qp->peer == SKUA_PEER_UD)
 		qp_ex->wr_set_ud_addr = skua_wr_set_ud_addr;
+	if (qp->peer == SKUA_PEER_XRC)
+		qp_ex->wr_set_xrc_srqn = skua_wr_set_xrc_srqn;
 	qp_ex->wr_set_sge = skua_wr_set_sge;
 	qp_ex->wr_set_sge_list = skua_wr_set_sge_list;
 	qp_ex->wr_set_inline_data = skua_wr_set_inline_data;

@@ -67,6 +67,7 @@ void skua_cmd_destroy_cq(struct skua_dev *dev, u32 cqn);
  * @rq: the RQ, likewise
  * @rq_dbr: DMA address of its record
  * @srqn: the SRQ instead of an RQ; 0: none
+ * @xrcdn: SKUA_QPT_XRC_TGT: its XRC domain, beside which it has nothing; else 0
  */
 struct skua_qp_params {
 	enum skua_qp_type type;
@@ -84,6 +85,7 @@ struct skua_qp_params {
 	const struct skua_pagelist *rq;
 	dma_addr_t rq_dbr;
 	u32 srqn;
+	u32 xrcdn;
 };
 
 int skua_cmd_create_qp(struct skua_dev *dev, const struct skua_qp_params *params, u32 *qpn);
@@ -102,6 +104,8 @@ void skua_cmd_destroy_qp(struct skua_dev *dev, u32 qpn);
  * @handle: returned in CQEs
  * @dbr: DMA address of its record
  * @ring: the ring
+ * @xrcdn: its XRC domain; 0: none
+ * @cqn: CQ of its receives, if it has a domain; else 0
  */
 struct skua_srq_params {
 	bool privileged;
@@ -112,6 +116,8 @@ struct skua_srq_params {
 	u64 handle;
 	dma_addr_t dbr;
 	const struct skua_pagelist *ring;
+	u32 xrcdn;
+	u32 cqn;
 };
 
 int skua_cmd_create_srq(struct skua_dev *dev, const struct skua_srq_params *params, u32 *srqn);
@@ -120,6 +126,9 @@ int skua_cmd_modify_srq(struct skua_dev *dev, u32 srqn, u32 mask, u32 limit, u8 
 			const struct skua_pagelist *ring);
 int skua_cmd_query_srq(struct skua_dev *dev, u32 srqn, struct skua_srq_attr *attr);
 void skua_cmd_destroy_srq(struct skua_dev *dev, u32 srqn);
+
+int skua_cmd_create_xrcd(struct skua_dev *dev, u32 *xrcdn);
+void skua_cmd_destroy_xrcd(struct skua_dev *dev, u32 xrcdn);
 
 /**
  * struct skua_mr_params - an MR to create

@@ -48,6 +48,7 @@ struct notifier_block;
  * @max_srq: SRQs
  * @max_srq_entries: entries of an SRQ
  * @flush_caps: placements that a FLUSH may ask for, SKUA_FLUSH_*
+ * @max_xrcd: XRC domains
  * @max_send_sge: SGEs of a send WQE
  * @max_recv_sge: SGEs of a receive WQE
  * @max_inline: bytes of inline data
@@ -82,6 +83,7 @@ struct skua_limits {
 	u32 max_srq;
 	u32 max_srq_entries;
 	u32 flush_caps;
+	u32 max_xrcd;
 	u16 max_send_sge;
 	u16 max_recv_sge;
 	u16 max_inline;

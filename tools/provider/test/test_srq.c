@@ -44,6 +44,14 @@ int ibv_cmd_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq *srq, struct ibv_sr
 	return answer;
 }
 
+int ibv_cmd_create_srq_ex(struct ibv_context *context, struct verbs_srq *srq, struct ibv_srq_init_attr_ex *attr,
+			  struct ibv_create_xsrq *cmd, size_t cmd_size, struct ib_uverbs_create_srq_resp *resp,
+			  size_t resp_size)
+{
+	fail_msg("no XRC here");
+	return EINVAL;
+}
+
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask,
 		       struct ibv_modify_srq *cmd, size_t cmd_size)
 {
@@ -62,6 +70,11 @@ int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv
 int ibv_cmd_destroy_srq(struct ibv_srq *srq)
 {
 	return answer;
+}
+
+void skua_cq_purge_srq(struct skua_cq *cq, const struct skua_srq *srq)
+{
+	fail_msg("no XRC here");
 }
 
 void skua_pd_put(struct skua_pd *of)

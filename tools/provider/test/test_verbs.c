@@ -1141,7 +1141,7 @@ static void become_ud(void)
 
 	memset(&qp.vqp, 0, sizeof(qp.vqp));
 	qp.vqp.qp = base;
-	qp.datagram = true;
+	qp.peer = SKUA_PEER_UD;
 	qp.opcodes = skua_op_mask(FEATURES, IBV_QPT_UD);
 	assert_true(skua_qp_fill_wr_ops(&qp, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM));
 }
@@ -1244,6 +1244,112 @@ static void test_datagram_without_an_address(void **state)
 	assert_memory_equal(ctrl + 1, &none, sizeof(none));
 }
 
+/* XRC */
+
+#define SRQN	0xabcdef
+
+static void become_xrc(void)
+{
+	struct ibv_qp base = qp.vqp.qp;
+
+	memset(&qp.vqp, 0, sizeof(qp.vqp));
+	qp.vqp.qp = base;
+	qp.peer = SKUA_PEER_XRC;
+	qp.opcodes = skua_op_mask(FEATURES, IBV_QPT_XRC_SEND);
+	assert_true(skua_qp_fill_wr_ops(&qp, ALL_OPS | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD));
+}
+
+/* The SRQ stands in front of all other segments. Returns what is behind it. */
+static const void *check_xrc(uint32_t index, uint8_t opcode)
+{
+	static const struct skua_wqe_xrc zero;
+	const struct skua_wqe_xrc *xrc = (void *)(ctrl + 1);
+
+	fake_sq_fetch(&qp.sq, index, wqe_copy);
+	assert_int_equal(ctrl->opcode, opcode);
+	assert_int_equal(le32toh(xrc->srqn), SRQN);
+	assert_memory_equal(xrc->rsvd, zero.rsvd, sizeof(zero.rsvd));
+	return xrc + 1;
+}
+
+/* XRC-8 */
+static void test_xrc_wqes_name_an_srq(void **state)
+{
+	struct ibv_send_wr wr = make_wr(IBV_WR_SEND);
+	const struct skua_wqe_rdma *rdma;
+	const struct skua_wqe_atomic *atomic;
+	const struct skua_sge *sge;
+
+	become_xrc();
+	wr.qp_type.xrc.remote_srqn = SRQN;
+	assert_int_equal(post(&wr), 0);
+	sge = check_xrc(0, SKUA_WQE_SEND);
+	assert_int_equal(le64toh(sge[0].addr), sges[0].addr);
+	assert_int_equal(le32toh(sge[1].lkey), sges[1].lkey);
+	assert_int_equal(ctrl->nblocks, 1);
+	wr = make_wr(IBV_WR_RDMA_WRITE);
+	wr.qp_type.xrc.remote_srqn = SRQN;
+	assert_int_equal(post(&wr), 0);
+	rdma = check_xrc(1, SKUA_WQE_WRITE);
+	assert_int_equal(le32toh(rdma->rkey), 0x99);
+	assert_int_equal(ctrl->nblocks, 2);
+	wr = (struct ibv_send_wr) { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .sg_list = sges, .num_sge = 1,
+				    .qp_type.xrc.remote_srqn = SRQN, .wr.atomic.rkey = 0x98, .wr.atomic.compare_add = 5 };
+	assert_int_equal(post(&wr), 0);
+	atomic = check_xrc(3, SKUA_WQE_FETCH_ADD);
+	assert_int_equal(le32toh(atomic->rkey), 0x98);
+	assert_int_equal(le64toh(atomic->swap_add), 5);
+	assert_int_equal(ctrl->nblocks, 2);
+	/* Nothing is sent, so nobody is named. */
+	wr = make_wr(IBV_WR_LOCAL_INV);
+	assert_int_equal(post(&wr), 0);
+	fake_sq_fetch(&qp.sq, 5, wqe_copy);
+	assert_int_equal(ctrl->opcode, SKUA_WQE_LOCAL_INV);
+	assert_int_equal(ctrl->nblocks, 1);
+	assert_int_equal(wqe_copy[sizeof(*ctrl)], 0xee);
+}
+
+/* The SRQ and the data may be set in either order. */
+static void test_xrc_by_calls(void **state)
+{
+	struct ibv_qp_ex *qp_ex = &qp.vqp.qp_ex;
+	const struct skua_wqe_rdma *rdma;
+
+	become_xrc();
+	ibv_wr_start(qp_ex);
+	ibv_wr_rdma_read(qp_ex, 0x99, 0x1122);
+	ibv_wr_set_xrc_srqn(qp_ex, SRQN);
+	ibv_wr_set_sge_list(qp_ex, 1, sges);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_inline_data(qp_ex, "xyz", 3);
+	ibv_wr_set_xrc_srqn(qp_ex, SRQN);
+	ibv_wr_local_inv(qp_ex, 0x77);
+	ibv_wr_set_xrc_srqn(qp_ex, SRQN);
+	assert_int_equal(ibv_wr_complete(qp_ex), 0);
+	rdma = check_xrc(0, SKUA_WQE_READ);
+	assert_int_equal(le64toh(rdma->raddr), 0x1122);
+	assert_memory_equal(check_xrc(1, SKUA_WQE_SEND), "xyz", 3);
+	fake_sq_fetch(&qp.sq, 2, wqe_copy);
+	assert_int_equal(ctrl->opcode, SKUA_WQE_LOCAL_INV);
+	assert_int_equal(le32toh(ctrl->inv_key), 0x77);
+	assert_int_equal(ctrl->nblocks, 1);
+	assert_int_equal(wqe_copy[sizeof(*ctrl)], 0xee);
+}
+
+/* What stood in the ring before names no SRQ. */
+static void test_xrc_without_an_srq(void **state)
+{
+	static const struct skua_wqe_xrc none;
+	struct ibv_qp_ex *qp_ex = &qp.vqp.qp_ex;
+
+	become_xrc();
+	ibv_wr_start(qp_ex);
+	ibv_wr_send(qp_ex);
+	assert_int_equal(ibv_wr_complete(qp_ex), 0);
+	fake_sq_fetch(&qp.sq, 0, wqe_copy);
+	assert_memory_equal(ctrl + 1, &none, sizeof(none));
+}
+
 static void test_each_type_has_its_opcodes(void **state)
 {
 	static const struct {
@@ -1267,6 +1373,8 @@ static void test_each_type_has_its_opcodes(void **state)
 		uint32_t bit = 1u << table[i].opcode;
 
 		assert_true(skua_op_mask(FEATURES, IBV_QPT_RC) & bit);
+		assert_true(skua_op_mask(FEATURES, IBV_QPT_XRC_SEND) & bit);
+		assert_false(skua_op_mask(FEATURES, IBV_QPT_XRC_RECV) & bit);
 		assert_int_equal(!!(skua_op_mask(FEATURES, IBV_QPT_UC) & bit), table[i].uc);
 		assert_int_equal(!!(skua_op_mask(FEATURES, IBV_QPT_UD) & bit), table[i].ud);
 	}
@@ -1282,6 +1390,7 @@ static void test_only_declared_calls_are_set(void **state)
 	assert_null(qp_ex->wr_atomic_cmp_swp);
 	assert_null(qp_ex->wr_atomic_fetch_add);
 	assert_null(qp_ex->wr_set_ud_addr);
+	assert_null(qp_ex->wr_set_xrc_srqn);
 	assert_non_null(qp_ex->wr_rdma_read);
 	assert_non_null(qp_ex->wr_local_inv);
 
@@ -1396,6 +1505,9 @@ int main(void)
 		T(test_datagram_wqes),
 		T(test_datagrams_by_calls),
 		T(test_datagram_without_an_address),
+		T(test_xrc_wqes_name_an_srq),
+		T(test_xrc_by_calls),
+		T(test_xrc_without_an_srq),
 		T(test_each_type_has_its_opcodes),
 		T(test_only_declared_calls_are_set),
 		T(test_wall_clock),

@@ -39,6 +39,32 @@ static const struct transition rc_transitions[] = {
 	{ 0 }
 };
 
+#define INI_SQD_MAY	(INIT_MUST | SKUA_QP_ATTR_AV | SKUA_QP_ATTR_TIMEOUT | SKUA_QP_ATTR_RETRY_CNT | \
+			 SKUA_QP_ATTR_RNR_RETRY | SKUA_QP_ATTR_MAX_RD_ATOMIC)
+
+/* Those of RC without what is the responder's. */
+static const struct transition xrc_ini_transitions[] = {
+	{ SKUA_QPS_RESET, SKUA_QPS_INIT, INIT_MUST, 0 },
+	{ SKUA_QPS_INIT, SKUA_QPS_INIT, 0, INIT_MUST },
+	{ SKUA_QPS_INIT, SKUA_QPS_RTR, RTR_MUST, INIT_MUST },
+	{ SKUA_QPS_RTR, SKUA_QPS_RTS, RC_RTS_MUST, SKUA_QP_ATTR_ACCESS },
+	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_ACCESS },
+	{ SKUA_QPS_RTS, SKUA_QPS_SQD, 0, SKUA_QP_ATTR_SQD_EVENT },
+	{ SKUA_QPS_SQD, SKUA_QPS_SQD, 0, INI_SQD_MAY },
+	{ SKUA_QPS_SQD, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_ACCESS },
+	{ 0 }
+};
+
+/* And without what is the requester's. */
+static const struct transition xrc_tgt_transitions[] = {
+	{ SKUA_QPS_RESET, SKUA_QPS_INIT, INIT_MUST, 0 },
+	{ SKUA_QPS_INIT, SKUA_QPS_INIT, 0, INIT_MUST },
+	{ SKUA_QPS_INIT, SKUA_QPS_RTR, RC_RTR_MUST, INIT_MUST },
+	{ SKUA_QPS_RTR, SKUA_QPS_RTS, SKUA_QP_ATTR_TIMEOUT | SKUA_QP_ATTR_SQ_PSN, RC_RTS_MAY },
+	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, RC_RTS_MAY },
+	{ 0 }
+};
+
 static const struct transition uc_transitions[] = {
 	{ SKUA_QPS_RESET, SKUA_QPS_INIT, INIT_MUST, 0 },
 	{ SKUA_QPS_INIT, SKUA_QPS_INIT, 0, INIT_MUST },
@@ -80,6 +106,8 @@ static const struct transition *const transitions[] = {
 	[SKUA_QPT_UC] = uc_transitions,
 	[SKUA_QPT_UD] = ud_transitions,
 	[SKUA_QPT_GSI] = ud_transitions,
+	[SKUA_QPT_XRC_INI] = xrc_ini_transitions,
+	[SKUA_QPT_XRC_TGT] = xrc_tgt_transitions,
 	[SKUA_QPT_ETH] = eth_transitions,
 };
 

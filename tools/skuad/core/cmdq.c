@@ -20,6 +20,7 @@ struct command {
 #define RSS	(1ull << SKUA_F_ETH_RSS)
 #define UD	(1ull << SKUA_F_UD)
 #define SRQ	(1ull << SKUA_F_SRQ)
+#define XRC	(1ull << SKUA_F_XRC | 1ull << SKUA_F_RC | SRQ)
 #define CQ_SIZE	(1ull << SKUA_F_CQ_RESIZE)
 #define CQ_HOLD	(1ull << SKUA_F_CQ_MODER)
 #define MW	(1ull << SKUA_F_MW)
@@ -61,6 +62,8 @@ static const struct command commands[] = {
 	{ SKUA_CMD_MODIFY_SRQ,	 0, false, 128, SRQ,	cmd_modify_srq },
 	{ SKUA_CMD_QUERY_SRQ,	 0, true,  4, SRQ,	cmd_query_srq },
 	{ SKUA_CMD_DESTROY_SRQ,	 0, false, 4, SRQ,	cmd_destroy_srq },
+	{ SKUA_CMD_CREATE_XRCD,	 0, false, 0, XRC,	cmd_create_xrcd },
+	{ SKUA_CMD_DESTROY_XRCD, 0, false, 4, XRC,	cmd_destroy_xrcd },
 };
 
 static const struct command *find(uint16_t opcode)

@@ -40,6 +40,7 @@ struct transport_ops;
 #define LIMIT_LOG_RQ		15
 #define LIMIT_SRQ		16384u
 #define LIMIT_LOG_SRQ		15
+#define LIMIT_XRCD		16384u
 #define LIMIT_LOG_EQE		17
 #define LIMIT_LOG_CMD		10
 #define LIMIT_DB_PAGES		4096u
@@ -63,8 +64,8 @@ struct transport_ops;
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
 	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
-	 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | \
-	 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE)
+	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_FLUSH | \
+	 1ull << SKUA_F_ATOMIC_WRITE | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -104,7 +105,7 @@ struct cq {
 	uint32_t pi;
 	uint32_t ci;			/* as last read */
 	uint32_t db_page;
-	uint32_t refs;			/* queues of QPs that complete into it */
+	uint32_t refs;			/* queues of QPs, and XRC SRQs, that complete into it */
 	bool error;			/* overflowed or unreachable: nothing is written any more */
 	bool telling;			/* that to its QPs */
 	TAILQ_ENTRY(cq) failed_entry;	/* of those that are telling */
@@ -232,7 +233,7 @@ struct skua_dev {
 	struct hostmem mem;
 	struct cmdq cmdq;
 
-	struct numtab eqs, pds, cqs, qps, mrs, srqs;	/* mrs: windows, too */
+	struct numtab eqs, pds, cqs, qps, mrs, srqs, xrcds;	/* mrs: windows, too */
 	uint32_t num_mws;
 	uint64_t pages_used, max_pages;	/* quota */
 	struct old_pages *old_pages;	/* that were released, and are not freed yet; not in the quota */
@@ -321,6 +322,8 @@ int cmd_create_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_modify_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_query_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_create_xrcd(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_destroy_xrcd(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 
 /* The last part of a command that takes memory away: SKUA_CMD_OK when no train refers to it any
  * more, -1 to be called again. */
@@ -352,6 +355,7 @@ bool pages_charge(struct skua_dev *dev, uint32_t npages);
 #define FREE_COST	512
 bool qp_free_all(struct skua_dev *dev, int32_t *budget);
 bool srq_free_all(struct skua_dev *dev, int32_t *budget);
+bool xrcd_free_all(struct skua_dev *dev, int32_t *budget);
 bool mr_free_all(struct skua_dev *dev, int32_t *budget);
 bool cq_free_all(struct skua_dev *dev, int32_t *budget);
 bool eq_free_all(struct skua_dev *dev, int32_t *budget);

@@ -51,6 +51,8 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	}
 	if (dev_has(dev, SKUA_F_FLUSH))
 		caps.flush_caps = htole32(FLUSH_CAPS);
+	if (dev_has(dev, SKUA_F_XRC))
+		caps.max_xrcd = htole32(LIMIT_XRCD);
 	inject_caps(dev, &caps);
 	return cmd_output(dev, cpl, &caps, sizeof(caps));
 }

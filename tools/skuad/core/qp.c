@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "core/mw.h"
-#include "core/srq.h"
 #include "core/transport.h"
+#include "core/xrcd.h"
 
 #define ERR_LOOK_NS	10000000	/* between looks at the QPs in ERR; of many at some, the more often */
 #define ERR_MANY_NS	1000000
@@ -135,13 +135,28 @@ enum rq_result qp_peek_recv(struct skua_qp *qp, struct recv_wqe *wqe, uint8_t *v
 	return r;
 }
 
-void qp_complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
+void qp_fill_recv(const struct skua_qp *qp, struct skua_cqe *cqe)
 {
 	cqe->qp_handle = htole64(qp->recv_handle);
 	cqe->qpn = htole32(qp->number);
 	cqe->flags |= qp->recv_flags;
+}
+
+void qp_complete_recv(struct skua_qp *qp, struct skua_cqe *cqe)
+{
+	qp_fill_recv(qp, cqe);
 	if (!cq_post(qp->dev, qp->rcq, cqe))
 		qp_fatal(qp);
+}
+
+void qp_use_srq(struct skua_qp *qp, struct srq *srq)
+{
+	qp->rq.srq = srq;
+	qp->rq.pd = srq ? srq->rq.pd : NULL;
+	qp->rq.privileged = srq && srq->rq.privileged;
+	qp->rcq = srq ? srq->cq : NULL;
+	qp->recv_handle = srq ? srq->handle : 0;
+	qp->recv_flags = SKUA_CQE_FROM_SRQ;
 }
 
 /* SRQ-6: what it had taken is complete. */
@@ -302,13 +317,36 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	free(qp);
 }
 
+/* It names what it was created with. What an XRC_TGT QP uses besides names it, not the other way round. */
+static void qp_ref(struct skua_qp *qp)
+{
+	if (qp->xrcd) {
+		LIST_INSERT_HEAD(&qp->xrcd->targets, qp, target_entry);
+		return;
+	}
+	qp->pd->refs++;
+	if (qp->rq.srq)
+		qp->rq.srq->refs++;
+	qp->scq->refs++;
+	cq_join(qp->scq, &qp->send_user, qp);
+	if (qp->rcq) {
+		qp->rcq->refs++;
+		cq_join(qp->rcq, &qp->recv_user, qp);
+	}
+}
+
 static void qp_unref(struct skua_qp *qp)
 {
+	if (qp->xrcd) {
+		LIST_REMOVE(qp, target_entry);
+		return;
+	}
 	qp->pd->refs--;
 	if (qp->rq.srq)
 		qp->rq.srq->refs--;
 	qp->scq->refs--;
-	qp->rcq->refs--;
+	if (qp->rcq)
+		qp->rcq->refs--;
 	cq_leave(&qp->send_user);
 	cq_leave(&qp->recv_user);
 }
@@ -388,7 +426,7 @@ static const struct transport_ops *transport_of(const struct skua_dev *dev, uint
 {
 	const struct transport_ops *ops = type < NUM_QP_TYPES ? dev->transports[type] : NULL;
 
-	return ops && dev_has(dev, ops->feature) && (!ops->driver || privileged) ? ops : NULL;
+	return ops && !(ops->features & ~dev->accepted) && (!ops->driver || privileged) ? ops : NULL;
 }
 
 static void qp_unmake(struct skua_dev *dev, void *object)
@@ -396,25 +434,68 @@ static void qp_unmake(struct skua_dev *dev, void *object)
 	qp_free(dev, object);
 }
 
+/* The objects that CREATE_QP names. */
+struct qp_parts {
+	struct pd *pd;
+	struct cq *scq, *rcq;
+	struct srq *srq;
+	struct xrcd *xrcd;
+};
+
+static int find_parts(const struct skua_dev *dev, const struct skua_cmd_create_qp *in,
+		      const struct transport_ops *ops, struct qp_parts *parts)
+{
+	*parts = (struct qp_parts){ 0 };
+	if ((in->srqn && !dev_has(dev, SKUA_F_SRQ)) || (in->xrcdn && !dev_has(dev, SKUA_F_XRC)))
+		return SKUA_CMD_BAD_PARAM;
+	if (ops && ops->target) {
+		parts->xrcd = numtab_get(&dev->xrcds, le32toh(in->xrcdn));
+		return parts->xrcd ? SKUA_CMD_OK : SKUA_CMD_BAD_OBJECT;
+	}
+	parts->pd = numtab_get(&dev->pds, le32toh(in->pdn));
+	parts->scq = numtab_get(&dev->cqs, le32toh(in->send_cqn));
+	parts->rcq = numtab_get(&dev->cqs, le32toh(in->recv_cqn));
+	parts->srq = numtab_get(&dev->srqs, le32toh(in->srqn));
+	if (!parts->pd || !parts->scq || (!parts->rcq && !(ops && ops->no_recv)) || (in->srqn && !parts->srq))
+		return SKUA_CMD_BAD_OBJECT;
+	return SKUA_CMD_OK;
+}
+
+/* XRC-5: what an XRC_TGT QP has is its domain. */
+static bool is_target(const struct skua_cmd_create_qp *in)
+{
+	const struct skua_cmd_create_qp target = { .type = in->type, .qp_handle = in->qp_handle, .xrcdn = in->xrcdn };
+
+	return !memcmp(in, &target, sizeof(target));
+}
+
+/* Fields that do not go with the type of the QP. */
+static bool bad_type(const struct skua_cmd_create_qp *in, const struct transport_ops *ops, const struct srq *srq)
+{
+	if (!ops)
+		return true;
+	if (ops->target)
+		return !is_target(in);
+	return in->xrcdn || (ops->no_recv && (in->recv_cqn || in->rq.npages)) ||
+	       (srq && (in->rq.npages || !ops->srq || srq->xrcd));
+}
+
 /* The first step of CREATE_QP. */
 static int qp_make(struct skua_dev *dev)
 {
 	const struct skua_cmd_create_qp *in = &dev->cmdq.cmd.create_qp;
 	bool privileged = le32toh(in->flags) & SKUA_QP_PRIVILEGED;
-	struct pd *pd = numtab_get(&dev->pds, le32toh(in->pdn));
-	struct cq *scq = numtab_get(&dev->cqs, le32toh(in->send_cqn));
-	struct cq *rcq = numtab_get(&dev->cqs, le32toh(in->recv_cqn));
 	const struct transport_ops *ops = transport_of(dev, in->type, privileged);
-	struct srq *srq = in->srqn ? numtab_get(&dev->srqs, le32toh(in->srqn)) : NULL;
+	struct qp_parts parts;
 	struct skua_qp *qp;
+	struct srq *srq;
+	int status = find_parts(dev, in, ops, &parts);
 
-	if (in->srqn && !dev_has(dev, SKUA_F_SRQ))
-		return SKUA_CMD_BAD_PARAM;
-	if (!pd || !scq || !rcq || (in->srqn && !srq))
-		return SKUA_CMD_BAD_OBJECT;
+	if (status)
+		return status;
+	srq = parts.srq;
 	if (le32toh(in->flags) & ~(uint32_t)SKUA_QP_FLAGS ||
-	    le32toh(in->db_page) >= LIMIT_DB_PAGES || !ops || bad_queues(in) ||
-	    (srq && (in->rq.npages || !ops->srq)))
+	    le32toh(in->db_page) >= LIMIT_DB_PAGES || bad_type(in, ops, srq) || bad_queues(in))
 		return SKUA_CMD_BAD_PARAM;
 	if (numtab_full(&dev->qps) || (in->type == SKUA_QPT_GSI && numtab_get(&dev->qps, 1)))
 		return SKUA_CMD_NO_RESOURCE;
@@ -426,15 +507,16 @@ static int qp_make(struct skua_dev *dev)
 	qp->ops = ops;
 	qp->type = in->type;
 	qp->privileged = privileged;
-	qp->pd = pd;
-	qp->scq = scq;
-	qp->rcq = rcq;
+	qp->pd = parts.pd;
+	qp->scq = parts.scq;
+	qp->rcq = parts.rcq;
+	qp->xrcd = parts.xrcd;
 	qp->db_page = le32toh(in->db_page);
 	qp->handle = le64toh(in->qp_handle);
 	qp->recv_handle = srq ? srq->handle : qp->handle;
 	qp->recv_flags = srq ? SKUA_CQE_FROM_SRQ : 0;
 	qp->rq = (struct rq){
-		.dev = dev, .srq = srq, .pd = srq ? srq->rq.pd : pd,
+		.dev = dev, .srq = srq, .pd = srq ? srq->rq.pd : parts.pd,
 		.privileged = srq ? srq->rq.privileged : privileged,
 	};
 	if (ops->init)
@@ -456,13 +538,7 @@ int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 						numtab_add(&dev->qps, qp);
 	if (!qp->number)
 		return SKUA_CMD_NO_RESOURCE;
-	qp->pd->refs++;
-	if (qp->rq.srq)
-		qp->rq.srq->refs++;
-	qp->scq->refs++;
-	qp->rcq->refs++;
-	cq_join(qp->scq, &qp->send_user, qp);
-	cq_join(qp->rcq, &qp->recv_user, qp);
+	qp_ref(qp);
 	qp_reset(qp);
 	cpl->number = htole32(qp->number);
 	return SKUA_CMD_OK;

@@ -9,6 +9,7 @@
 
 struct srq;
 struct transport_ops;
+struct xrcd;
 
 /* An SGE in host byte order; the layout of struct skua_sge. */
 struct sge {
@@ -32,7 +33,12 @@ struct send_wqe {
 	uint32_t sq_ci;			/* index behind it */
 	uint32_t length;		/* bytes of payload */
 	uint32_t imm;			/* immediate as on the wire, or key */
-	uint16_t csum_start, csum_offset;	/* ETH with L4_CSUM */
+	union {
+		struct {		/* ETH with L4_CSUM */
+			uint16_t csum_start, csum_offset;
+		};
+		uint32_t srqn;		/* XRC_INI: the peer's SRQ */
+	};
 	uint32_t rkey;
 	uint64_t raddr;
 	union {
@@ -137,6 +143,13 @@ struct skua_qp {
 	bool gid_good;			/* path.sgid is still programmed */
 	LIST_HEAD(, mcast_member) groups;	/* that it is attached to */
 	LIST_HEAD(, mw) windows;	/* of type 2, that it bound */
+
+	/*
+	 * XRC_TGT: a request says which SRQ it is for. Until the next one comes, pd and privileged are those of the
+	 * last request, and rq, rcq and what CQEs of receives hold are those of the last message.
+	 */
+	struct xrcd *xrcd;		/* else NULL */
+	LIST_ENTRY(skua_qp) target_entry;	/* of the domain's QPs */
 };
 
 /* Does the requester run? In SQD it ends what it has begun. */
@@ -237,7 +250,10 @@ static inline void rq_take(struct rq *rq)
 
 /* qp.c: receives of a QP. As rq_peek(); RQ_FATAL: the QP is in error, too. */
 enum rq_result qp_peek_recv(struct skua_qp *qp, struct recv_wqe *wqe, uint8_t *vendor_err);
+void qp_fill_recv(const struct skua_qp *qp, struct skua_cqe *cqe);	/* what says whose completion it is */
 void qp_complete_recv(struct skua_qp *qp, struct skua_cqe *cqe);
+/* XRC_TGT: the message that begins takes its receive from @srq; NULL: none does. */
+void qp_use_srq(struct skua_qp *qp, struct srq *srq);
 bool qp_flush_recvs(struct skua_qp *qp, int32_t *budget);	/* as sq_flush() */
 
 /* Of a turn: a message or a flushed WQE, at least. */

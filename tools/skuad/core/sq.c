@@ -13,7 +13,9 @@
 #include "core/mw.h"
 #include "core/qp.h"
 
-#define RC	(1u << SKUA_QPT_RC)
+#define RC_ONLY	(1u << SKUA_QPT_RC)
+#define XRC	(1u << SKUA_QPT_XRC_INI)
+#define RC	(RC_ONLY | XRC)
 #define UC	(1u << SKUA_QPT_UC)
 #define UD	(1u << SKUA_QPT_UD | 1u << SKUA_QPT_GSI)
 #define ETH	(1u << SKUA_QPT_ETH)
@@ -58,8 +60,8 @@ static const struct wqe_format formats[] = {
 				 .cqe = SKUA_CQE_FETCH_ADD },
 	[SKUA_WQE_BIND_MW]   = { RC | UC, MW, .local = true, .bind = true, .cqe = SKUA_CQE_BIND_MW },
 	[SKUA_WQE_REG_MR]    = { RC | UC, FAST_REG, .local = true, .reg = true, .cqe = SKUA_CQE_REG_MR },
-	[SKUA_WQE_FLUSH]     = { RC, FLUSH, .rdma = true, .flush = true, .cqe = SKUA_CQE_FLUSH },
-	[SKUA_WQE_ATOMIC_WRITE] = { RC, ATOMIC_WRITE, .payload = true, .rdma = true, .word = true,
+	[SKUA_WQE_FLUSH]     = { RC_ONLY, FLUSH, .rdma = true, .flush = true, .cqe = SKUA_CQE_FLUSH },
+	[SKUA_WQE_ATOMIC_WRITE] = { RC_ONLY, ATOMIC_WRITE, .payload = true, .rdma = true, .word = true,
 				    .cqe = SKUA_CQE_ATOMIC_WRITE },
 };
 
@@ -169,6 +171,23 @@ static bool read_local(const struct skua_qp *qp, struct send_wqe *wqe, const str
 	return true;
 }
 
+/* The segment that says to whom the WQE goes, if the QP's type has one, at @p. False: it is no good. */
+static bool parse_peer(const struct skua_qp *qp, struct send_wqe *wqe, const uint8_t *p, uint32_t *head)
+{
+	static const struct skua_wqe_xrc zero;
+	struct skua_wqe_xrc xrc;
+
+	if (UD >> qp->type & 1) {
+		wqe->ud = (const struct skua_wqe_ud *)(const void *)p;
+		*head += sizeof(*wqe->ud);
+		return av_valid(&wqe->ud->av) && !wqe->ud->rsvd;
+	}
+	memcpy(&xrc, p, sizeof(xrc));
+	*head += sizeof(xrc);
+	wqe->srqn = le32toh(xrc.srqn);
+	return wqe->srqn <= NUMTAB_MASK && !memcmp(xrc.rsvd, zero.rsvd, sizeof(zero.rsvd));
+}
+
 /* The rest of a WQE whose control segment is @c and whose blocks stand at @p. */
 static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wqe_ctrl *c,
 		  uint8_t *p)
@@ -182,6 +201,10 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE);
 		return;
 	}
+	if ((UD | XRC) >> qp->type & 1 && f->payload && !parse_peer(qp, wqe, p + head, &head)) {
+		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
+		return;
+	}
 	/* Both segments begin alike. */
 	if (f->rdma || f->atomic) {
 		uint32_t len = f->atomic ? sizeof(r) : sizeof(struct skua_wqe_rdma);
@@ -191,14 +214,6 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 	} else if (f->local && !read_local(qp, wqe, f, p + head)) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
 		return;
-	}
-	if (UD >> qp->type & 1 && f->payload) {
-		wqe->ud = (const struct skua_wqe_ud *)(const void *)(p + head);
-		head += sizeof(*wqe->ud);
-		if (!av_valid(&wqe->ud->av) || wqe->ud->rsvd) {
-			fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
-			return;
-		}
 	}
 	if (!(f->flush ? flush_valid(le32toh(r.rsvd)) : !r.rsvd) ||
 	    (r.compare && c->opcode != SKUA_WQE_CMP_SWAP) || bad_format(qp, f, c, head)) {

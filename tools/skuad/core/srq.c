@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/copy.h"
-#include "core/srq.h"
+#include "core/xrcd.h"
 
 /* An entry that a QP has given back. */
 struct srq_entry {
@@ -131,10 +131,14 @@ static int make(struct skua_dev *dev)
 {
 	const struct skua_cmd_create_srq *in = &dev->cmdq.cmd.create_srq;
 	struct pd *pd = numtab_get(&dev->pds, le32toh(in->pdn));
+	struct xrcd *xrcd = numtab_get(&dev->xrcds, le32toh(in->xrcdn));
+	struct cq *cq = numtab_get(&dev->cqs, le32toh(in->cqn));
 	struct srq *srq;
 	int status;
 
-	if (!pd)
+	if (in->xrcdn ? !dev_has(dev, SKUA_F_XRC) : in->cqn)
+		return SKUA_CMD_BAD_PARAM;
+	if (!pd || (in->xrcdn && (!xrcd || !cq)))
 		return SKUA_CMD_BAD_OBJECT;
 	if (le32toh(in->flags) & ~(uint32_t)SKUA_SRQ_FLAGS || in->log_stride < SKUA_RQE_MIN_LOG_STRIDE ||
 	    in->log_stride > SKUA_RQE_MAX_LOG_STRIDE || le64toh(in->dbr_addr) % 64 ||
@@ -149,6 +153,8 @@ static int make(struct skua_dev *dev)
 	STAILQ_INIT(&srq->returned);
 	srq->handle = le64toh(in->srq_handle);
 	srq->limit = le32toh(in->limit);
+	srq->xrcd = xrcd;
+	srq->cq = cq;
 	srq->rq = (struct rq){
 		.dev = dev, .pd = pd, .privileged = le32toh(in->flags) & SKUA_SRQ_PRIVILEGED,
 		.size = 1u << in->log_size, .log_stride = in->log_stride,
@@ -175,6 +181,10 @@ int cmd_create_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (!srq->number)
 		return SKUA_CMD_NO_RESOURCE;
 	srq->rq.pd->refs++;
+	if (srq->xrcd) {
+		srq->xrcd->srqs++;
+		srq->cq->refs++;
+	}
 	cpl->number = htole32(srq->number);
 	look_at_limit(srq);
 	return SKUA_CMD_OK;
@@ -260,6 +270,10 @@ int cmd_query_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 static void srq_free(struct skua_dev *dev, struct srq *srq)
 {
 	srq->rq.pd->refs--;
+	if (srq->xrcd) {
+		srq->xrcd->srqs--;
+		srq->cq->refs--;
+	}
 	numtab_del(&dev->srqs, srq->number);
 	unmake(dev, srq);
 }
@@ -274,6 +288,8 @@ int cmd_destroy_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		return SKUA_CMD_BAD_OBJECT;
 	if (srq->refs)
 		return SKUA_CMD_BUSY;
+	if (srq->xrcd && !xrcd_forget_srq(srq))
+		return -1;
 	if (!forget_returned(srq, &budget))
 		return -1;
 	srq_free(dev, srq);

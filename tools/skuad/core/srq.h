@@ -8,6 +8,7 @@
 #include "core/qp.h"
 
 struct srq_entry;
+struct xrcd;
 
 struct srq {
 	uint32_t number;
@@ -19,6 +20,12 @@ struct srq {
 	struct async_event error_event, limit_event;
 	STAILQ_HEAD(, srq_entry) returned; /* entries before the head of the ring */
 	uint32_t num_returned;
+
+	/* Of an XRC SRQ: */
+	struct xrcd *xrcd;		/* else NULL */
+	struct cq *cq;			/* of its receives */
+	bool going;			/* it is being destroyed: no QP takes entries any more */
+	struct skua_qp *to_forget;	/* the next QP that is to forget it; NULL: all have */
 };
 
 /* As rq_peek(). srq_take(), as rq_take(), is in core/qp.h. */

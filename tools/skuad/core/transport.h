@@ -16,9 +16,11 @@ struct transport_progress {
 };
 
 struct transport_ops {
-	uint8_t feature;		/* that brings it */
+	uint64_t features;		/* that it needs: bits 1 << SKUA_F_* */
 	bool driver;			/* privileged QPs only */
 	bool srq;			/* its QPs may use one */
+	bool no_recv;			/* its QPs have neither RQ nor receive CQ */
+	bool target;			/* its QPs have an XRC domain, and no queue, CQ or PD */
 	bool roce;			/* it takes packets: */
 	enum transport service;		/* of these */
 	size_t qp_size;			/* bytes of its QPs; they begin with struct skua_qp */
@@ -41,6 +43,10 @@ struct transport_ops {
 	bool (*send)(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget);
 	/* What is for it, and from where it expects it. */
 	void (*rx)(struct skua_qp *qp, const struct train *t);
+	/* XRC_TGT: a request that was held is about to be executed. False: it may not. */
+	bool (*rx_held)(struct skua_qp *qp, const struct train *t);
+	/* XRC_TGT: the SRQ goes, and what it has taken from there does. */
+	void (*forget_srq)(struct skua_qp *qp, const struct srq *srq);
 
 	/* In ERR by the host's will: nothing is sent to the peer any more but what it is owed already. */
 	void (*stop_responding)(struct skua_qp *qp);

@@ -247,6 +247,7 @@ static void tell_qp(struct json_object *o, const void *info)
 	static const char *const types[] = {
 		[SKUA_QPT_RC] = "RC", [SKUA_QPT_UC] = "UC", [SKUA_QPT_UD] = "UD",
 		[SKUA_QPT_GSI] = "GSI", [SKUA_QPT_ETH] = "ETH",
+		[SKUA_QPT_XRC_INI] = "XRC_INI", [SKUA_QPT_XRC_TGT] = "XRC_TGT",
 	};
 	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
 	const struct skua_qp_info *qp = info;
@@ -257,6 +258,8 @@ static void tell_qp(struct json_object *o, const void *info)
 	add_number(o, "pdn", qp->pdn);
 	add_number(o, "scqn", qp->scqn);
 	add_number(o, "rcqn", qp->rcqn);
+	if (qp->type == SKUA_QPT_XRC_TGT)
+		add_number(o, "xrcdn", qp->xrcdn);
 	if (qp->type == SKUA_QPT_ETH)
 		return;
 	add_number(o, "sq_psn", qp->sq_psn);

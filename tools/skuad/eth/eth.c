@@ -188,7 +188,7 @@ void eth_rx_frame(struct skua_dev *dev, const struct seglist *frame)
 }
 
 const struct transport_ops eth_ops = {
-	.feature = SKUA_F_ETHERNET,
+	.features = 1ull << SKUA_F_ETHERNET,
 	.driver = true,
 	.qp_size = sizeof(struct skua_qp),
 	.run = eth_run,

@@ -24,7 +24,7 @@ enum verb {
 	AGAIN, POST, LINK, FAIL, NUM_VERBS
 };
 
-enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, NUM_KINDS };
+enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, XRCD, NUM_KINDS };
 
 enum template {
 	NOP, QUERY_DEVICE, QUERY_PORT, SET_PORT, QUERY_STATS, SET_GID, SET_RSS, CREATE_EQ,
@@ -33,7 +33,8 @@ enum template {
 	CREATE_MR_2, CREATE_MR_3, CREATE_MR_LARGE, CREATE_MR_PHYS, CREATE_MR_FAST, DESTROY_MR,
 	UNKNOWN, CREATE_UC, CREATE_UD, CREATE_GSI, UC_TO_RTR, UC_TO_RTS, UD_TO_INIT, TO_STATE, ATTACH, DETACH,
 	CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ, CREATE_RC_SRQ, CREATE_UD_SRQ,
-	RESIZE_CQ, MODIFY_CQ, CREATE_MW, DESTROY_MW, NUM_TEMPLATES
+	RESIZE_CQ, MODIFY_CQ, CREATE_MW, DESTROY_MW,
+	CREATE_XRCD, DESTROY_XRCD, CREATE_XRC_SRQ, CREATE_XRC_INI, CREATE_XRC_TGT, XRC_TGT_TO_RTS, NUM_TEMPLATES
 };
 
 struct patch {
@@ -234,6 +235,34 @@ static struct skua_cmd srq_user_cmd(struct host *h, const struct step *s, uint8_
 	return cmd;
 }
 
+static struct skua_cmd xrc_srq_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = srq_cmd(h, s);
+
+	cmd.create_srq.xrcdn = htole32(number(h, XRCD, s));
+	cmd.create_srq.cqn = htole32(number(h, CQ, s));
+	return cmd;
+}
+
+static struct skua_cmd xrc_qp_cmd(struct host *h, const struct step *s, uint8_t type)
+{
+	struct skua_cmd cmd = srq_user_cmd(h, s, type);
+
+	cmd.create_qp.srqn = 0;
+	cmd.create_qp.recv_cqn = 0;
+	if (type == SKUA_QPT_XRC_TGT)
+		cmd.create_qp = (struct skua_cmd_create_qp){ .type = type, .xrcdn = htole32(number(h, XRCD, s)) };
+	return cmd;
+}
+
+static struct skua_cmd target_rts_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = rts_cmd(number(h, QP, s));
+
+	cmd.modify_qp.mask &= htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_TIMEOUT | SKUA_QP_ATTR_SQ_PSN);
+	return cmd;
+}
+
 /* The command before it is changed; *kind: what it makes, if it does. */
 static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kind)
 {
@@ -366,6 +395,21 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 		return cmd;
 	case DESTROY_MW:
 		return object_cmd(SKUA_CMD_DESTROY_MW, number(h, MW, s));
+	case CREATE_XRCD:
+		*kind = XRCD;
+		cmd.hdr.opcode = htole16(SKUA_CMD_CREATE_XRCD);
+		return cmd;
+	case DESTROY_XRCD:
+		return object_cmd(SKUA_CMD_DESTROY_XRCD, number(h, XRCD, s));
+	case CREATE_XRC_SRQ:
+		*kind = SRQ;
+		return xrc_srq_cmd(h, s);
+	case CREATE_XRC_INI:
+	case CREATE_XRC_TGT:
+		*kind = QP;
+		return xrc_qp_cmd(h, s, (uint8_t)(s->a % NUM_TEMPLATES - CREATE_XRC_INI + SKUA_QPT_XRC_INI));
+	case XRC_TGT_TO_RTS:
+		return target_rts_cmd(h, s);
 	case UNKNOWN:
 		cmd.hdr.opcode = htole16((uint16_t)s->n[0]);
 		return cmd;
@@ -625,6 +669,9 @@ static void fuzz_seeds(void)
 		  DO(DESTROY_SRQ), DO(TO_ERR, .b = 1), DO(DESTROY_QP, .b = 1), DO(DESTROY_QP, .b = 2), DO(DESTROY_SRQ));
 	FUZZ_SEED("windows", DO(CREATE_MW, .n[1] = 1), DO(CREATE_MW, .n[1] = 2), DO(CREATE_MW), DO(DESTROY_PD),
 		  DO(DESTROY_MW), DO(DESTROY_MW), DO(DESTROY_MW, .b = 1), DO(CREATE_MW, .n[1] = 1), { .verb = AGAIN });
+	FUZZ_SEED("domains", DO(SET_GID), DO(CREATE_XRCD), DO(CREATE_XRC_SRQ), DO(CREATE_XRC_TGT), DO(CREATE_XRC_INI),
+		  DO(TO_INIT, .b = 1), DO(TO_RTR, .b = 1), DO(XRC_TGT_TO_RTS, .b = 1), DO(TO_INIT, .b = 2),
+		  DO(DESTROY_XRCD), DO(DESTROY_SRQ), DO(DESTROY_QP, .b = 1), DO(DESTROY_QP, .b = 2), DO(DESTROY_XRCD));
 	FUZZ_SEED("lists", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1), DO(CREATE_MR_1, .n[1] = 3),
 		  DO(CREATE_MR_2, .n[1] = 5), DO(CREATE_MR_3, .n[1] = 599), DO(CREATE_MR_LARGE),
 		  DO(CREATE_MR_PHYS), DO(CREATE_MR_FAST), DO(CREATE_MR_FAST, .n[1] = 600), DO(DESTROY_MR), DO(DESTROY_MR, .b = 1));

@@ -85,7 +85,7 @@ static enum train_op op_of(enum transport transport, uint8_t b)
 		TRAIN_SEND, TRAIN_SEND_IMM, TRAIN_WRITE, TRAIN_WRITE_IMM,
 	};
 
-	return transport == TRANSPORT_RC ? b % TRAIN_CNP : transport == TRANSPORT_CNP ? TRAIN_CNP :
+	return transport == TRANSPORT_RC || transport == TRANSPORT_XRC ? b % TRAIN_CNP : transport == TRANSPORT_CNP ? TRAIN_CNP :
 	       transport == TRANSPORT_UC ? uc[b % 4] : b % 2 ? TRAIN_SEND_IMM : TRAIN_SEND;
 }
 
@@ -168,8 +168,8 @@ static void send_train(struct traffic *t, const struct step *p)
 	enum key key = p->n[2] % NUM_KEYS;
 	uint32_t pmtu = 128u << (p->c >> 5 ? 1 + (p->c >> 5) % 5 : s->mtu);
 	static const enum transport others[] = { TRANSPORT_RC, TRANSPORT_UC, TRANSPORT_UD,
-						 TRANSPORT_CNP };
-	enum transport transport = p->bytes[30] & 0x80 ? others[p->bytes[30] % 4] :
+						 TRANSPORT_CNP, TRANSPORT_XRC };
+	enum transport transport = p->bytes[30] & 0x80 ? others[p->bytes[30] % 5] :
 				   transport_of(t->type);
 	bool ud = transport == TRANSPORT_UD, single = ud || is_single(op_of(transport, p->b));
 	uint32_t bytes = p->n[1] % ((ud ? 1 : 8) * pmtu + 1);
@@ -236,7 +236,7 @@ static void fuzz_run(const struct step *steps, unsigned int n)
 	traffic_destroy(&t);
 }
 
-#define CNP	.bytes = { [30] = 0x83 }
+#define CNP	.bytes = { [30] = 0x85 }
 #define ALL	SGE(K_ALL, 64, 5000)
 /* The peer is not heard; so what arrives is the steps' own. */
 #define ALONE	{ .verb = LINK, .a = 1 }
@@ -286,11 +286,11 @@ static void fuzz_seeds(void)
 		  PACKET(TRAIN_SEND, .c = 2, .n[1] = 2048), PACKET(TRAIN_SEND, .c = 1, .n = { 1, 9 }),
 		  PACKET(3, .n[1] = 5000), PACKET(2, .c = 2, .n[1] = 1024), PACKET(1, .n[1] = 77),
 		  PACKET(2, .n = { 0, 9, 0x1000000 }), PACKET(1, .a = 8, .n[1] = 3000),
-		  PACKET(0, .bytes = { [30] = 0x82 }), { .verb = POLL, .n[0] = 99 });
+		  PACKET(0, .bytes = { [30] = 0x84 }), { .verb = POLL, .n[0] = 99 });
 	FUZZ_SEED("ud", CONFIG(.a = 0x80), ALONE, RQE(0, ALL), PACKET(0, .n[1] = 3000),
 		  PACKET(1, .a = 8, .n[1] = 4096), PACKET(0, .n[2] = 0x10000),
 		  PACKET(0, .n[1] = 99, .bytes = { [31] = 1 }), PACKET(0, .a = 8, .bytes = { [31] = 1 }),
-		  PACKET(0, .a = 8, .bytes = { [31] = 3 }), PACKET(5, .bytes = { [30] = 0x80 }),
+		  PACKET(0, .a = 8, .bytes = { [31] = 3 }), PACKET(5, .bytes = { [30] = 0x82 }),
 		  { .verb = POLL, .n[0] = 99 });
 	FUZZ_SEED("gsi", CONFIG(.a = 0xc0), RQE(0, ALL), PACKET(0, .n[1] = 256));
 	FUZZ_SEED("repeat", CONFIG(), ALONE, RQE(0, ALL), PACKET(REPEAT, .a = 0),

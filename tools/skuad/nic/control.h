@@ -47,7 +47,8 @@ struct skua_qp_info {
 	uint32_t path_mtu;	/* bytes */
 	uint64_t rate;		/* bits a second; 0: as fast as it can */
 	uint32_t qkey;		/* UD and GSI */
-	uint32_t pdn, scqn, rcqn;
+	uint32_t pdn, scqn, rcqn;	/* 0: it has none */
+	uint32_t xrcdn;			/* XRC_TGT; else 0 */
 };
 
 struct skua_cq_info {

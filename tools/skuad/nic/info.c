@@ -6,6 +6,7 @@
 
 #include "core/mw.h"
 #include "core/transport.h"
+#include "core/xrcd.h"
 #include "nic/control.h"
 
 void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info)
@@ -77,9 +78,10 @@ bool skua_dev_for_each_qp(const struct skua_dev *dev, struct skua_walk *walk, sk
 			.path_mtu = qp->pmtu,
 			.rate = progress.rate,
 			.qkey = qp->qkey,
-			.pdn = qp->pd->number,
-			.scqn = qp->scq->number,
-			.rcqn = qp->rcq->number,
+			.pdn = qp->xrcd ? 0 : qp->pd->number,
+			.scqn = qp->scq ? qp->scq->number : 0,
+			.rcqn = qp->xrcd || !qp->rcq ? 0 : qp->rcq->number,
+			.xrcdn = qp->xrcd ? qp->xrcd->number : 0,
 		};
 
 		fn(&info, arg);

@@ -49,7 +49,7 @@ static const uint8_t bth_opcodes[TRAIN_NUM_OPS][NUM_PLACES] = {
 	(e), ((e) & EXT_RETH ? 16 : 0) + ((e) & EXT_AETH ? 4 : 0) + ((e) & EXT_IMM ? 4 : 0) + \
 	     ((e) & EXT_IETH ? 4 : 0) + ((e) & EXT_ATOMIC ? 28 : 0) + \
 	     ((e) & EXT_ATOMIC_ACK ? 8 : 0) + ((e) & EXT_DETH ? 8 : 0) + ((e) & EXT_CNP ? 16 : 0) + \
-	     ((e) & EXT_FETH ? 4 : 0)
+	     ((e) & EXT_FETH ? 4 : 0) + ((e) & EXT_XRC ? 4 : 0)
 
 /* Packets in the middle do not say what the last one will be: they are those of the plain kind. */
 const struct roce_opcode roce_opcodes[256] = {
@@ -93,6 +93,29 @@ const struct roce_opcode roce_opcodes[256] = {
 	[0x64] = { true, TRANSPORT_UD, TRAIN_SEND, true, true, EXT(EXT_DETH), HAS_PAYLOAD },
 	[0x65] = { true, TRANSPORT_UD, TRAIN_SEND_IMM, true, true, EXT(EXT_DETH | EXT_IMM), HAS_PAYLOAD },
 	[0x81] = { true, TRANSPORT_CNP, TRAIN_CNP, true, true, EXT(EXT_CNP), false },
+	[0xa0] = { true, TRANSPORT_XRC, TRAIN_SEND, true, false, EXT(EXT_XRC), HAS_PAYLOAD },
+	[0xa1] = { true, TRANSPORT_XRC, TRAIN_SEND, false, false, EXT(EXT_XRC), HAS_PAYLOAD },
+	[0xa2] = { true, TRANSPORT_XRC, TRAIN_SEND, false, true, EXT(EXT_XRC), HAS_PAYLOAD },
+	[0xa3] = { true, TRANSPORT_XRC, TRAIN_SEND_IMM, false, true, EXT(EXT_XRC | EXT_IMM), HAS_PAYLOAD },
+	[0xa4] = { true, TRANSPORT_XRC, TRAIN_SEND, true, true, EXT(EXT_XRC), HAS_PAYLOAD },
+	[0xa5] = { true, TRANSPORT_XRC, TRAIN_SEND_IMM, true, true, EXT(EXT_XRC | EXT_IMM), HAS_PAYLOAD },
+	[0xa6] = { true, TRANSPORT_XRC, TRAIN_WRITE, true, false, EXT(EXT_XRC | EXT_RETH), HAS_PAYLOAD },
+	[0xa7] = { true, TRANSPORT_XRC, TRAIN_WRITE, false, false, EXT(EXT_XRC), HAS_PAYLOAD },
+	[0xa8] = { true, TRANSPORT_XRC, TRAIN_WRITE, false, true, EXT(EXT_XRC), HAS_PAYLOAD },
+	[0xa9] = { true, TRANSPORT_XRC, TRAIN_WRITE_IMM, false, true, EXT(EXT_XRC | EXT_IMM), HAS_PAYLOAD },
+	[0xaa] = { true, TRANSPORT_XRC, TRAIN_WRITE, true, true, EXT(EXT_XRC | EXT_RETH), HAS_PAYLOAD },
+	[0xab] = { true, TRANSPORT_XRC, TRAIN_WRITE_IMM, true, true, EXT(EXT_XRC | EXT_RETH | EXT_IMM), HAS_PAYLOAD },
+	[0xac] = { true, TRANSPORT_XRC, TRAIN_READ_REQ, true, true, EXT(EXT_XRC | EXT_RETH), false },
+	[0xad] = { true, TRANSPORT_XRC, TRAIN_READ_RESP, true, false, EXT(EXT_AETH), HAS_PAYLOAD },
+	[0xae] = { true, TRANSPORT_XRC, TRAIN_READ_RESP, false, false, EXT(0), HAS_PAYLOAD },
+	[0xaf] = { true, TRANSPORT_XRC, TRAIN_READ_RESP, false, true, EXT(EXT_AETH), HAS_PAYLOAD },
+	[0xb0] = { true, TRANSPORT_XRC, TRAIN_READ_RESP, true, true, EXT(EXT_AETH), HAS_PAYLOAD },
+	[0xb1] = { true, TRANSPORT_XRC, TRAIN_ACK, true, true, EXT(EXT_AETH), false },
+	[0xb2] = { true, TRANSPORT_XRC, TRAIN_ATOMIC_RESP, true, true, EXT(EXT_AETH | EXT_ATOMIC_ACK), false },
+	[0xb3] = { true, TRANSPORT_XRC, TRAIN_CMP_SWAP, true, true, EXT(EXT_XRC | EXT_ATOMIC), false },
+	[0xb4] = { true, TRANSPORT_XRC, TRAIN_FETCH_ADD, true, true, EXT(EXT_XRC | EXT_ATOMIC), false },
+	[0xb6] = { true, TRANSPORT_XRC, TRAIN_SEND_INV, false, true, EXT(EXT_XRC | EXT_IETH), HAS_PAYLOAD },
+	[0xb7] = { true, TRANSPORT_XRC, TRAIN_SEND_INV, true, true, EXT(EXT_XRC | EXT_IETH), HAS_PAYLOAD },
 };
 
 const struct train train_blank;
@@ -201,6 +224,8 @@ static uint8_t *put_transport(uint8_t *p, const struct train *t, uint32_t i)
 	uint32_t pad = -len & 3;
 
 	p = put_bth(p, t, i, opcode, pad);
+	if (ext & EXT_XRC)
+		p = put32(p, t->srqn & 0xffffff);
 	if (ext & EXT_DETH) {
 		p = put32(p, t->qkey);
 		p = put32(p, t->src_qpn & 0xffffff);

@@ -15,9 +15,9 @@
 #define ROCE_UDP_PORT	4791
 #define ROCE_MAX_PAYLOAD	4096
 
-/* Ethernet 14, VLAN 4, IPv6 40, UDP 8, BTH 12, RETH 16, ImmDt 4, 4096 bytes, ICRC 4; the 28
- * bytes of an AtomicETH stand alone. */
-#define ROCE_MAX_PACKET	(14 + 4 + 40 + 8 + 12 + 16 + 4 + ROCE_MAX_PAYLOAD + 4)
+/* Ethernet 14, VLAN 4, IPv6 40, UDP 8, BTH 12, XRCETH 4, RETH 16, ImmDt 4, 4096 bytes, ICRC 4; the 28
+ * bytes of an AtomicETH have no payload behind them. */
+#define ROCE_MAX_PACKET	(14 + 4 + 40 + 8 + 12 + 4 + 16 + 4 + ROCE_MAX_PAYLOAD + 4)
 
 /*
  * Write packet @i (0 to npkts - 1) of @t to @buf, of ROCE_MAX_PACKET bytes; the payload is

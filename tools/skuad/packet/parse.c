@@ -122,6 +122,10 @@ static bool icrc_good(const struct roce_packet *pkt)
 
 static void parse_ext(struct train *t, uint16_t ext, const uint8_t *p)
 {
+	if (ext & EXT_XRC) {
+		t->srqn = get24(p + 1);
+		p += 4;
+	}
 	if (ext & EXT_DETH) {
 		t->qkey = get32(p);
 		t->src_qpn = get24(p + 5);

@@ -47,7 +47,7 @@ struct kind {
 	uint32_t inv;
 	bool v6;
 	enum transport transport;
-	uint32_t qkey, src_qpn;
+	uint32_t qkey, src_qpn, srqn;
 	uint8_t flush;
 };
 
@@ -112,6 +112,35 @@ static const struct kind kinds[] = {
 	  .transport = TRANSPORT_UD, .qkey = 0x11, .src_qpn = 1 },
 	{ "flush", TRAIN_FLUSH, 0, 1, 0, .ack_req = true, .msg_len = 517, .flush = 0x11 },
 	{ "atomic_write", TRAIN_ATOMIC_WRITE, 8, 1, 0, .ack_req = true, .msg_len = 8 },
+#define XRC	.transport = TRANSPORT_XRC, .srqn = 0xabcdef
+	{ "xrc_send_first", TRAIN_SEND, 517, 3, 0, XRC },
+	{ "xrc_send_middle", TRAIN_SEND_IMM, 517, 3, 1, .imm = IMM, XRC },
+	{ "xrc_send_last", TRAIN_SEND, 517, 3, 2, XRC },
+	{ "xrc_send_last_imm", TRAIN_SEND_IMM, 517, 3, 2, .solicited = true, .imm = IMM, XRC },
+	{ "xrc_send_only", TRAIN_SEND, 6, 1, 0, XRC },
+	{ "xrc_send_only_imm", TRAIN_SEND_IMM, 7, 1, 0, .solicited = true, .imm = IMM, XRC },
+	{ "xrc_send_last_inv", TRAIN_SEND_INV, 517, 3, 2, .solicited = true, .ack_req = true,
+	  .inv = 0xbeef0017, XRC },
+	{ "xrc_send_only_inv", TRAIN_SEND_INV, 8, 1, 0, .inv = 0xbeef0017, XRC },
+	{ "xrc_write_first", TRAIN_WRITE, 517, 3, 0, .msg_len = 517, XRC },
+	{ "xrc_write_middle", TRAIN_WRITE, 517, 3, 1, .msg_len = 517, XRC },
+	{ "xrc_write_last", TRAIN_WRITE, 517, 3, 2, .msg_len = 517, XRC },
+	{ "xrc_write_last_imm", TRAIN_WRITE_IMM, 517, 3, 2, .solicited = true, .msg_len = 517,
+	  .imm = IMM, XRC },
+	{ "xrc_write_only", TRAIN_WRITE, 1, 1, 0, .msg_len = 1, XRC },
+	{ "xrc_write_only_imm", TRAIN_WRITE_IMM, 0, 1, 0, .imm = IMM, XRC },
+	{ "xrc_read_request", TRAIN_READ_REQ, 0, 1, 0, .ack_req = true, .msg_len = 517, XRC },
+	{ "xrc_read_response_first", TRAIN_READ_RESP, 517, 3, 0, .syndrome = AETH_ACK,
+	  .msn = 0x10203, XRC },
+	{ "xrc_read_response_middle", TRAIN_READ_RESP, 517, 3, 1, .syndrome = AETH_ACK,
+	  .msn = 0x10203, XRC },
+	{ "xrc_read_response_last", TRAIN_READ_RESP, 517, 3, 2, .syndrome = AETH_ACK,
+	  .msn = 0x10203, XRC },
+	{ "xrc_read_response_only", TRAIN_READ_RESP, 9, 1, 0, .syndrome = AETH_ACK,
+	  .msn = 0x10203, XRC },
+	{ "xrc_ack", TRAIN_ACK, 0, 1, 0, .syndrome = AETH_ACK, .msn = 0xffffff, XRC },
+	{ "v6_xrc_write_only_imm", TRAIN_WRITE_IMM, 3, 1, 0, .solicited = true, .ack_req = true,
+	  .msg_len = 3, .imm = IMM, .v6 = true, XRC },
 	{ "v6_ack", TRAIN_ACK, 0, 1, 0, .syndrome = AETH_ACK, .msn = 2, .v6 = true },
 };
 
@@ -140,6 +169,8 @@ static struct train make_train(const struct kind *k, const struct seglist *paylo
 		.path = k->v6 ? &path6 : &path4, .payload = k->bytes ? payload : NULL,
 	};
 
+	if (k->srqn)
+		t.srqn = k->srqn;
 	if (k->imm)
 		memcpy(&t.imm, k->imm, 4);
 	return t;
@@ -245,7 +276,7 @@ static void largest_packet_fits(void **state)
 {
 	uint8_t *buf = test_malloc(ROCE_MAX_PACKET);
 	struct seglist payload = { 1, 4096, { { message, 4096 } } };
-	struct kind k = { "", TRAIN_WRITE_IMM, 4096, 1, 0, .v6 = true };
+	struct kind k = { "", TRAIN_WRITE_IMM, 4096, 1, 0, .v6 = true, XRC };
 	struct train t = make_train(&k, &payload);
 
 	(void)state;
@@ -342,15 +373,18 @@ static void atomics_are_parsed_as_they_are_built(void **state)
 	bool roce;
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
-		struct kind k = { "", ops[i], 0, 1, 0, .ack_req = true, .syndrome = 0x1f, .msn = 9 };
-		struct train t = make_train(&k, NULL);
-		bool answer = ops[i] == TRAIN_ATOMIC_RESP;
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(ops); i++) {
+		struct kind k = { "", ops[i / 2], 0, 1, 0, .ack_req = true, .syndrome = 0x1f, .msn = 9 };
+		struct kind xrc = { "", ops[i / 2], 0, 1, 0, .ack_req = true, .syndrome = 0x1f, .msn = 9, XRC };
+		struct train t = make_train(i % 2 ? &xrc : &k, NULL);
+		bool answer = ops[i / 2] == TRAIN_ATOMIC_RESP;
 
 		t.swap_add = 0x0102030405060708;
 		t.compare = 0x1112131415161718;
 		assert_int_equal(parse(&pkt, buf, roce_packet_build(buf, &t, 0), &roce), ROCE_OK);
-		assert_int_equal(pkt.train.op, ops[i]);
+		assert_int_equal(pkt.train.op, ops[i / 2]);
+		assert_int_equal(pkt.train.transport, t.transport);
+		assert_int_equal(pkt.train.srqn, answer ? 0 : t.srqn);
 		assert_int_equal(pkt.train.swap_add, t.swap_add);
 		assert_int_equal(pkt.train.compare, answer ? 0 : t.compare);
 		assert_int_equal(pkt.train.raddr, answer ? 0 : t.raddr);
@@ -460,7 +494,8 @@ static void each_fault_has_its_cause(void **state)
 	assert_int_equal(fault_of(buf, len), ROCE_BAD_HEADER);
 	for (unsigned int opcode = 0; opcode < 256; opcode++) {
 		if ((opcode <= 0x17 && opcode != 0x15) || (opcode >= 0x20 && opcode <= 0x2b) ||
-		    opcode == 0x1c || opcode == 0x1d || opcode == 0x64 || opcode == 0x65 || opcode == 0x81)
+		    (opcode >= 0xa0 && opcode <= 0xb7 && opcode != 0xb5) || opcode == 0x1c || opcode == 0x1d ||
+		    opcode == 0x64 || opcode == 0x65 || opcode == 0x81)
 			continue;
 		golden("send_only", buf);
 		bth[0] = opcode;
@@ -520,7 +555,7 @@ static void other_frames_are_not_roce(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "GID-1 ROC-1 ROC-2 ROC-3 ROC-4 ROC-6 FLU-12: every_kind_is_as_scapy_builds_it",
+		{ "GID-1 ROC-1 ROC-2 ROC-3 ROC-4 ROC-6 FLU-12 XRC-9: every_kind_is_as_scapy_builds_it",
 		  every_kind_is_as_scapy_builds_it, NULL, NULL, NULL },
 		cmocka_unit_test(every_vector_is_tried),
 		cmocka_unit_test(a_message_may_be_cut_into_trains_anywhere),

@@ -6,7 +6,7 @@
 #
 #   ./test_packet_vectors.py > test_packet_vectors.h
 #
-# Scapy has no RETH, ImmDt, IETH and FETH, and no ICRC over IPv6; they are added here.
+# Scapy has no RETH, ImmDt, IETH, FETH and XRCETH, and no ICRC over IPv6; they are added here.
 
 import struct
 from zlib import crc32
@@ -24,7 +24,7 @@ class RETH(Packet):
 
 
 class Word(Packet):
-    """ImmDt, IETH and FETH."""
+    """ImmDt, IETH, FETH and XRCETH."""
     fields_desc = [XIntField("value", 0)]
 
 
@@ -73,6 +73,7 @@ class DETH(Packet):
 IMM = Word(value=0x01020304)
 INV = Word(value=0xbeef0017)
 FETH = Word(value=0x11)     # globally visible, the whole MR
+SRQ = Word(value=0x00abcdef)
 PSN = 0xfffffe      # so that a message of three packets goes round
 
 VECTORS = [
@@ -120,6 +121,29 @@ VECTORS = [
                              v6=True)),
     ("flush", build(0x1c, PSN, [FETH, reth(517)], ackreq=1)),
     ("atomic_write", build(0x1d, PSN, [reth(8)], length=8, ackreq=1)),
+    ("xrc_send_first", build(0xa0, PSN, [SRQ], length=256)),
+    ("xrc_send_middle", build(0xa1, PSN + 1, [SRQ], start=256, length=256)),
+    ("xrc_send_last", build(0xa2, 0, [SRQ], start=512, length=5)),
+    ("xrc_send_last_imm", build(0xa3, 0, [SRQ, IMM], start=512, length=5, se=1)),
+    ("xrc_send_only", build(0xa4, PSN, [SRQ], length=6)),
+    ("xrc_send_only_imm", build(0xa5, PSN, [SRQ, IMM], length=7, se=1)),
+    ("xrc_send_last_inv", build(0xb6, 0, [SRQ, INV], start=512, length=5, se=1, ackreq=1)),
+    ("xrc_send_only_inv", build(0xb7, PSN, [SRQ, INV], length=8)),
+    ("xrc_write_first", build(0xa6, PSN, [SRQ, reth(517)], length=256)),
+    ("xrc_write_middle", build(0xa7, PSN + 1, [SRQ], start=256, length=256)),
+    ("xrc_write_last", build(0xa8, 0, [SRQ], start=512, length=5)),
+    ("xrc_write_last_imm", build(0xa9, 0, [SRQ, IMM], start=512, length=5, se=1)),
+    ("xrc_write_only", build(0xaa, PSN, [SRQ, reth(1)], length=1)),
+    ("xrc_write_only_imm", build(0xab, PSN, [SRQ, reth(0), IMM])),
+    ("xrc_read_request", build(0xac, PSN, [SRQ, reth(517)], ackreq=1)),
+    ("xrc_read_response_first", build(0xad, PSN, [AETH(syndrome=0x1f, msn=0x10203)], length=256)),
+    ("xrc_read_response_middle", build(0xae, PSN + 1, start=256, length=256)),
+    ("xrc_read_response_last", build(0xaf, 0, [AETH(syndrome=0x1f, msn=0x10203)], start=512,
+                                     length=5)),
+    ("xrc_read_response_only", build(0xb0, PSN, [AETH(syndrome=0x1f, msn=0x10203)], length=9)),
+    ("xrc_ack", build(0xb1, PSN, [AETH(syndrome=0x1f, msn=0xffffff)])),
+    ("v6_xrc_write_only_imm", build(0xab, PSN, [SRQ, reth(3), IMM], length=3, se=1, ackreq=1,
+                                    v6=True)),
     ("v6_ack", build(0x11, PSN, [AETH(syndrome=0x1f, msn=2)], v6=True)),
 ]
 

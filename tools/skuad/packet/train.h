@@ -39,7 +39,8 @@ enum transport {
 	TRANSPORT_RC = 0x00,
 	TRANSPORT_UC = 0x20,
 	TRANSPORT_UD = 0x60,
-	TRANSPORT_CNP = 0x80,		/* of its only packet, for QPs of RC and UC */
+	TRANSPORT_CNP = 0x80,		/* of its only packet, for connected QPs */
+	TRANSPORT_XRC = 0xa0,
 };
 
 /* What a requester gets; all others go to the responder. */
@@ -92,7 +93,10 @@ struct train {
 	uint8_t flush;		/* FLUSH: FETH, SKUA_FLUSH_* */
 	uint32_t dest_qpn;
 	uint32_t src_qpn;	/* on the wire of UD only: DETH */
-	uint32_t qkey;		/* UD: DETH */
+	union {
+		uint32_t qkey;	/* UD: DETH */
+		uint32_t srqn;	/* XRC requests: XRCETH */
+	};
 	uint32_t psn;		/* of its first packet */
 	uint32_t npkts;		/* packets in it; READ_REQ and ACK: 1 */
 	uint32_t pmtu;		/* bytes; every packet but a last one is full */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The service RC: a QP has a requester (req.c) and a responder (resp.c), which do not call each other.
+ * The services RC and XRC: a QP has a requester (req.c) and a responder (resp.c), which do not call each other. QPs of
+ * XRC use one of them only (xrc.c).
  */
 #include "roce/cnp.h"
 #include "roce/dcqcn.h"
@@ -13,6 +14,7 @@
 #include "roce/resp_jobs.h"
 #include "roce/resp_recv.h"
 #include "roce/roce.h"
+#include "roce/xrc.h"
 
 static void init(struct skua_qp *qp)
 {
@@ -66,6 +68,13 @@ static bool flush(struct skua_qp *qp)
 	return !resp_holds_cqes(qp);
 }
 
+/* There is no RQ: what it has not taken from SRQs is not its own. */
+static bool xrc_flush(struct skua_qp *qp)
+{
+	flush(qp);
+	return false;
+}
+
 static void stop(struct skua_qp *qp)
 {
 	dcqcn_reset(qp);
@@ -82,22 +91,40 @@ static void progress(const struct skua_qp *qp, struct transport_progress *p)
 	p->rate = dcqcn_rate(qp);
 }
 
+#define RC_OPS \
+	.roce = true, .qp_size = sizeof(struct rc_qp), .init = init, .reset = reset, .start = req_start, .run = run, \
+	.is_pending = is_pending, .stop_responding = resp_jobs_drop, .retire = resp_retire, .stop = stop, \
+	.progress = progress
+
 const struct transport_ops rc_ops = {
-	.feature = SKUA_F_RC,
-	.roce = true,
+	RC_OPS,
+	.features = 1ull << SKUA_F_RC,
 	.srq = true,
 	.service = TRANSPORT_RC,
-	.qp_size = sizeof(struct rc_qp),
-	.init = init,
-	.reset = reset,
 	.reserve = resp_jobs_reserve,
-	.start = req_start,
-	.run = run,
-	.is_pending = is_pending,
 	.rx = rx,
-	.stop_responding = resp_jobs_drop,
 	.flush = flush,
-	.retire = resp_retire,
-	.stop = stop,
-	.progress = progress,
+};
+
+#define XRC_FEATURES	(1ull << SKUA_F_XRC | 1ull << SKUA_F_SRQ | 1ull << SKUA_F_RC)
+
+const struct transport_ops xrc_ini_ops = {
+	RC_OPS,
+	.features = XRC_FEATURES,
+	.no_recv = true,
+	.service = TRANSPORT_XRC,
+	.rx = xrc_ini_rx,
+	.flush = xrc_flush,
+};
+
+const struct transport_ops xrc_tgt_ops = {
+	RC_OPS,
+	.features = XRC_FEATURES,
+	.target = true,
+	.service = TRANSPORT_XRC,
+	.reserve = resp_jobs_reserve,
+	.rx = xrc_tgt_rx,
+	.rx_held = xrc_select_srq,
+	.forget_srq = xrc_forget_srq,
+	.flush = xrc_flush,
 };

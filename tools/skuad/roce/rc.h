@@ -100,10 +100,13 @@ struct read_job {
 	uint32_t length;		/* READ: bytes; else 0 */
 	uint32_t msn;
 	bool duplicate;			/* the request came again */
-	enum train_op op;
 	bool atomic_done;		/* it was carried out: swap_add is what it fetched */
-	uint64_t swap_add, compare;
+	bool privileged;		/* with pd: whose memory it is for */
+	enum train_op op;
+	uint32_t srqn;			/* XRC_TGT: the SRQ whose PD it is */
 	uint32_t served_index;		/* what is remembered of it: resp_served_at() */
+	uint64_t swap_add, compare;
+	struct pd *pd;			/* NULL: nobody's any more */
 };
 
 /* What the responder remembers of such a request, in case it comes again. */
@@ -123,7 +126,9 @@ struct served {
 struct held_recv {
 	STAILQ_ENTRY(held_recv) entry;
 	struct skua_cqe cqe;
-	struct recv_wqe recv;		/* if it is from an SRQ */
+	struct cq *cq;			/* that it goes to */
+	struct srq *srq;		/* that the receive is from, or NULL: */
+	struct recv_wqe recv;
 	uint64_t ticket;		/* port_drained() tells when the trains are over */
 };
 

@@ -210,14 +210,13 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	return send_payload(qp, wqe, budget);
 }
 
-/* Is there a WQE at nxt to send from? In SQD only one that was begun before. */
+/* Is there a WQE at nxt to send from? In SQD only one that was begun before. A QP need not have an SQ. */
 static bool next_ready(struct skua_qp *qp)
 {
-	struct sq *sq = &qp->sq;
-	const struct send_wqe *wqe = sq_wqe(qp, sq->nxt);
+	const struct sq *sq = &qp->sq;
 
 	if (qp->state == SKUA_QPS_SQD)
-		return sq->nxt != sq->tail && (wqe->npsn || wqe->begun);
+		return sq->nxt != sq->tail && (sq_wqe(qp, sq->nxt)->npsn || sq_wqe(qp, sq->nxt)->begun);
 	return qp->state == SKUA_QPS_RTS && (sq->nxt != sq->tail || sq_fetch(qp));
 }
 

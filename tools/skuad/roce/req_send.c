@@ -59,6 +59,7 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 	struct roce_req *req = &rc_of(qp)->req;
 	int32_t again = psn_diff(req->next_psn, t->psn);
 
+	t->transport = qp->ops->service;
 	if (roce_send(qp, t, &wqe->mark) == PORT_BUSY) {
 		qp->sq.busy = true;
 		return false;
@@ -104,6 +105,7 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 	/* For a READ of no bytes rdma_rxe remembers the rkey 0, and drops a retransmission that has another. */
 	t.rkey = wqe->length || wqe->opcode != SKUA_WQE_READ ? wqe->rkey : 0;
 	t.raddr = wqe->raddr + off;
+	t.srqn = wqe->srqn;
 	t.psn = psn_add(wqe->psn, pkt);
 	if (wqe->opcode == SKUA_WQE_READ) {
 		t.msg_len = pkt + npkts < wqe->npsn ? npkts * qp->pmtu : wqe->length - off;
@@ -131,6 +133,7 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt,
 		return true;
 	t.op = train_ops[wqe->opcode];
 	t.imm = wqe->imm;
+	t.srqn = wqe->srqn;
 	t.rkey = wqe->rkey;
 	t.raddr = wqe->raddr;
 	t.npkts = npkts;

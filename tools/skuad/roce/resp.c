@@ -141,7 +141,8 @@ static void rx_one_held(struct skua_qp *qp, const struct train *t)
 	const uint64_t raddr = msg->raddr;
 
 	resp->request_was_held = true;
-	rx(qp, t);
+	if (!qp->ops->rx_held || qp->ops->rx_held(qp, t))
+		rx(qp, t);
 	resp->request_was_held = false;
 	if (qp->epsn != epsn)
 		return;

@@ -31,6 +31,7 @@ static inline bool resp_transmit(struct skua_qp *qp, struct train *t)
 {
 	struct port_mark mark = { 0 };
 
+	t->transport = qp->ops->service;
 	return roce_send(qp, t, &mark) != PORT_BUSY;
 }
 

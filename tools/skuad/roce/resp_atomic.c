@@ -11,9 +11,10 @@
 #include "roce/resp_jobs.h"
 
 /* Where the word is that the peer names, if it has the right @need. NULL: @err says why, enum skua_vendor_err. */
-static uint64_t *word_at(struct skua_qp *qp, uint32_t need, uint32_t rkey, uint64_t raddr, int *err)
+static uint64_t *word_at(struct skua_qp *qp, struct pd *pd, bool privileged, uint32_t need, uint32_t rkey,
+			 uint64_t raddr, int *err)
 {
-	struct mem_access access = { qp->pd, qp->privileged, need, qp };
+	struct mem_access access = { pd, privileged, need, qp };
 	struct seglist *dst = &qp->dev->engine->dst;
 
 	dst->n = 0;
@@ -26,9 +27,10 @@ static uint64_t *word_at(struct skua_qp *qp, uint32_t need, uint32_t rkey, uint6
 	return *err ? NULL : (uint64_t *)dst->seg[0].p;
 }
 
-static uint64_t *atomic_target(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, int *err)
+static uint64_t *atomic_target(struct skua_qp *qp, struct pd *pd, bool privileged, uint32_t rkey, uint64_t raddr,
+			       int *err)
 {
-	return word_at(qp, SKUA_ACCESS_REMOTE_ATOMIC, rkey, raddr, err);
+	return word_at(qp, pd, privileged, SKUA_ACCESS_REMOTE_ATOMIC, rkey, raddr, err);
 }
 
 void resp_rx_atomic(struct skua_qp *qp, const struct train *t)
@@ -43,7 +45,7 @@ void resp_rx_atomic(struct skua_qp *qp, const struct train *t)
 		resp_job_no_room(qp, t);
 		return;
 	}
-	if (!atomic_target(qp, t->rkey, t->raddr, &err)) {
+	if (!atomic_target(qp, qp->pd, qp->privileged, t->rkey, t->raddr, &err)) {
 		resp_refuse_memory(qp, err);
 		return;
 	}
@@ -80,7 +82,7 @@ bool resp_send_atomic(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	if (!job->atomic_done) {
 		struct served *s = resp_served_at(resp, job->served_index);
 
-		p = atomic_target(qp, job->rkey, job->raddr, &err);
+		p = atomic_target(qp, job->pd, job->privileged, job->rkey, job->raddr, &err);
 		if (!p) {
 			resp_jobs_drop(qp);
 			qp->epsn = job->psn;
@@ -116,7 +118,7 @@ void resp_rx_atomic_write(struct skua_qp *qp, const struct train *t)
 		resp_job_no_room(qp, t);
 		return;
 	}
-	p = word_at(qp, SKUA_ACCESS_REMOTE_WRITE, t->rkey, t->raddr, &err);
+	p = word_at(qp, qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE, t->rkey, t->raddr, &err);
 	if (!p) {
 		resp_refuse_memory(qp, err);
 		return;

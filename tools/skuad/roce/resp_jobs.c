@@ -77,6 +77,7 @@ void resp_job_fill(struct skua_qp *qp, struct read_job *job, const struct train 
 		.psn = t->psn, .npkts = qp_packets(qp, length), .rkey = t->rkey,
 		.raddr = t->raddr, .length = length, .msn = rc_of(qp)->resp.msn, .op = t->op,
 		.swap_add = t->swap_add, .compare = t->compare,
+		.pd = qp->pd, .privileged = qp->privileged, .srqn = t->srqn,
 	};
 	qp_activate(qp);
 }

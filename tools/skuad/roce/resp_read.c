@@ -39,7 +39,7 @@ void resp_rx_read(struct skua_qp *qp, const struct train *t)
 
 bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 {
-	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ, qp };
+	struct mem_access access = { job->pd, job->privileged, SKUA_ACCESS_REMOTE_READ, qp };
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = job->npkts_sent * qp->pmtu, len = job->length - offset;

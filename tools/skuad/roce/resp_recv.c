@@ -13,7 +13,7 @@
 
 static void drop_held_cqe(struct skua_qp *qp, struct held_recv *held)
 {
-	STAILQ_REMOVE_HEAD(&rc_of(qp)->resp.held_cqes, entry);
+	STAILQ_REMOVE(&rc_of(qp)->resp.held_cqes, held, held_recv, entry);
 	qp->dev->roce->held_bytes -= sizeof(*held);
 	free(held);
 }
@@ -32,7 +32,10 @@ static void hold_cqe(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ti
 	}
 	qp->dev->roce->held_bytes += sizeof(*held);
 	held->cqe = *cqe;
-	if (qp->rq.srq)
+	qp_fill_recv(qp, &held->cqe);
+	held->cq = qp->rcq;
+	held->srq = qp->rq.srq;
+	if (held->srq)
 		held->recv = conn_of(qp)->message.recv;
 	held->ticket = ticket;
 	STAILQ_INSERT_TAIL(&rc_of(qp)->resp.held_cqes, held, entry);
@@ -47,7 +50,8 @@ bool resp_release_held_cqes(struct skua_qp *qp, int32_t *budget)
 	while (*budget > 0 && (held = STAILQ_FIRST(&rc_of(qp)->resp.held_cqes)) &&
 	       port_drained(qp->dev->port, held->ticket)) {
 		*budget -= MESSAGE_COST;
-		qp_complete_recv(qp, &held->cqe);
+		if (!cq_post(qp->dev, held->cq, &held->cqe))
+			qp_fatal(qp);
 		drop_held_cqe(qp, held);
 		any = true;
 	}
@@ -90,8 +94,21 @@ void resp_drop_cqes(struct skua_qp *qp)
 	struct held_recv *held;
 
 	while ((held = STAILQ_FIRST(&rc_of(qp)->resp.held_cqes))) {
-		if (qp->rq.srq)
-			srq_return(qp->rq.srq, &held->recv);
+		if (held->srq)
+			srq_return(held->srq, &held->recv);
 		drop_held_cqe(qp, held);
 	}
+}
+
+void resp_forget_srq(struct skua_qp *qp, const struct srq *srq)
+{
+	struct held_recv *held, *next;
+
+	for (held = STAILQ_FIRST(&rc_of(qp)->resp.held_cqes); held; held = next) {
+		next = STAILQ_NEXT(held, entry);
+		if (held->srq == srq)
+			drop_held_cqe(qp, held);
+	}
+	if (qp->rq.srq == srq)
+		conn_of(qp)->message.have_recv = false;
 }

@@ -18,6 +18,8 @@ bool resp_hold_invalidation(struct skua_qp *qp, struct skua_cqe *cqe);
 void resp_fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err);
 /* Forget all CQEs that are held back. Their receives return to the SRQ, if they are from one. */
 void resp_drop_cqes(struct skua_qp *qp);
+/* XRC_TGT: the SRQ goes, and its receives do. */
+void resp_forget_srq(struct skua_qp *qp, const struct srq *srq);
 
 /* Are CQEs held back? They come before those of a flush. */
 static inline bool resp_holds_cqes(const struct skua_qp *qp)

@@ -24,7 +24,7 @@ static inline bool sent_is_scarce(const struct skua_dev *dev)
 	return dev->roce->used_runs >= SENT_RUNS_MAX;
 }
 
-extern const struct transport_ops rc_ops, uc_ops, ud_ops, gsi_ops;
+extern const struct transport_ops rc_ops, uc_ops, ud_ops, gsi_ops, xrc_ini_ops, xrc_tgt_ops;
 
 /* dev->roce, in the state after reset. False: no memory. */
 bool roce_create(struct skua_dev *dev);

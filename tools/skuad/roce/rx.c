@@ -153,6 +153,10 @@ static void rx_repeat(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 	}
 	t.dest_qpn = f.dest_qpn;
 	t.path = &f.path;
+	qp = numtab_get(&dev->qps, f.dest_qpn);
+	/* It does not say of which of the services that have such frames it is. */
+	if (qp && qp->ops->service == TRANSPORT_XRC)
+		t.transport = TRANSPORT_XRC;
 	qp = qp_for(dev, &t);
 	if (qp)
 		req_rx_missing(qp, &f);

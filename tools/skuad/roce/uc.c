@@ -240,7 +240,7 @@ static void uc_progress(const struct skua_qp *qp, struct transport_progress *p)
 }
 
 const struct transport_ops uc_ops = {
-	.feature = SKUA_F_UC,
+	.features = 1ull << SKUA_F_UC,
 	.roce = true,
 	.srq = true,
 	.service = TRANSPORT_UC,

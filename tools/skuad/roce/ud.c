@@ -192,7 +192,7 @@ static void ud_rx(struct skua_qp *qp, const struct train *t)
 }
 
 #define UD_OPS \
-	.feature = SKUA_F_UD, .roce = true, .service = TRANSPORT_UD, .qp_size = sizeof(struct skua_qp), \
+	.features = 1ull << SKUA_F_UD, .roce = true, .service = TRANSPORT_UD, .qp_size = sizeof(struct skua_qp), \
 	.run = unacked_run, .is_pending = unacked_is_pending, .send = ud_send, .rx = ud_rx, .flush = unacked_flush
 
 const struct transport_ops ud_ops = { UD_OPS, .srq = true };

@@ -29,6 +29,12 @@ bool skua_ib_has_fast_reg(const struct skua_dev *dev)
 	       skua_has(dev, SKUA_F_RC) && dev->limits.max_fast_pages;
 }
 
+/* With what it needs to be of any use. */
+bool skua_ib_has_xrc(const struct skua_dev *dev)
+{
+	return skua_has(dev, SKUA_F_XRC) && skua_has(dev, SKUA_F_SRQ) && skua_has(dev, SKUA_F_RC);
+}
+
 int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			 struct ib_udata *udata)
 {
@@ -98,6 +104,8 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		attr->device_cap_flags |= IB_DEVICE_FLUSH_PERSISTENT;
 	if (skua_has(dev, SKUA_F_ATOMIC_WRITE))
 		attr->device_cap_flags |= IB_DEVICE_ATOMIC_WRITE;
+	if (skua_ib_has_xrc(dev))
+		attr->device_cap_flags |= IB_DEVICE_XRC;
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;
 

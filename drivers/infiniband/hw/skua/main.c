@@ -16,6 +16,7 @@
 #include "skua_ib.h"
 #include "srq.h"
 #include "ucontext.h"
+#include "xrcd.h"
 
 #ifdef SKUA_IB_OLD_VERBS
 
@@ -147,6 +148,14 @@ static const struct ib_device_ops skua_ib_cq_moderation_ops = {
 	.modify_cq = skua_ib_modify_cq,
 };
 
+/* With XRC. */
+static const struct ib_device_ops skua_ib_xrc_ops = {
+	.alloc_xrcd = skua_ib_alloc_xrcd,
+	.dealloc_xrcd = skua_ib_dealloc_xrcd,
+
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, skua_ib_xrcd, ibxrcd),
+};
+
 static int skua_ib_notify(struct notifier_block *nb, unsigned long notice, void *data)
 {
 	struct skua_ib_dev *dev = container_of(nb, struct skua_ib_dev, notifier);
@@ -220,6 +229,8 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 		ib_set_device_ops(ibdev, &skua_ib_cq_moderation_ops);
 		ibdev->use_cq_dim = true;
 	}
+	if (skua_ib_has_xrc(skua))
+		ib_set_device_ops(ibdev, &skua_ib_xrc_ops);
 }
 
 static int skua_ib_register(struct skua_ib_dev *dev)

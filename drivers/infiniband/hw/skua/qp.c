@@ -21,6 +21,7 @@
 #include "skua_ib.h"
 #include "srq.h"
 #include "ucontext.h"
+#include "xrcd.h"
 
 /*
  * What a QP may grant its peer. A right to an operation that the device does not have grants
@@ -45,6 +46,8 @@ static const struct {
 	[IB_QPT_UC]	= { SKUA_QPT_UC, SKUA_F_UC },
 	[IB_QPT_UD]	= { SKUA_QPT_UD, SKUA_F_UD },
 	[IB_QPT_GSI]	= { SKUA_QPT_GSI, SKUA_F_UD },
+	[IB_QPT_XRC_INI] = { SKUA_QPT_XRC_INI, SKUA_F_XRC },
+	[IB_QPT_XRC_TGT] = { SKUA_QPT_XRC_TGT, SKUA_F_XRC },
 };
 
 static bool skua_ib_has_type(struct skua_dev *dev, enum ib_qp_type type)
@@ -74,7 +77,8 @@ static void skua_ib_qp_event(struct skua_obj_watch *watch, u8 type)
 		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 }
 
-static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_attr *attr)
+static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_attr *attr,
+				bool user)
 {
 	const struct skua_limits *limits = &dev->limits;
 	const struct ib_qp_cap *cap = &attr->cap;
@@ -83,6 +87,11 @@ static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_at
 	    attr->rwq_ind_tbl)
 		return -EOPNOTSUPP;
 	if (attr->srq && attr->qp_type == IB_QPT_GSI)
+		return -EOPNOTSUPP;
+	/* In the kernel a send cannot name an SRQ of the peer. */
+	if (attr->qp_type == IB_QPT_XRC_INI && !(user && skua_ib_has_xrc(dev)))
+		return -EOPNOTSUPP;
+	if (attr->qp_type == IB_QPT_XRC_TGT && !skua_ib_has_xrc(dev))
 		return -EOPNOTSUPP;
 	if (cap->max_send_wr > skua_ib_max_qp_wr(dev) ||
 	    cap->max_recv_wr > skua_ib_max_qp_wr(dev) ||
@@ -332,6 +341,35 @@ static int skua_ib_qp_respond(struct skua_ib_qp *qp, struct ib_udata *udata)
 	return ib_respond_udata(udata, resp);
 }
 
+static u32 skua_ib_cqn(struct ib_cq *ibcq)
+{
+	return ibcq ? to_skua_ib_cq(ibcq)->watch.cqn : 0;
+}
+
+/* What the QP is made of. An XRC_TGT QP has a domain, and nothing of a process: others use it. */
+static void skua_ib_name_parts(struct ib_qp *ibqp, const struct ib_qp_init_attr *attr,
+			       struct skua_qp_params *params)
+{
+	*params = (struct skua_qp_params) { .type = skua_ib_qp_types[attr->qp_type].hw };
+	if (skua_ib_has_no_queues(ibqp)) {
+		params->xrcdn = to_skua_ib_xrcd(attr->xrcd)->xrcdn;
+		return;
+	}
+	params->pdn = to_skua_ib_pd(ibqp->pd)->pdn;
+	params->send_cqn = skua_ib_cqn(attr->send_cq);
+	params->recv_cqn = skua_ib_cqn(attr->recv_cq);
+	params->srqn = attr->srq ? to_skua_ib_srq(attr->srq)->watch.number : 0;
+}
+
+static int skua_ib_queues_get(struct skua_ib_dev *dev, struct skua_ib_qp *qp,
+			      struct skua_qp_params *params, struct ib_udata *udata)
+{
+	if (skua_ib_has_no_queues(&qp->ibqp))
+		return 0;
+	return udata ? skua_ib_user_queues_take(dev, qp, params, udata) :
+		       skua_ib_kernel_queues_alloc(dev->dev, qp, params);
+}
+
 int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
 	struct skua_ib_dev *dev = to_skua_ib_dev(ibqp->device);
@@ -344,16 +382,12 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 		attr->cap.max_recv_wr = 0;
 		attr->cap.max_recv_sge = 0;
 	}
-	err = skua_ib_check_create(dev->dev, attr);
+	if (skua_ib_has_no_queues(ibqp))
+		attr->cap = (struct ib_qp_cap) {};
+	err = skua_ib_check_create(dev->dev, attr, udata);
 	if (err)
 		return err;
-	params = (struct skua_qp_params) {
-		.type = skua_ib_qp_types[attr->qp_type].hw,
-		.pdn = to_skua_ib_pd(ibqp->pd)->pdn,
-		.send_cqn = to_skua_ib_cq(attr->send_cq)->watch.cqn,
-		.recv_cqn = to_skua_ib_cq(attr->recv_cq)->watch.cqn,
-		.srqn = attr->srq ? to_skua_ib_srq(attr->srq)->watch.number : 0,
-	};
+	skua_ib_name_parts(ibqp, attr, &params);
 	mutex_init(&qp->modify_lock);
 	spin_lock_init(&qp->sq_lock);
 	spin_lock_init(&qp->rq_lock);
@@ -361,15 +395,16 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	qp->cap = attr->cap;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 
-	err = udata ? skua_ib_user_queues_take(dev, qp, &params, udata) :
-		      skua_ib_kernel_queues_alloc(dev->dev, qp, &params);
+	err = skua_ib_queues_get(dev, qp, &params, udata);
 	if (err)
 		goto err_queues;
 	err = skua_ib_qp_start(dev->dev, qp, &params);
 	if (err)
 		goto err_queues;
-	err = udata ? skua_ib_qp_respond(qp, udata) :
-		      skua_ib_qp_publish(dev, qp, to_skua_ib_cq(attr->send_cq),
+	if (udata)
+		err = skua_ib_qp_respond(qp, udata);
+	else if (!skua_ib_has_no_queues(ibqp))
+		err = skua_ib_qp_publish(dev, qp, to_skua_ib_cq(attr->send_cq),
 					 to_skua_ib_cq(attr->recv_cq));
 	if (err)
 		goto err_stop;
@@ -392,7 +427,7 @@ int skua_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	if (err)
 		return err;
 	skua_ib_qp_stop(dev->dev, qp);
-	if (!udata)
+	if (!udata && !skua_ib_has_no_queues(ibqp))
 		skua_ib_qp_withdraw(dev, qp);
 	skua_ib_queues_free(dev->dev, qp);
 	return 0;
@@ -550,7 +585,7 @@ static int skua_ib_modify_locked(struct ib_qp *ibqp, const struct ib_qp_attr *at
 		return err;
 	}
 
-	if (next == IB_QPS_RESET && !ibqp->uobject)
+	if (next == IB_QPS_RESET && !ibqp->uobject && !skua_ib_has_no_queues(ibqp))
 		skua_ib_qp_reset_queues(qp);
 	if (mask & IB_QP_DEST_QPN)
 		qp->dest_qpn = attr->dest_qp_num;

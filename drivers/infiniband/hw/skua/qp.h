@@ -87,6 +87,12 @@ static inline bool skua_ib_is_datagram(const struct ib_qp *ibqp)
 	return ibqp->qp_type == IB_QPT_UD || ibqp->qp_type == IB_QPT_GSI;
 }
 
+/* The core makes such a QP without a program's request, as several programs may use it. */
+static inline bool skua_ib_has_no_queues(const struct ib_qp *ibqp)
+{
+	return ibqp->qp_type == IB_QPT_XRC_TGT;
+}
+
 /* qp.c */
 int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
 int skua_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,

@@ -12,10 +12,12 @@
 #include <linux/skua/memory.h>
 #include <rdma/skua-abi.h>
 
+#include "cq.h"
 #include "pd.h"
 #include "skua_ib.h"
 #include "srq.h"
 #include "ucontext.h"
+#include "xrcd.h"
 
 static void skua_ib_srq_event(struct skua_obj_watch *watch, u8 type)
 {
@@ -154,6 +156,19 @@ static int skua_ib_srq_respond(struct skua_ib_srq *srq, struct ib_udata *udata)
 	return ib_respond_udata(udata, resp);
 }
 
+/* In the kernel a send cannot name an SRQ of the peer, so XRC is for programs. */
+static int skua_ib_set_srq_type(struct skua_dev *dev, const struct ib_srq_init_attr *attr,
+				struct skua_srq_params *params, struct ib_udata *udata)
+{
+	if (attr->srq_type == IB_SRQT_BASIC)
+		return 0;
+	if (attr->srq_type != IB_SRQT_XRC || !skua_ib_has_xrc(dev) || !udata)
+		return -EOPNOTSUPP;
+	params->xrcdn = to_skua_ib_xrcd(attr->ext.xrc.xrcd)->xrcdn;
+	params->cqn = to_skua_ib_cq(attr->ext.cq)->watch.cqn;
+	return 0;
+}
+
 int skua_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 		       struct ib_udata *udata)
 {
@@ -165,8 +180,9 @@ int skua_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 	};
 	int err;
 
-	if (attr->srq_type != IB_SRQT_BASIC)
-		return -EOPNOTSUPP;
+	err = skua_ib_set_srq_type(dev->dev, attr, &params, udata);
+	if (err)
+		return err;
 	err = skua_ib_check_srq_attr(dev->dev, &attr->attr);
 	if (err)
 		return err;
@@ -185,6 +201,8 @@ int skua_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 	err = udata ? skua_ib_srq_respond(srq, udata) : 0;
 	if (err)
 		goto err_stop;
+	if (params.xrcdn)
+		ibsrq->ext.xrc.srq_num = srq->watch.number;
 	return 0;
 
 err_stop:

@@ -115,6 +115,7 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->max_srq = le32_to_cpu(caps.max_srq);
 	limits->max_srq_entries = le32_to_cpu(caps.max_srq_entries);
 	limits->flush_caps = le32_to_cpu(caps.flush_caps);
+	limits->max_xrcd = le32_to_cpu(caps.max_xrcd);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
 	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
 	limits->max_inline = le16_to_cpu(caps.max_inline);
@@ -287,6 +288,7 @@ int skua_cmd_create_qp(struct skua_dev *dev, const struct skua_qp_params *params
 	create->rq_dbr_addr = cpu_to_le64(params->rq_dbr);
 	create->rq = *params->rq;
 	create->srqn = cpu_to_le32(params->srqn);
+	create->xrcdn = cpu_to_le32(params->xrcdn);
 	return skua_cmd_create(to_skua_nic(dev), &cmd, qpn);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_create_qp, SKUA_NS);
@@ -334,6 +336,8 @@ int skua_cmd_create_srq(struct skua_dev *dev, const struct skua_srq_params *para
 	cmd.create_srq.limit = cpu_to_le32(params->limit);
 	cmd.create_srq.srq_handle = cpu_to_le64(params->handle);
 	cmd.create_srq.dbr_addr = cpu_to_le64(params->dbr);
+	cmd.create_srq.xrcdn = cpu_to_le32(params->xrcdn);
+	cmd.create_srq.cqn = cpu_to_le32(params->cqn);
 	cmd.create_srq.ring = *params->ring;
 	return skua_cmd_create(to_skua_nic(dev), &cmd, srqn);
 }
@@ -371,6 +375,21 @@ void skua_cmd_destroy_srq(struct skua_dev *dev, u32 srqn)
 	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_SRQ, srqn);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_srq, SKUA_NS);
+
+int skua_cmd_create_xrcd(struct skua_dev *dev, u32 *xrcdn)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_XRCD);
+	return skua_cmd_create(to_skua_nic(dev), &cmd, xrcdn);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_create_xrcd, SKUA_NS);
+
+void skua_cmd_destroy_xrcd(struct skua_dev *dev, u32 xrcdn)
+{
+	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_XRCD, xrcdn);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_xrcd, SKUA_NS);
 
 int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params, u32 *key)
 {
