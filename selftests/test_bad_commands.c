@@ -565,7 +565,6 @@ TEST_F(commands, data_path_by_system_calls)
 		{ "post_recv", IB_USER_VERBS_CMD_POST_RECV },
 		{ "peek_cq", IB_USER_VERBS_CMD_PEEK_CQ },
 		{ "query_mr", IB_USER_VERBS_CMD_QUERY_MR },
-		{ "resize_cq", IB_USER_VERBS_CMD_RESIZE_CQ },
 		{ "rereg_mr", IB_USER_VERBS_CMD_REREG_MR },
 	};
 	uint32_t resp[64];
