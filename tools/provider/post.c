@@ -52,7 +52,7 @@ static __attribute__((noinline)) int skua_send_build_rare(struct skua_qp *qp, co
 {
 	struct skua_wqe wqe;
 
-	if (wr->opcode != IBV_WR_BIND_MW || !(qp->rare_opcodes >> wr->opcode & 1) ||
+	if (wr->opcode != IBV_WR_BIND_MW || !(qp->rare_opcodes & 1u << wr->opcode) ||
 	    !skua_mw_is_valid(&wr->bind_mw.bind_info))
 		return EINVAL;
 	if (skua_sq_full(&qp->sq))
@@ -65,19 +65,25 @@ static __attribute__((noinline)) int skua_send_build_rare(struct skua_qp *qp, co
 	return 0;
 }
 
-/* Where @wr goes, before all other segments. One that sends nothing goes nowhere. */
-static inline void skua_send_add_peer(const struct skua_qp *qp, struct skua_wqe *wqe, const struct ibv_send_wr *wr)
+/*
+ * Write where @wr goes to @place, before all other segments. One that sends nothing goes nowhere.
+ * Returns the bytes. Apart from the path of connected QPs, which needs no call without it.
+ */
+static __attribute__((noinline)) uint32_t skua_send_put_peer(const struct skua_qp *qp, void *place,
+							     const struct ibv_send_wr *wr)
 {
-	if (qp->peer == SKUA_PEER_UD)
-		skua_ud_set(skua_wqe_add_ud(wqe), &to_skua_ah(wr->wr.ud.ah)->av, wr->wr.ud.remote_qpn,
-			    wr->wr.ud.remote_qkey);
-	else if (skua_ops[wr->opcode].flags & SKUA_OP_DATA)
-		skua_xrc_set(skua_wqe_add_xrc(wqe), wr->qp_type.xrc.remote_srqn);
+	if (qp->peer == SKUA_PEER_UD) {
+		skua_ud_set(place, &to_skua_ah(wr->wr.ud.ah)->av, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+		return sizeof(struct skua_wqe_ud);
+	}
+	if (!(skua_ops[wr->opcode].flags & SKUA_OP_DATA))
+		return 0;
+	skua_xrc_set(place, wr->qp_type.xrc.remote_srqn);
+	return sizeof(struct skua_wqe_xrc);
 }
 
-/* Build the WQE of @wr. @names_peer: it says where it goes. Returns 0 or an errno. */
-static inline __attribute__((always_inline)) int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *wr,
-								 const bool names_peer)
+/* Build the WQE of @wr. Returns 0 or an errno. */
+static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *wr)
 {
 	uint8_t flags = skua_op_send_flags(wr->send_flags) | qp->sq_sig;
 	const struct skua_op *op;
@@ -85,7 +91,7 @@ static inline __attribute__((always_inline)) int skua_send_build(struct skua_qp 
 	uint32_t length = 0;
 	struct skua_wqe wqe;
 
-	if (unlikely(wr->opcode >= SKUA_NUM_OPS || !(qp->opcodes >> wr->opcode & 1)))
+	if (unlikely(wr->opcode >= SKUA_NUM_OPS || !(qp->opcodes & 1u << wr->opcode)))
 		return skua_send_build_rare(qp, wr);
 	op = &skua_ops[wr->opcode];
 
@@ -112,8 +118,8 @@ static inline __attribute__((always_inline)) int skua_send_build(struct skua_qp 
 		else
 			wqe.ctrl->inv_key = htole32(wr->invalidate_rkey);
 	}
-	if (names_peer)
-		skua_send_add_peer(qp, &wqe, wr);
+	if (qp->peer)
+		skua_wqe_add_header(&wqe, skua_send_put_peer(qp, wqe.next, wr));
 	if (op->flags & SKUA_OP_RDMA)
 		skua_wqe_add_rdma(&wqe, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
 	else if (op->flags & SKUA_OP_ATOMIC)
@@ -129,9 +135,7 @@ static inline __attribute__((always_inline)) int skua_send_build(struct skua_qp 
 	return 0;
 }
 
-static inline __attribute__((always_inline)) int skua_post_list(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr,
-								struct ibv_send_wr **bad_wr,
-								const bool names_peer)
+int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct skua_qp *qp = to_skua_qp(ibv_qp);
 	int err = 0;
@@ -143,7 +147,7 @@ static inline __attribute__((always_inline)) int skua_post_list(struct ibv_qp *i
 
 	skua_lock(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
-		err = skua_send_build(qp, wr, names_peer);
+		err = skua_send_build(qp, wr);
 		if (unlikely(err)) {
 			*bad_wr = wr;
 			break;
@@ -152,20 +156,6 @@ static inline __attribute__((always_inline)) int skua_post_list(struct ibv_qp *i
 	skua_sq_commit(qp);
 	skua_unlock(&qp->sq_lock);
 	return err;
-}
-
-/* Apart from the path of connected QPs, which would be longer with it. */
-static __attribute__((noinline)) int skua_post_naming_peer(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr,
-							   struct ibv_send_wr **bad_wr)
-{
-	return skua_post_list(ibv_qp, wr, bad_wr, true);
-}
-
-int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
-{
-	if (unlikely(to_skua_qp(ibv_qp)->peer))
-		return skua_post_naming_peer(ibv_qp, wr, bad_wr);
-	return skua_post_list(ibv_qp, wr, bad_wr, false);
 }
 
 static inline int skua_recv_build(struct skua_qp *qp, const struct ibv_recv_wr *wr)
