@@ -33,6 +33,8 @@ allocations() {
 			refused=$((refused + 1))
 		fi
 	done
+	# The last time nothing failed.
+	echo "$device" >$driver/unbind || return
 	tell "of $((n - $2)) allocations, $((refused + bound)) failed: $refused times the device was refused, $bound times bound all the same"
 	[ $refused -gt 20 ]
 }
