@@ -3,6 +3,7 @@
  * The command queue (manual: commands): commands are copied once, checked, carried out one
  * after the other, a long one in steps.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/copy.h"
@@ -211,6 +212,33 @@ void cmd_makes(struct skua_dev *dev, void *object, void (*unmake)(struct skua_de
 {
 	dev->cmdq.making = object;
 	dev->cmdq.unmake = unmake;
+}
+
+static void free_ring(struct skua_dev *dev, void *object)
+{
+	struct pages *ring = object;
+
+	pages_release(dev, ring);
+	free(ring);
+}
+
+int ring_begin(struct skua_dev *dev, const struct skua_pagelist *list)
+{
+	struct pages *ring = calloc(1, sizeof(*ring));
+
+	if (!ring)
+		return SKUA_CMD_NO_RESOURCE;
+	cmd_makes(dev, ring, free_ring);
+	return pages_reserve(dev, ring, list);
+}
+
+void ring_replace(struct skua_dev *dev, struct pages *old)
+{
+	struct pages *ring = dev->cmdq.making;
+
+	pages_release(dev, old);
+	*old = *ring;
+	free(ring);
 }
 
 int list_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list, uint64_t size, bool write)

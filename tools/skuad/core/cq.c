@@ -9,8 +9,58 @@
 
 #define TELL_COST	512	/* a QP, with its event */
 
-static void cq_fire(struct cq *cq);
-static void cq_held_enough(struct timer *timer);
+/* CQ-7: may the event wait for more CQEs than the @n that are there since the CQ was armed? */
+static bool cq_holds(struct skua_dev *dev, struct cq *cq, uint32_t n)
+{
+	if (cq->held_enough || n >= cq->hold_count)
+		return false;
+	if (!cq->hold_timer.pos)
+		timer_set(&dev->engine->timers, &cq->hold_timer, engine_now(dev->engine) + cq->hold_ns);
+	return true;
+}
+
+/* Does the host wait for what has been written? Then it is told, at once or when the CQ holds no longer: true. */
+static bool cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *dbr)
+{
+	uint64_t arm = host_load64(&dbr->arm);
+	uint32_t type = SKUA_CQ_ARM_GET_TYPE(arm);
+	uint32_t from = SKUA_CQ_ARM_GET_CI(arm);
+	bool due;
+
+	if (cq->error || type == SKUA_CQ_ARM_NONE || SKUA_CQ_ARM_GET_SEQ(arm) == cq->fired_seq)
+		return false;
+	if (type == SKUA_CQ_ARM_SOLICITED)
+		due = cq->solicited_news && (int32_t)(cq->solicited_pi - from) > 0;
+	else
+		due = cq->news && (int32_t)(cq->pi - from) > 0;
+	if (!due)
+		return false;
+	if (cq->hold_ns && cq_holds(dev, cq, cq->pi - from))
+		return true;
+	timer_cancel(&dev->engine->timers, &cq->hold_timer);
+	cq->held_enough = false;
+	cq->fired_seq = SKUA_CQ_ARM_GET_SEQ(arm);
+	cq->news = cq->solicited_news = false;
+	if (!eq_post_comp(dev, cq))
+		cq_fail(dev, cq);
+	return true;
+}
+
+static void cq_fire(struct cq *cq)
+{
+	struct skua_cq_dbr *dbr = mem_ref_at(&cq->dev->mem, &cq->dbr, sizeof(*dbr), false);
+
+	if (dbr && dev_running(cq->dev))
+		cq_notify(cq->dev, cq, dbr);
+}
+
+static void cq_held_enough(struct timer *timer)
+{
+	struct cq *cq = (void *)((char *)timer - offsetof(struct cq, hold_timer));
+
+	cq->held_enough = true;
+	cq_fire(cq);
+}
 
 static void cq_unmake(struct skua_dev *dev, void *object)
 {
@@ -74,24 +124,18 @@ int cmd_create_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return SKUA_CMD_OK;
 }
 
-static void free_ring(struct skua_dev *dev, void *object)
-{
-	struct pages *ring = object;
-
-	pages_release(dev, ring);
-	free(ring);
-}
-
 /* Does a ring of so many CQEs hold those that the host has not consumed? */
 static bool cq_fits(struct skua_dev *dev, struct cq *cq, uint32_t size)
 {
 	struct skua_cq_dbr *dbr = mem_ref_at(&dev->mem, &cq->dbr, sizeof(*dbr), false);
+	uint32_t ci;
 
 	if (!dbr || cq->error)
 		return false;
+	ci = host_load32(&dbr->ci);
 	/* Not what the host claims to have consumed and was not there. */
-	if (cq->pi - host_load32(&dbr->ci) <= cq->size)
-		cq->ci = host_load32(&dbr->ci);
+	if (cq->pi - ci <= cq->size)
+		cq->ci = ci;
 	return cq->pi - cq->ci <= size;
 }
 
@@ -99,39 +143,30 @@ static bool cq_fits(struct skua_dev *dev, struct cq *cq, uint32_t size)
 static int begin_resize(struct skua_dev *dev)
 {
 	const struct skua_cmd_resize_cq *in = &dev->cmdq.cmd.resize_cq;
-	struct pages *ring;
 
 	if (in->log_size > LIMIT_LOG_CQE ||
 	    ring_check(&in->ring, sizeof(struct skua_cqe) << in->log_size, sizeof(struct skua_cqe)))
 		return SKUA_CMD_BAD_PARAM;
-	ring = calloc(1, sizeof(*ring));
-	if (!ring)
-		return SKUA_CMD_NO_RESOURCE;
-	cmd_makes(dev, ring, free_ring);
-	return pages_reserve(dev, ring, &in->ring);
+	return ring_begin(dev, &in->ring);
 }
 
 int cmd_resize_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
 	const struct skua_cmd_resize_cq *in = &dev->cmdq.cmd.resize_cq;
 	struct cq *cq = numtab_get(&dev->cqs, le32toh(in->cqn));
-	struct pages *ring;
 	int status;
 
 	if (!cq)
 		return SKUA_CMD_BAD_OBJECT;
 	status = dev->cmdq.making ? SKUA_CMD_OK : begin_resize(dev);
-	ring = dev->cmdq.making;
 	if (!status)
-		status = list_load(dev, ring, &in->ring, sizeof(struct skua_cqe) << in->log_size, true);
+		status = list_load(dev, dev->cmdq.making, &in->ring, sizeof(struct skua_cqe) << in->log_size, true);
 	if (!status && !cq_fits(dev, cq, 1u << in->log_size))
 		status = SKUA_CMD_BAD_STATE;
 	if (status)
 		return status;
-	pages_release(dev, &cq->ring);
-	cq->ring = *ring;
+	ring_replace(dev, &cq->ring);
 	cq->size = 1u << in->log_size;
-	free(ring);
 	cpl->index = htole32(cq->pi);
 	return SKUA_CMD_OK;
 }
@@ -234,41 +269,6 @@ bool cq_run(struct skua_dev *dev)
 	return budget < STEP_COST;
 }
 
-/* CQ-7: may the event wait for more CQEs than the @n that are there since the CQ was armed? */
-static bool cq_holds(struct skua_dev *dev, struct cq *cq, uint32_t n)
-{
-	if (cq->held_enough || n >= cq->hold_count)
-		return false;
-	if (!cq->hold_timer.pos)
-		timer_set(&dev->engine->timers, &cq->hold_timer, engine_now(dev->engine) + cq->hold_ns);
-	return true;
-}
-
-/* Does the host wait for what has been written? Then it is told: true. */
-static bool cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *dbr)
-{
-	uint64_t arm = host_load64(&dbr->arm);
-	uint32_t type = SKUA_CQ_ARM_GET_TYPE(arm);
-	uint32_t from = SKUA_CQ_ARM_GET_CI(arm);
-	bool due;
-
-	if (cq->error || type == SKUA_CQ_ARM_NONE || SKUA_CQ_ARM_GET_SEQ(arm) == cq->fired_seq)
-		return false;
-	if (type == SKUA_CQ_ARM_SOLICITED)
-		due = cq->solicited_news && (int32_t)(cq->solicited_pi - from) > 0;
-	else
-		due = cq->news && (int32_t)(cq->pi - from) > 0;
-	if (!due || (cq->hold_ns && cq_holds(dev, cq, cq->pi - from)))
-		return false;
-	timer_cancel(&dev->engine->timers, &cq->hold_timer);
-	cq->held_enough = false;
-	cq->fired_seq = SKUA_CQ_ARM_GET_SEQ(arm);
-	cq->news = cq->solicited_news = false;
-	if (!eq_post_comp(dev, cq))
-		cq_fail(dev, cq);
-	return true;
-}
-
 bool cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 {
 	struct skua_cq_dbr *dbr;
@@ -303,22 +303,6 @@ bool cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 	host_full_barrier();
 	cq_notify(dev, cq, dbr);
 	return !cq->error;
-}
-
-static void cq_fire(struct cq *cq)
-{
-	struct skua_cq_dbr *dbr = mem_ref_at(&cq->dev->mem, &cq->dbr, sizeof(*dbr), false);
-
-	if (dbr && dev_running(cq->dev))
-		cq_notify(cq->dev, cq, dbr);
-}
-
-static void cq_held_enough(struct timer *timer)
-{
-	struct cq *cq = (void *)((char *)timer - offsetof(struct cq, hold_timer));
-
-	cq->held_enough = true;
-	cq_fire(cq);
 }
 
 void cq_arm_doorbell(struct skua_dev *dev, uint32_t cqn, uint32_t db_page)

@@ -348,6 +348,9 @@ int ring_check(const struct skua_pagelist *list, uint64_t size, uint32_t entry);
 int pages_reserve(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list);
 int pages_make_room(struct skua_dev *dev, struct pages *pages, uint32_t npages);	/* that are not known yet */
 int list_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list, uint64_t size, bool write);
+/* A ring that takes the place of @old: the command makes it, list_load() fills it, and then it is put there. */
+int ring_begin(struct skua_dev *dev, const struct skua_pagelist *list);
+void ring_replace(struct skua_dev *dev, struct pages *old);
 void pages_release(struct skua_dev *dev, struct pages *pages);	/* free, maybe in steps, and give back quota */
 bool pages_charge(struct skua_dev *dev, uint32_t npages);
 

@@ -190,21 +190,12 @@ int cmd_create_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return SKUA_CMD_OK;
 }
 
-static void free_ring(struct skua_dev *dev, void *object)
-{
-	struct pages *ring = object;
-
-	pages_release(dev, ring);
-	free(ring);
-}
-
 /* The first step of MODIFY_SRQ. */
 static int begin_modify(struct skua_dev *dev, struct srq *srq)
 {
 	const struct skua_cmd_modify_srq *in = &dev->cmdq.cmd.modify_srq;
 	uint32_t mask = le32toh(in->mask), size = srq->rq.size, n;
 	bool other_ring = mask & SKUA_SRQ_SET_RING;
-	struct pages *ring;
 
 	if (mask & ~(uint32_t)SKUA_SRQ_SET_MASK)
 		return SKUA_CMD_BAD_PARAM;
@@ -219,11 +210,7 @@ static int begin_modify(struct skua_dev *dev, struct srq *srq)
 		return SKUA_CMD_BAD_STATE;
 	if (!other_ring)
 		return SKUA_CMD_OK;
-	ring = calloc(1, sizeof(*ring));
-	if (!ring)
-		return SKUA_CMD_NO_RESOURCE;
-	cmd_makes(dev, ring, free_ring);
-	return pages_reserve(dev, ring, &in->ring);
+	return ring_begin(dev, &in->ring);
 }
 
 int cmd_modify_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -241,12 +228,8 @@ int cmd_modify_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (status)
 		return status;
 	if (dev->cmdq.making) {
-		struct pages *ring = dev->cmdq.making;
-
-		pages_release(dev, &srq->rq.ring);
-		srq->rq.ring = *ring;
+		ring_replace(dev, &srq->rq.ring);
 		srq->rq.size = 1u << in->log_size;
-		free(ring);
 	}
 	if (le32toh(in->mask) & SKUA_SRQ_SET_LIMIT)
 		srq->limit = le32toh(in->limit);

@@ -197,6 +197,29 @@ static void events_wait_for_as_many(void **state)
 	}
 }
 
+/* A host that arms late rings, and its event waits: that doorbell was not for nothing. */
+static void a_doorbell_for_an_event_that_waits(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	moderate(w, n, 4, 1000);
+	nops(n, 1);
+	settle(w);
+	arm(n, SKUA_CQ_ARM_NEXT, 1);
+	for (int i = 0; i < 3; i++) {
+		ring(n, SKUA_DB_CQ_ARM, n->cqn, n->cq_ci);
+		assert_false(fired(w, n));
+	}
+	assert_int_equal(n->dev->flood.doorbells, 0);
+	pass(w, 1000 * US);
+	assert_true(fired(w, n));
+	/* Answered: this one is. */
+	ring(n, SKUA_DB_CQ_ARM, n->cqn, n->cq_ci);
+	assert_false(fired(w, n));
+	assert_int_equal(n->dev->flood.doorbells, 1);
+}
+
 static void events_wait_no_longer_than_that(void **state)
 {
 	struct world *w = *state;
@@ -311,6 +334,7 @@ int main(void)
 		STEPPED(the_new_ring_overflows_at_its_own_size, "CQ-6 CQ-3"),
 		STEPPED(rings_that_cannot_be, "CQ-6 CMD-11 CMD-12"),
 		STEPPED(events_wait_for_as_many, "CQ-7"),
+		STEPPED(a_doorbell_for_an_event_that_waits, "CQ-7"),
 		STEPPED(events_wait_no_longer_than_that, "CQ-7"),
 		STEPPED(errors_do_not_wait, "CQ-7"),
 		STEPPED(other_numbers_hold_at_once, "CQ-7"),
