@@ -133,7 +133,7 @@ struct mr {
 	bool valid;			/* not invalidated; else it is free, and the rest tells of what it was last */
 	uint32_t access;
 	uint32_t windows;		/* that are bound to it */
-	struct pd *pd;			/* NULL: a window */
+	struct pd *pd;			/* of a window: one that no QP has, nor NULL */
 	uint64_t iova, length;
 	struct pages pages;		/* FAST: with room for pages.n, of which not all need be in use */
 };

@@ -4,8 +4,8 @@
  *
  * A window is a key of its own to a part of an MR. Its record is that of an MR: it has a copy of where the pages of the
  * MR are, and begins at another offset in them. So an access through a window is looked up as one of an MR. The record
- * has no PD, and therefore each access through a window fails the first check of PDs, and comes here. Accesses to MRs
- * pay nothing for windows.
+ * has a PD that no access has, and therefore each access through a window fails the first check of PDs, and comes here.
+ * Accesses to MRs pay nothing for windows.
  *
  * The copy stays true because an MR cannot be destroyed or invalidated while windows are bound to it.
  */
@@ -15,6 +15,9 @@
 #include "core/qp.h"
 
 #define BIND_RIGHTS	(REMOTE_RIGHTS | SKUA_ACCESS_ZERO_BASED)
+
+/* Not NULL: that is the PD of accesses for an SRQ that is gone (XRC-14). */
+static struct pd nobodys;
 
 void mw_unbind(struct mw *mw)
 {
@@ -45,6 +48,7 @@ int cmd_create_mw(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		return SKUA_CMD_NO_RESOURCE;
 	}
 	mw->rec.type = MR_WINDOW(in->type);
+	mw->rec.pd = &nobodys;
 	mw->pd = pd;
 	pd->refs++;
 	dev->num_mws++;

@@ -8,7 +8,7 @@
 #include "core/device.h"
 
 struct mw {
-	struct mr rec;			/* as keys find it; pd is NULL, and pages are those of the MR */
+	struct mr rec;			/* as keys find it; pd is nobody's, and pages are those of the MR */
 	struct pd *pd;
 	struct mr *mr;			/* rec.valid: that it is bound to */
 	struct skua_qp *qp;		/* type 2, bound: the only one that it serves; else NULL */

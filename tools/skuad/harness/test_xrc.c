@@ -750,15 +750,46 @@ static void an_srq_goes_before_a_flush(void **state)
 	expect_no_event(c->w, c->b);
 }
 
-/* A READ is accepted, and its SRQ, and the PD of that, go before it is answered. */
-static void an_srq_goes_before_an_answer(void **state)
+/* A window of type 1 to the memory of a home, bound by an RC QP of its PD. Returns the key. */
+static uint32_t bind_window(struct conn *c, struct home *h)
 {
-	struct conn *c = *state;
+	struct { struct skua_wqe_ctrl c; struct skua_wqe_bind_mw bind; uint8_t pad[16]; } wqe = {
+		.c = { .opcode = SKUA_WQE_BIND_MW, .flags = SKUA_WQE_SIGNALED, .nblocks = 1 },
+		.bind = { .addr = htole64(h->mem), .length = htole64(HOME_SIZE),
+			  .access = htole32(SKUA_ACCESS_REMOTE_READ) } };
+	struct skua_cmd mr = create_mr_cmd(c->b), qp, mw = CMD(SKUA_CMD_CREATE_MW, .create_mw = {
+		.pdn = htole32(h->pdn), .type = SKUA_MW_TYPE_1 });
+	struct node *b = c->b;
+	struct queues old = new_queues(b);
+	uint32_t key = must(c->w, b, mw);
+
+	mr.create_mr.pdn = htole32(h->pdn);
+	mr.create_mr.access = htole32(SKUA_ACCESS_MW_BIND);
+	mr.create_mr.iova = htole64(h->mem);
+	mr.create_mr.length = htole64(HOME_SIZE);
+	mr.create_mr.pages = list(h->mem, HOME_SIZE);
+	wqe.bind.mr_key = htole32(must(c->w, b, mr));
+	wqe.bind.key = htole32(key);
+	qp = create_qp_cmd(b);
+	qp.create_qp.pdn = htole32(h->pdn);
+	b->qpn = must(c->w, b, qp);
+	must(c->w, b, init_cmd(b->qpn));
+	must(c->w, b, rtr_cmd(b->qpn, c->a, c->a->qpn));
+	must(c->w, b, rts_cmd(b->qpn));
+	post_block(b, &wqe);
+	expect(c->w, b, SKUA_CQE_BIND_MW, SKUA_CQE_SUCCESS);
+	use_queues(b, old);
+	return key;
+}
+
+/* A READ is accepted, and its SRQ, and the PD of that, go before it is answered. */
+static void goes_before_an_answer(struct conn *c, uint32_t key)
+{
 	struct home *h = &c->home[0];
 	struct train t = packet(c, TRAIN_READ_REQ, FIRST_PSN, h->srqn);
 	struct skua_cmd destroy = object_cmd(SKUA_CMD_DESTROY_SRQ, h->srqn);
 
-	t.rkey = h->key;
+	t.rkey = key;
 	t.raddr = h->mem;
 	t.msg_len = HOME_SIZE;
 	/* A megabyte takes more than the turn in which the command comes. */
@@ -767,6 +798,20 @@ static void an_srq_goes_before_an_answer(void **state)
 	settle(c->w);
 	assert_int_equal(qp_state(c->w, c->b, c->target), SKUA_QPS_ERR);
 	expect_event(c->w, c->b, SKUA_EVENT_QP_ACCESS_ERR, c->target);
+}
+
+static void an_srq_goes_before_an_answer(void **state)
+{
+	struct conn *c = *state;
+
+	goes_before_an_answer(c, c->home[0].key);
+}
+
+static void an_srq_goes_before_an_answer_from_a_window(void **state)
+{
+	struct conn *c = *state;
+
+	goes_before_an_answer(c, bind_window(c, &c->home[0]));
 }
 
 static void a_cq_in_error_stops_who_completes_into_it(void **state)
@@ -931,6 +976,7 @@ int main(void)
 		XRC(an_srq_goes_in_a_message, "XRC-14"),
 		XRC(an_srq_goes_before_a_flush, "XRC-14"),
 		XRC(an_srq_goes_before_an_answer, "XRC-14"),
+		XRC(an_srq_goes_before_an_answer_from_a_window, "XRC-14 MW-2"),
 		XRC(a_cq_in_error_stops_who_completes_into_it, "XRC-15"),
 		XRC(bad_segments, "XRC-8 WQE-6"),
 		XRC(what_sends_nothing_has_no_segment, "XRC-8"),
