@@ -9,13 +9,15 @@
 
 #define TELL_COST	512	/* a QP, with its event */
 
-/* CQ-7: may the event wait for more CQEs than the @n that are there since the CQ was armed? */
-static bool cq_holds(struct skua_dev *dev, struct cq *cq, uint32_t n)
+/* CQ-7: may the event wait for more CQEs than those that are there since the CQ was armed at index @from? */
+static bool cq_holds(struct skua_dev *dev, struct cq *cq, uint32_t from)
 {
-	if (cq->held_enough || n >= cq->hold_count)
+	if ((int32_t)(cq->urgent_pi - from) > 0 || cq->pi - from >= cq->hold_count)
 		return false;
-	if (!cq->hold_timer.pos)
+	/* The host may have consumed what an event waited for, and armed the CQ anew. */
+	if (!cq->hold_timer.pos || cq->hold_from != from)
 		timer_set(&dev->engine->timers, &cq->hold_timer, engine_now(dev->engine) + cq->hold_ns);
+	cq->hold_from = from;
 	return true;
 }
 
@@ -35,10 +37,10 @@ static bool cq_notify(struct skua_dev *dev, struct cq *cq, struct skua_cq_dbr *d
 		due = cq->news && (int32_t)(cq->pi - from) > 0;
 	if (!due)
 		return false;
-	if (cq->hold_ns && cq_holds(dev, cq, cq->pi - from))
+	if (cq->hold_ns && cq_holds(dev, cq, from))
 		return true;
 	timer_cancel(&dev->engine->timers, &cq->hold_timer);
-	cq->held_enough = false;
+	cq->urgent_pi = from;
 	cq->fired_seq = SKUA_CQ_ARM_GET_SEQ(arm);
 	cq->news = cq->solicited_news = false;
 	if (!eq_post_comp(dev, cq))
@@ -54,11 +56,18 @@ static void cq_fire(struct cq *cq)
 		cq_notify(cq->dev, cq, dbr);
 }
 
+/* The CQEs before @pi let no event wait any more. */
+static void cq_urgent(struct cq *cq, uint32_t pi)
+{
+	if ((int32_t)(pi - cq->urgent_pi) > 0)
+		cq->urgent_pi = pi;
+}
+
 static void cq_held_enough(struct timer *timer)
 {
 	struct cq *cq = (void *)((char *)timer - offsetof(struct cq, hold_timer));
 
-	cq->held_enough = true;
+	cq_urgent(cq, cq->hold_from + 1);
 	cq_fire(cq);
 }
 
@@ -182,7 +191,7 @@ int cmd_modify_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	/* What waits by the numbers of before waits no longer. */
 	cq->hold_ns = 0;
 	cq_fire(cq);
-	cq->held_enough = false;
+	timer_cancel(&dev->engine->timers, &cq->hold_timer);
 	/* Where one CQE is enough, or may not wait, none does. */
 	cq->hold_count = le16toh(in->count);
 	cq->hold_ns = cq->hold_count > 1 ? le16toh(in->period) * 1000ull : 0;
@@ -288,7 +297,7 @@ bool cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 	}
 	if (cqe->status != SKUA_CQE_SUCCESS) {
 		STAT_INC(dev, cqe_errors);
-		cq->held_enough = true;
+		cq_urgent(cq, cq->pi + 1);
 	}
 	if (!(cq->pi & cq->size))
 		cqe->flags |= SKUA_CQE_PHASE;

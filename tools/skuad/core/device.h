@@ -115,7 +115,8 @@ struct cq {
 	bool news, solicited_news;	/* a CQE, a solicited one, was written since it last fired */
 	uint32_t hold_count;		/* CQEs that do not wait for more */
 	uint64_t hold_ns;		/* that one waits at most; 0: none does */
-	bool held_enough;		/* one has waited so long, or tells of an error */
+	uint32_t hold_from;		/* armed index of the event that waits: the timer is its */
+	uint32_t urgent_pi;		/* index behind the last CQE that has waited so long, or tells of an error */
 	struct timer hold_timer;
 	struct skua_dev *dev;
 	bool event_out;			/* an EQE was written, at event_pi - 1 of its EQ */

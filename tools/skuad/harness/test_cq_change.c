@@ -252,6 +252,63 @@ static void events_wait_no_longer_than_that(void **state)
 	assert_false(fired(w, n));
 }
 
+/* One CQE, for which an event waits so many us. */
+static void waits(struct world *w, struct node *n, unsigned int us)
+{
+	nops(n, 1);
+	assert_false(fired(w, n));
+	pass(w, (us - 1) * US);
+	assert_false(fired(w, n));
+	pass(w, 1 * US);
+	assert_true(fired(w, n));
+	assert_non_null(poll_cq(n));
+}
+
+/* The host polls what an event waits for, and arms anew: the next event waits as long as any, for its own CQEs. */
+static void an_event_that_nobody_needs_any_more(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	uint32_t seq = 0;
+
+	moderate(w, n, 100, 50);
+	for (unsigned int us = 0; us < 100; us += 10) {
+		arm(n, SKUA_CQ_ARM_NEXT, ++seq);
+		nops(n, 1);
+		assert_false(fired(w, n));
+		assert_non_null(poll_cq(n));
+		arm(n, SKUA_CQ_ARM_NEXT, ++seq);
+		pass(w, us * US);
+		assert_false(fired(w, n));
+		waits(w, n, 50);
+	}
+	/* Its time counts no longer when another is set. */
+	moderate(w, n, 100, 1000);
+	arm(n, SKUA_CQ_ARM_NEXT, ++seq);
+	nops(n, 1);
+	assert_false(fired(w, n));
+	assert_non_null(poll_cq(n));
+	arm(n, SKUA_CQ_ARM_NEXT, ++seq);
+	moderate(w, n, 100, 50);
+	waits(w, n, 50);
+}
+
+/* One that the host has consumed hurries no event that comes later. */
+static void errors_of_before(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	moderate(w, n, 100, 50);
+	post_recv(n, n->buf, 8);
+	must(w, n, state_cmd(n->qpn, SKUA_QPS_ERR));
+	settle(w);
+	assert_int_equal(poll_cq(n)->status, SKUA_CQE_WR_FLUSH_ERR);
+	reconnect(w, n, &w->n[1]);
+	arm(n, SKUA_CQ_ARM_NEXT, 1);
+	waits(w, n, 50);
+}
+
 static void errors_do_not_wait(void **state)
 {
 	struct world *w = *state;
@@ -336,6 +393,8 @@ int main(void)
 		STEPPED(events_wait_for_as_many, "CQ-7"),
 		STEPPED(a_doorbell_for_an_event_that_waits, "CQ-7"),
 		STEPPED(events_wait_no_longer_than_that, "CQ-7"),
+		STEPPED(an_event_that_nobody_needs_any_more, "CQ-7"),
+		STEPPED(errors_of_before, "CQ-7"),
 		STEPPED(errors_do_not_wait, "CQ-7"),
 		STEPPED(other_numbers_hold_at_once, "CQ-7"),
 		STEPPED(a_cq_goes_while_an_event_waits, "CQ-7"),
