@@ -529,7 +529,7 @@ static void behind(struct forge *f)
 	build(f);
 }
 
-/* Before all that is remembered. */
+/* Before all that is remembered. It may be a FLUSH all the same, as none is. */
 static void read_behind(struct forge *f)
 {
 	static const enum train_op ops[] = { TRAIN_READ_REQ, TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_FLUSH,
@@ -537,6 +537,7 @@ static void read_behind(struct forge *f)
 
 	begin_op(f, any_rc(f), ops[below(f, ARRAY_SIZE(ops))]);
 	f->t.psn = psn_add(f->t.psn, -(1u << 22) - below(f, 1 << 22));
+	f->answered = f->t.op == TRAIN_FLUSH;
 	build(f);
 }
 

@@ -349,6 +349,21 @@ static struct train request(struct node *b, enum train_op op, uint32_t psn)
 	return t;
 }
 
+static void a_repeat_without_the_feature(void **state)
+{
+	struct world *w = world_create_with(false, ~(1ull << SKUA_F_FLUSH));
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t packets;
+
+	(void)state;
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	packets = STAT(w, b, rdma_tx_packets);
+	arrive(w, b, a, request(b, TRAIN_FLUSH, FIRST_PSN));
+	assert_int_equal(STAT(w, b, rdma_tx_packets) - packets, 0);
+	world_destroy(w);
+}
+
 #define REFUSED(train_op, features, ...) do {				\
 	struct world *w = world_create_with(false, features);		\
 	struct node *a = &w->n[0], *b = &w->n[1];			\
@@ -548,12 +563,32 @@ static void requests_that_come_again(void **state)
 	arrive(w, b, a, request(b, TRAIN_ATOMIC_WRITE, FIRST_PSN + 1));
 	assert_int_equal(STAT(w, b, rdma_tx_packets) - packets, 0);
 	for (int i = 0; i < MAX_RD; i++)
-		post_flush(a, b, SKUA_FLUSH_GLOBAL);
+		post_word(a, b, b->buf, 1);
 	settle(w);
 	packets = STAT(w, b, rdma_tx_packets);
 	arrive(w, b, a, request(b, TRAIN_ATOMIC_WRITE, FIRST_PSN));
 	assert_int_equal(STAT(w, b, rdma_tx_packets) - packets, 0);
 	assert_int_equal(qp_state(w, b, b->qpn), SKUA_QPS_RTS);
+}
+
+/* A peer that does not count FLUSHes sends many, and hears none of the answers, nor that to what it sent before. */
+static void many_flushes_that_come_again(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t packets;
+
+	arrive(w, b, a, request(b, TRAIN_ATOMIC_WRITE, FIRST_PSN));
+	for (uint32_t i = 1; i < 4 * MAX_RD; i++)
+		arrive(w, b, a, request(b, TRAIN_FLUSH, FIRST_PSN + i));
+	packets = STAT(w, b, rdma_tx_packets);
+	memset(at(b, b->buf), 0, 8);
+	arrive(w, b, a, request(b, TRAIN_ATOMIC_WRITE, FIRST_PSN));
+	for (uint32_t i = 1; i < 4 * MAX_RD; i++)
+		arrive(w, b, a, request(b, TRAIN_FLUSH, FIRST_PSN + i));
+	assert_int_equal(STAT(w, b, rdma_tx_packets) - packets, 4 * MAX_RD);
+	assert_int_equal(word(b, b->buf), 0);
+	assert_int_equal(STAT(w, b, rdma_rx_flush), 4 * MAX_RD - 1);
 }
 
 /* Only a response of no bytes is an answer to them; an ACK is none. */
@@ -638,12 +673,14 @@ int main(void)
 		FLUSH(a_word_in_two_pieces, "FLU-8"),
 		FLUSH(later_writes_come_later, "FLU-9"),
 		ALONE(without_the_features, "FEA-2"),
+		ALONE(a_repeat_without_the_feature, "FEA-2"),
 		ALONE(invalid_requests, "FLU-3 FLU-8 FEA-2"),
 		ALONE(amid_a_message, "FLU-3 FLU-8"),
 		FLUSH(the_requester_counts_them, "FLU-10 ROC-8"),
 		ALONE(none_may_be_outstanding, "FLU-10 WQE-6"),
 		FLUSH(a_fence_waits, "ORD-3"),
 		FLUSH(requests_that_come_again, "FLU-11 ROC-23 ROC-24"),
+		FLUSH(many_flushes_that_come_again, "FLU-11 ROC-10"),
 		ALONE(responses_that_do_not_fit, "FLU-10 ERR-1"),
 		FLUSH(through_losses, "FLU-11"),
 	};

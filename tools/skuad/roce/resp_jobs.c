@@ -82,6 +82,21 @@ void resp_job_fill(struct skua_qp *qp, struct read_job *job, const struct train 
 	qp_activate(qp);
 }
 
+/*
+ * A FLUSH is not remembered (FLU-11): some peers do not count theirs, so that any number of them may be outstanding, and
+ * READs and atomics would be forgotten.
+ */
+static void remember(struct roce_resp *resp, struct read_job *job, const struct train *t)
+{
+	if (t->op == TRAIN_FLUSH)
+		return;
+	job->served_index = resp->num_served++;
+	*resp_served_at(resp, job->served_index) = (struct served){
+		.op = t->op, .psn = t->psn, .npkts = job->npkts, .rkey = t->rkey,
+		.raddr = t->raddr, .length = job->length, .done = t->op == TRAIN_ATOMIC_WRITE,
+	};
+}
+
 void resp_job_add(struct skua_qp *qp, const struct train *t)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
@@ -91,14 +106,9 @@ void resp_job_add(struct skua_qp *qp, const struct train *t)
 	resp->nak_sent = false;
 	job = resp_job_at(resp, resp->jobs_head++);
 	resp_job_fill(qp, job, t);
-	job->served_index = resp->num_served++;
+	remember(resp, job, t);
 	resp->jobs_new++;
 	qp->epsn = psn_add(qp->epsn, job->npkts);
-	*resp_served_at(resp, job->served_index) = (struct served){
-		.op = t->op, .psn = t->psn, .npkts = job->npkts, .rkey = t->rkey,
-		.raddr = t->raddr, .length = job->length,
-		.done = t->op == TRAIN_FLUSH || t->op == TRAIN_ATOMIC_WRITE,
-	};
 }
 
 void resp_job_no_room(struct skua_qp *qp, const struct train *t)

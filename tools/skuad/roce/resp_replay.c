@@ -7,26 +7,40 @@
 #include "roce/resp_read.h"
 #include "roce/resp_replay.h"
 
-/* What is remembered of the READ or atomic that has the PSN of @t; or NULL. */
-static const struct served *find_served(const struct skua_qp *qp, const struct train *t)
+/* What is remembered of the READ or atomic that has this PSN; or NULL. */
+static const struct served *served_at(const struct skua_qp *qp, uint32_t psn)
 {
 	const struct roce_resp *resp = &rc_of(qp)->resp;
 
 	for (uint32_t i = 1; i <= qp->max_dest_rd && i <= resp->num_served; i++) {
 		const struct served *s = resp_served_at(resp, resp->num_served - i);
 
-		if (psn_add(t->psn, -s->psn) < s->npkts)
-			return s->op == t->op && s->rkey == t->rkey ? s : NULL;
+		if (psn_add(psn, -s->psn) < s->npkts)
+			return s;
 	}
 	return NULL;
+}
+
+/* The same if @t is that READ or atomic, as far as it says. */
+static const struct served *find_served(const struct skua_qp *qp, const struct train *t)
+{
+	const struct served *s = served_at(qp, t->psn);
+
+	return s && s->op == t->op && s->rkey == t->rkey ? s : NULL;
+}
+
+/* No FLUSH is remembered, but what is remembered was none (FLU-11). */
+static bool may_be_flush(const struct skua_qp *qp, const struct train *t)
+{
+	return t->op == TRAIN_FLUSH && dev_has(qp->dev, SKUA_F_FLUSH) && !served_at(qp, t->psn);
 }
 
 void resp_replay_result(struct skua_qp *qp, const struct train *t)
 {
 	const struct served *s = find_served(qp, t);
 
-	if (s && s->done && !resp_job_is_queued(&rc_of(qp)->resp, t->psn, 1))
-		resp_job_add_again(qp, t, s->value);
+	if ((s ? s->done : may_be_flush(qp, t)) && !resp_job_is_queued(&rc_of(qp)->resp, t->psn, 1))
+		resp_job_add_again(qp, t, s ? s->value : 0);
 }
 
 /* The READ with this PSN, if it has responses still to be sent for the first time. */
