@@ -282,15 +282,28 @@ static void an_event_that_nobody_needs_any_more(void **state)
 		assert_false(fired(w, n));
 		waits(w, n, 50);
 	}
-	/* Its time counts no longer when another is set. */
+}
+
+/* Nobody waits for the event any more, so that it does not come, when another period is set for the next. */
+static void the_old_period_of_an_event_that_does_not_come(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0], *peer = &w->n[1];
+
 	moderate(w, n, 100, 1000);
-	arm(n, SKUA_CQ_ARM_NEXT, ++seq);
+	post_recv(n, n->buf, 8);
+	arm(n, SKUA_CQ_ARM_NEXT, 1);
 	nops(n, 1);
 	assert_false(fired(w, n));
-	assert_non_null(poll_cq(n));
-	arm(n, SKUA_CQ_ARM_NEXT, ++seq);
+	arm(n, SKUA_CQ_ARM_SOLICITED, 2);
 	moderate(w, n, 100, 50);
-	waits(w, n, 50);
+	assert_false(fired(w, n));
+	post(peer, SKUA_WQE_SEND, SKUA_WQE_SOLICITED, peer->buf, 8, 0, 0, 0);
+	assert_false(fired(w, n));
+	pass(w, 49 * US);
+	assert_false(fired(w, n));
+	pass(w, 1 * US);
+	assert_true(fired(w, n));
 }
 
 /* One that the host has consumed hurries no event that comes later. */
@@ -394,6 +407,7 @@ int main(void)
 		STEPPED(a_doorbell_for_an_event_that_waits, "CQ-7"),
 		STEPPED(events_wait_no_longer_than_that, "CQ-7"),
 		STEPPED(an_event_that_nobody_needs_any_more, "CQ-7"),
+		STEPPED(the_old_period_of_an_event_that_does_not_come, "CQ-7"),
 		STEPPED(errors_of_before, "CQ-7"),
 		STEPPED(errors_do_not_wait, "CQ-7"),
 		STEPPED(other_numbers_hold_at_once, "CQ-7"),
