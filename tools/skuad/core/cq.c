@@ -296,7 +296,8 @@ bool cq_post(struct skua_dev *dev, struct cq *cq, struct skua_cqe *cqe)
 		return false;
 	}
 	if (cqe->status != SKUA_CQE_SUCCESS) {
-		STAT_INC(dev, cqe_errors);
+		if (cqe->status != SKUA_CQE_WR_FLUSH_ERR)
+			STAT_INC(dev, cqe_errors);
 		cq_urgent(cq, cq->pi + 1);
 	}
 	if (!(cq->pi & cq->size))

@@ -253,6 +253,23 @@ static void a_ring_that_cannot_be_reached_breaks_the_cq(void **state)
 	(void)state;
 }
 
+/* WQEs that are flushed behind one with an error are none. */
+static void errors_are_counted(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	post_recv(n, n->buf, 8);
+	post(n, SKUA_WQE_NOP, SKUA_WQE_SIGNALED, 0, 0, 0, 0, 0);
+	post(n, 0xff, SKUA_WQE_SIGNALED, 0, 0, 0, 0, 0);
+	post(n, SKUA_WQE_NOP, SKUA_WQE_SIGNALED, 0, 0, 0, 0, 0);
+	expect(w, n, SKUA_CQE_NOP, SKUA_CQE_SUCCESS);
+	expect(w, n, SKUA_CQE_NOP, SKUA_CQE_LOC_QP_OP_ERR);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(await_cqe(w, n)->status, SKUA_CQE_WR_FLUSH_ERR);
+	assert_int_equal(STAT(w, n, cqe_errors), 1);
+}
+
 static void destroying_a_qp_leaves_its_cqes(void **state)
 {
 	struct world *w = *state;
@@ -467,6 +484,7 @@ int main(void)
 		STEPPED(the_other_cq_of_a_qp_is_written, "ERR-9"),
 		{ "ERR-9 MEM-5: a_ring_that_cannot_be_reached_breaks_the_cq",
 		  a_ring_that_cannot_be_reached_breaks_the_cq, NULL, NULL, NULL },
+		STEPPED(errors_are_counted, "STA-1"),
 		STEPPED(destroying_a_qp_leaves_its_cqes, "CQ-5 QP-4"),
 		STEPPED(an_armed_cq_fires_once, "ARM-1 ARM-4 ARM-5 EVT-1"),
 		STEPPED(a_cqe_that_was_there_fires_by_the_doorbell, "ARM-2 ARM-4 ARM-5"),
