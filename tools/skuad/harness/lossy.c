@@ -32,6 +32,17 @@ void impair(struct node *n, const char *const *rules)
 	on_engine(n, set_rules, &r);
 }
 
+struct skua_cqe *await_success(struct world *w, struct node *n)
+{
+	struct skua_cqe *cqe;
+
+	settle(w);
+	while (!(cqe = poll_cq(n)))
+		next_event(w);
+	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+	return cqe;
+}
+
 void next_event(struct world *w)
 {
 	struct engine *engine = w->engines[0];

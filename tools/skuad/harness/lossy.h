@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Links that lose packets, or are slow, on a clock that goes from event to event; for
- * test_recovery.c, test_slow.c, test_congestion.c, test_goodput.c, test_neighbour.c and bench_goodput.c.
+ * tests of loss, congestion and goodput, and bench_goodput.c.
  */
 #ifndef SKUAD_HARNESS_LOSSY_H
 #define SKUAD_HARNESS_LOSSY_H
@@ -16,6 +16,9 @@ void impair(struct node *n, const char *const *rules);
 
 /* The QPs of a new world have another. @path_mtu: as in struct skua_qp_attr. */
 void use_path_mtu(struct world *w, uint8_t path_mtu);
+
+/* The next CQE, in however much time, and a success. */
+struct skua_cqe *await_success(struct world *w, struct node *n);
 
 /* Work, then the clock to the next timer, and what there is to do then. */
 void next_event(struct world *w);

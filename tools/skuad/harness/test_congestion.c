@@ -61,17 +61,6 @@ static void cnp(struct world *w, struct node *n, const struct node *peer)
 	arrive(w, n, peer, t);
 }
 
-/* The next CQE, whenever it comes. */
-static void done(struct world *w, struct node *n)
-{
-	struct skua_cqe *cqe;
-
-	settle(w);
-	while (!(cqe = poll_cq(n)))
-		next_event(w);
-	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
-}
-
 /* Both nodes use QPs of UC. */
 static void use_uc(struct world *w)
 {
@@ -157,14 +146,14 @@ static void marked_packets_slow_who_sends_them(void **state)
 
 	IMPAIR(b, "ecn=every:1,dir=in");
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 100000, b->buf, b->key, 0);
-	done(w, a);
+	await_success(w, a);
 	assert_int_equal(STAT(w, b, rdma_rx_ecn_marked), (100000 + 1023) / 1024);
 	assert_int_not_equal(rate_of(a), 0);
 	assert_int_equal(rate_of(b), 0);
 	IMPAIR(a, "ecn=every:1,dir=in");
 	pass(w, MS);
 	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 100000, b->buf, b->key, 0);
-	done(w, a);
+	await_success(w, a);
 	assert_int_not_equal(rate_of(b), 0);
 }
 
@@ -321,7 +310,7 @@ static void sent_bytes_raise_the_rate(void **state)
 	}
 	while (conn_of(qp_of(a))->dcqcn) {
 		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
-		done(w, a);
+		await_success(w, a);
 	}
 	/* By time alone the 86 Gb/s that are missing then would take 185 ms. */
 	took = engine_now(w->engines[0]) - start;
@@ -411,7 +400,7 @@ static void lost_packets_wait_for_the_rate(void **state)
 	unsigned int waits = 0;
 
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
-	done(w, a);
+	await_success(w, a);
 	for (int i = 0; i < 30; i++) {
 		cnp(w, a, b);
 		pass(w, 50 * US);
@@ -432,7 +421,7 @@ static void lost_packets_wait_for_the_rate(void **state)
 		waits += lost > 1;
 	}
 	assert_true(waits);
-	done(w, a);
+	await_success(w, a);
 }
 
 /* A QP that waits for its rate, and is reset, destroyed, or fails. */

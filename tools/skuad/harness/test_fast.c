@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Fast registration: REG_MR, and the end of what it has registered. */
 #include "core/device.h"
-#include "harness/harness.h"
-#include "link/impair.h"
+#include "harness/lossy.h"
 #include "nic/control.h"
 
 #define PAGES		5
@@ -629,16 +628,6 @@ static void lists_count_in_a_turn(void **state)
 	}
 }
 
-static struct skua_cqe *later(struct world *w, struct node *n)
-{
-	struct skua_cqe *cqe;
-
-	while (!(cqe = poll_cq(n)))
-		pass(w, 1000000);
-	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
-	return cqe;
-}
-
 /* Packets are lost and sent again: none of them writes what the peer has invalidated behind them. */
 static void under_loss(void **state)
 {
@@ -648,14 +637,8 @@ static void under_loss(void **state)
 	struct block k = reg_of(b, key);
 	uint8_t free_pages[PAGES * 4096];
 
-	for (int i = 0; i < 2; i++) {
-		struct impair_config config = { .seed = 1 + (uint64_t)i };
-		char err[64];
-
-		assert_true(impair_parse(&config, "drop=10%,dir=out", err, sizeof(err)));
-		assert_true(impair_parse(&config, "duplicate=10%,dir=out", err, sizeof(err)));
-		assert_true(skua_dev_set_impair(w->n[i].dev, &config));
-	}
+	IMPAIR(a, "seed=1", "drop=10%,dir=out", "duplicate=10%,dir=out");
+	IMPAIR(b, "seed=2", "drop=10%,dir=out", "duplicate=10%,dir=out");
 	memset(free_pages, 0x99, sizeof(free_pages));
 	for (uint32_t i = 0; i < 300; i++) {
 		struct skua_cqe *cqe;
@@ -664,16 +647,16 @@ static void under_loss(void **state)
 		k.reg.key = htole32(key);
 		post_recv(b, b->buf + LATER, 8);
 		post_block(b, &k);
-		assert_int_equal(later(w, b)->opcode, SKUA_CQE_REG_MR);
+		assert_int_equal(await_success(w, b)->opcode, SKUA_CQE_REG_MR);
 		fill(a, SIZE, i);
 		post(a, SKUA_WQE_WRITE, 0, a->buf, SIZE, REGION_IOVA, key, 0);
 		post(a, SKUA_WQE_SEND_INV, SKUA_WQE_SIGNALED, 0, 0, 0, 0, key);
-		cqe = later(w, b);
+		cqe = await_success(w, b);
 		assert_true(cqe->flags & SKUA_CQE_WITH_INV);
 		assert_int_equal(le32toh(cqe->inv_key), key);
 		assert_true(same(b, at(a, a->buf)));
 		memcpy(at(b, b->buf), free_pages, sizeof(free_pages));
-		later(w, a);
+		await_success(w, a);
 		pass(w, 1000000);
 		assert_memory_equal(at(b, b->buf), free_pages, sizeof(free_pages));
 	}

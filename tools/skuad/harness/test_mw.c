@@ -3,7 +3,7 @@
 #include "core/mw.h"
 #include "core/qp.h"
 #include "harness/datagram.h"
-#include "link/impair.h"
+#include "harness/lossy.h"
 #include "nic/control.h"
 
 #define PAGES		5
@@ -966,16 +966,6 @@ static void a_reset_ends_all(void **state)
 	must_bind(w, b, bind_of(b, window(w, b, SKUA_MW_TYPE_1), region(w, b)));
 }
 
-static struct skua_cqe *later(struct world *w, struct node *n)
-{
-	struct skua_cqe *cqe;
-
-	while (!(cqe = poll_cq(n)))
-		pass(w, 1000000);
-	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
-	return cqe;
-}
-
 /* Packets are lost and sent again: none of them writes what the peer has invalidated behind them. */
 static void under_loss(void **state)
 {
@@ -983,14 +973,8 @@ static void under_loss(void **state)
 	struct node *a = &w->n[0], *b = &w->n[1];
 	uint32_t mr = region(w, b), key = window(w, b, SKUA_MW_TYPE_2);
 
-	for (int i = 0; i < 2; i++) {
-		struct impair_config config = { .seed = 1 + (uint64_t)i };
-		char err[64];
-
-		assert_true(impair_parse(&config, "drop=10%,dir=out", err, sizeof(err)));
-		assert_true(impair_parse(&config, "duplicate=10%,dir=out", err, sizeof(err)));
-		assert_true(skua_dev_set_impair(w->n[i].dev, &config));
-	}
+	IMPAIR(a, "seed=1", "drop=10%,dir=out", "duplicate=10%,dir=out");
+	IMPAIR(b, "seed=2", "drop=10%,dir=out", "duplicate=10%,dir=out");
 	for (uint32_t i = 0; i < 200; i++) {
 		struct block k;
 
@@ -998,15 +982,15 @@ static void under_loss(void **state)
 		k = bind_of(b, key, mr);
 		post_recv(b, b->buf + LATER, 8);
 		post_block(b, &k);
-		assert_int_equal(later(w, b)->opcode, SKUA_CQE_BIND_MW);
+		assert_int_equal(await_success(w, b)->opcode, SKUA_CQE_BIND_MW);
 		fill(a, LEN, i);
 		post(a, SKUA_WQE_WRITE, 0, a->buf, LEN, MR_IOVA + AT, key, 0);
 		post(a, SKUA_WQE_SEND_INV, SKUA_WQE_SIGNALED, 0, 0, 0, 0, key);
-		assert_int_equal(le32toh(later(w, b)->inv_key), key);
+		assert_int_equal(le32toh(await_success(w, b)->inv_key), key);
 		for (uint32_t j = 0; j < LEN; j++)
 			assert_int_equal(*byte(b, j), ((uint8_t *)at(a, a->buf))[j]);
 		memset(at(b, b->buf), 0x99, (size_t)PAGES * 4096);
-		later(w, a);
+		await_success(w, a);
 		pass(w, 1000000);
 		for (uint32_t j = 0; j < PAGES * 4096; j++)
 			assert_int_equal(((uint8_t *)at(b, b->buf))[j], 0x99);

@@ -30,22 +30,11 @@ static void post_write(struct node *a, struct node *b, uint32_t len)
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, len, b->buf, b->key, 0);
 }
 
-static struct skua_cqe *next_cqe(struct world *w, struct node *n)
-{
-	struct skua_cqe *cqe;
-
-	settle(w);
-	while (!(cqe = poll_cq(n)))
-		next_event(w);
-	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
-	return cqe;
-}
-
-/* The same, without waiting for the ACK timeout. */
+/* The next CQE, a success, without waiting for the ACK timeout. */
 static struct skua_cqe *soon(struct world *w, struct node *n)
 {
 	uint64_t start = engine_now(w->engines[0]);
-	struct skua_cqe *cqe = next_cqe(w, n);
+	struct skua_cqe *cqe = await_success(w, n);
 
 	assert_true(engine_now(w->engines[0]) - start < TIMEOUT / 2);
 	return cqe;
@@ -239,7 +228,7 @@ static void the_time_to_wait_is_learnt(void **state)
 	for (int i = 0; i < 20; i++) {
 		post(a, i & 1 ? SKUA_WQE_READ : SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf,
 		     b->key, 0);
-		next_cqe(w, a);
+		await_success(w, a);
 	}
 	assert_in_range(STAT(w, a, retransmits), 1, 5);
 }
@@ -271,7 +260,7 @@ static void a_long_estimate_is_given_up(void **state)
 
 	IMPAIR(b, "delay=66500us,dir=out");
 	post_write(a, b, 8);
-	next_cqe(w, a);
+	await_success(w, a);
 	assert_true(l->smoothed_rtt >= 66 * MS);
 	IMPAIR(b, "drop=every:1,dir=in");
 	post_write(a, b, 8);
@@ -284,7 +273,7 @@ static void a_long_estimate_is_given_up(void **state)
 		next_event(w);
 	assert_true(STAT(w, a, retransmits) - before >= 2);
 	assert_true(skua_dev_set_impair(b->dev, NULL));
-	next_cqe(w, a);
+	await_success(w, a);
 }
 
 /* The first packet seems lost. Its answer comes just after the retransmission: neither time is a round trip. */
@@ -350,7 +339,7 @@ static void less_is_sent_each_time(void **state)
 	/* For each timeout the least window, and some probes. */
 	assert_in_range(STAT(w, a, retransmits), 6 * 8, 6 * (2 + 10));
 	assert_true(skua_dev_set_impair(b->dev, NULL));
-	next_cqe(w, a);
+	await_success(w, a);
 }
 
 /* With timeout 0 nobody gives up, but the peer is probed: once a second in the end. */
@@ -372,7 +361,7 @@ static void without_a_timeout_nobody_gives_up(void **state)
 	assert_in_range(STAT(w, a, rdma_tx_packets) - before, 100, 115);
 	assert_int_equal(STAT(w, a, ack_timeouts), 0);
 	assert_true(skua_dev_set_impair(b->dev, NULL));
-	next_cqe(w, a);
+	await_success(w, a);
 }
 
 /* A READ's response and an atomic's are missed when something later comes. */
@@ -532,7 +521,7 @@ static void selective_repeat_can_be_taken_away(void **state)
 				next_event(w);
 			assert_int_equal(skua_dev_inject(b->dev, SKUA_FAULT_GO_BACK_N, 0), 0);
 		}
-		next_cqe(w, from);
+		await_success(w, from);
 		assert_memory_equal(at(from, from->buf), at(to, to->buf), 1 << 20);
 		assert_int_equal(repeat_agreed(qp_of(b)), i == 2 || i == 3);
 		assert_int_equal(repeat_agreed(qp_of(a)), i >= 2);

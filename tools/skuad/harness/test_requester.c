@@ -47,22 +47,12 @@ static void post_read(struct node *a, struct node *b, uint32_t npkts)
 	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, npkts * MTU, b->buf, b->key, 0);
 }
 
-static void completes(struct world *w, struct node *n)
-{
-	struct skua_cqe *cqe;
-
-	settle(w);
-	while (!(cqe = poll_cq(n)))
-		next_event(w);
-	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
-}
-
 /* A WRITE whose answer takes so long. */
 static void take_sample(struct world *w, const char *delay)
 {
 	IMPAIR(&w->n[1], delay);
 	post_write(&w->n[0], &w->n[1], 8);
-	completes(w, &w->n[0]);
+	await_success(w, &w->n[0]);
 	stop_impairing(&w->n[1]);
 }
 
@@ -376,7 +366,7 @@ static void responses_shorten_the_estimate(void **state)
 	}
 	loss_of(a)->smoothed_rtt = 20 * RTT;
 	for (int i = 0; i < 64; i++) {
-		completes(w, a);
+		await_success(w, a);
 		post_read(a, b, 1);
 	}
 	assert_in_range(loss_of(a)->smoothed_rtt, RTT, 2 * RTT);
@@ -392,7 +382,7 @@ static void a_long_read_does_not_lengthen_the_estimate(void **state)
 	prepare(w);
 	IMPAIR(b, "rate=100M,dir=out", "delay=1ms,dir=out");
 	post_read(a, b, 64);
-	completes(w, a);
+	await_success(w, a);
 	assert_in_range(loss_of(a)->smoothed_rtt, RTT, 2 * RTT);
 }
 
@@ -415,7 +405,7 @@ static void the_shortest_round_trip_is_forgotten(void **state)
 	while (!a->dev->stats.ack_timeouts)
 		next_event(w);
 	stop_impairing(a);
-	completes(w, a);
+	await_success(w, a);
 	take_sample(w, "delay=2500us,dir=out");
 	near((double)loss_of(a)->min_rtt, 2.5e6);
 }
@@ -516,7 +506,7 @@ static void reordering_is_forgotten(void **state)
 		assert_int_equal(again(w), i + 1);
 		pass(w, RTT);
 		ack(w, psn + 1, AETH_ACK);
-		completes(w, a);
+		await_success(w, a);
 	}
 	assert_int_equal(loss_of(a)->reo_wnd_mult, 0);
 }
@@ -570,7 +560,7 @@ static void a_copy_of_a_nak_is_ignored(void **state)
 	assert_int_equal(again(w), 3);
 	/* After progress it is none, as when the PSNs have gone round. */
 	ack(w, psn + 2, AETH_ACK);
-	completes(w, &w->n[0]);
+	await_success(w, &w->n[0]);
 	psn = lose_write(w, 1);
 	loss_of(&w->n[0])->nak_psn = psn;
 	pass(w, RTT);
@@ -638,7 +628,7 @@ static void who_waits_for_the_line_needs_no_probe(void **state)
 	prepare(w);
 	IMPAIR(a, "rate=2M,dir=out");
 	post_write(a, &w->n[1], MTU + 8);
-	completes(w, a);
+	await_success(w, a);
 	assert_int_equal(loss_of(a)->probes, 0);
 	assert_int_equal(again(w), 0);
 }
@@ -764,7 +754,7 @@ static void progress_ends_the_count_of_retries(void **state)
 		while (a->dev->stats.ack_timeouts < i)
 			next_event(w);
 		stop_impairing(a);
-		completes(w, a);
+		await_success(w, a);
 	}
 }
 
@@ -824,7 +814,7 @@ static void who_waits_for_its_turn_needs_no_retry(void **state)
 	timers_run(&engine->timers, engine->now);
 	assert_int_equal(a->dev->stats.ack_timeouts, 0);
 	assert_false(rc_of(qp_of(a))->req.probe_due);
-	completes(w, a);
+	await_success(w, a);
 	assert_int_equal(again(w), 0);
 }
 
@@ -848,7 +838,7 @@ static void a_long_queue_with_loss_halves_the_window(void **state)
 		assert_int_equal(c->window, i ? 64 : 128);
 		if (!i) {
 			ack(w, psn + 4, AETH_ACK);
-			completes(w, a);
+			await_success(w, a);
 		}
 	}
 	/* They were late rather than lost. */
@@ -954,7 +944,7 @@ static void a_read_of_nothing_has_no_rkey(void **state)
 
 	for (uint32_t npkts = 0; npkts < 2; npkts++) {
 		post_read(a, b, npkts);
-		completes(w, a);
+		await_success(w, a);
 		assert_int_equal(rc_of(qp_of(b))->resp.served[npkts].rkey, npkts ? b->key : 0);
 	}
 }
