@@ -83,8 +83,9 @@ static inline void skua_cq_consume(struct skua_cq_ring *ring)
 }
 
 /*
- * Remove the CQEs that @goes says, which is asked once of each, and of which the device writes no more. Others move towards the newest, in order, so that the hole is on the consumed side and is closed
- * by advancing ci; a CQE that moves takes on the phase of its new slot.
+ * Remove the CQEs that @goes says, which is asked once of each, and of which the device writes no more.
+ * Others move towards the newest, in order, so that the hole is on the consumed side and is closed by
+ * advancing ci; a CQE that moves takes on the phase of its new slot.
  */
 static inline void skua_cq_remove(struct skua_cq_ring *ring, bool (*goes)(const struct skua_cqe *cqe, const void *arg),
 				  const void *arg)

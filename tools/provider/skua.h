@@ -6,11 +6,13 @@
  * learn their addresses at create. The device finds the QP of a completion for us: a CQE
  * carries the address of our struct skua_qp, or of our struct skua_srq if its receive came from
  * one. That is sound because a QP is freed only after its CQEs were taken out of its CQs
- * (skua_qp_purge()), under the lock that pollers hold, and an SRQ only after its QPs.
+ * (skua_qp_purge()), under the lock that pollers hold, and an SRQ only after its QPs; or, if it is one
+ * of XRC, after its CQEs were taken out, too (skua_cq_purge_srq()).
  *
- * Lock order: none is taken inside another, except that modify to RESET takes the SQ's, then
- * the RQ's, that who polls a CQ takes that of an SRQ inside the CQ's, and that a program which polls between ibv_start_poll() and ibv_end_poll() has the
- * poll_lock of the CQ, and may do anything else meanwhile. So only polling waits for a poll_lock.
+ * Lock order: a CQ's lock, then its arm_lock (resize), or that of an SRQ (polling, taking CQEs out); an
+ * SQ's lock, then the RQ's (modify to RESET). No other is taken inside another. A program that polls
+ * between ibv_start_poll() and ibv_end_poll() has the poll_lock of the CQ, and may do anything else
+ * meanwhile. So only polling waits for a poll_lock.
  */
 #ifndef SKUA_H
 #define SKUA_H

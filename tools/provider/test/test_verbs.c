@@ -1135,15 +1135,21 @@ static struct skua_ah ah = {
 	.av = { .dgid = "somewhere", .dmac = "\2here", .sgid_index = 3, .hop_limit = 64, .sl = 5 },
 };
 
-static void become_ud(void)
+/* The QP is of another type from now on. */
+static void become(enum ibv_qp_type type, enum skua_peer peer, uint64_t send_ops)
 {
 	struct ibv_qp base = qp.vqp.qp;
 
 	memset(&qp.vqp, 0, sizeof(qp.vqp));
 	qp.vqp.qp = base;
-	qp.peer = SKUA_PEER_UD;
-	qp.opcodes = skua_op_mask(FEATURES, IBV_QPT_UD);
-	assert_true(skua_qp_fill_wr_ops(&qp, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM));
+	qp.peer = peer;
+	qp.opcodes = skua_op_mask(FEATURES, type);
+	assert_true(skua_qp_fill_wr_ops(&qp, send_ops));
+}
+
+static void become_ud(void)
+{
+	become(IBV_QPT_UD, SKUA_PEER_UD, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM);
 }
 
 static struct ibv_send_wr make_datagram(enum ibv_wr_opcode opcode)
@@ -1250,13 +1256,7 @@ static void test_datagram_without_an_address(void **state)
 
 static void become_xrc(void)
 {
-	struct ibv_qp base = qp.vqp.qp;
-
-	memset(&qp.vqp, 0, sizeof(qp.vqp));
-	qp.vqp.qp = base;
-	qp.peer = SKUA_PEER_XRC;
-	qp.opcodes = skua_op_mask(FEATURES, IBV_QPT_XRC_SEND);
-	assert_true(skua_qp_fill_wr_ops(&qp, ALL_OPS | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD));
+	become(IBV_QPT_XRC_SEND, SKUA_PEER_XRC, ALL_OPS | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
 }
 
 /* The SRQ stands in front of all other segments. Returns what is behind it. */
