@@ -97,6 +97,22 @@ gone() {
 		! is_master && revives && state_is enabled &&
 		! dmesg | tail -n "+$((lines + 1))" | grep 'reset does not end'
 }
+# REG-4: nor is what its clock reads a time, although the driver has not looked yet.
+clock_is_gone() {
+	listen
+	left python3 - <<-'END' && died_of 'it is gone from the bus' && revives
+		import errno, subprocess, sys
+		from pyverbs.device import Context
+		from pyverbs.pyverbs_error import PyverbsRDMAError
+		context = Context(name='skua_0')
+		context.query_rt_values_ex()
+		subprocess.run(['skuactl', 'inject', 'skua0', 'gone'], check=True)
+		try:
+		    sys.exit('the time is %d, %d' % context.query_rt_values_ex())
+		except PyverbsRDMAError as error:
+		    sys.exit(error.error_code != errno.EIO and error)
+	END
+}
 # RST-6: reads without an answer in time say nothing, but three in a row do. The driver looks every two seconds, and
 # after such a read in one.
 late() { listen; inject read-timeout 2 && sleep 6 && is_alive && works; }
@@ -240,6 +256,7 @@ t 'a command fails, and the spreading stays' spreading_fails
 t 'the device is fatal, under traffic' fatal
 t 'the device is fatal, and cannot report it' silently_fatal
 t 'the device is gone, under traffic' gone
+t 'the device is gone, and its clock' clock_is_gone
 t 'a device that is fatal is unbound' dead_and_unbound fatal
 t 'two reads in a row are not answered' late
 t 'three reads in a row are not answered' too_late

@@ -137,8 +137,8 @@ static inline bool skua_has(const struct skua_dev *dev, unsigned int feature)
 	return dev->features & BIT_ULL(feature);
 }
 
-/* The clock of CQE timestamps, limits.clock_khz. May sleep. */
-u64 skua_read_clock(struct skua_dev *dev);
+/* The clock of CQE timestamps, limits.clock_khz. May sleep. -EIO: the device does not answer. */
+int skua_read_clock(struct skua_dev *dev, u64 *clock);
 
 /**
  * enum skua_notice - what users of a device are told, in process context

@@ -21,12 +21,14 @@ static_assert(SKUA_IB_METHOD_QUERY_CLOCK == 1 << UVERBS_ID_NS_SHIFT);
 #define SKUA_IB_CLOCK_RANGE_MS	60000
 
 /* Both clocks at a moment. */
-static void skua_ib_clock_sample(struct skua_ib_dev *dev, u64 *cycles, u64 *ns)
+static int skua_ib_clock_sample(struct skua_ib_dev *dev, u64 *cycles, u64 *ns)
 {
 	u64 before = ktime_get_real_ns();
+	int err;
 
-	*cycles = skua_read_clock(dev->dev);
+	err = skua_read_clock(dev->dev, cycles);
 	*ns = before + (s64)(ktime_get_real_ns() - before) / 2;
+	return err;
 }
 
 static void skua_ib_clock_write(struct skua_info_page *info, u64 cycles, u64 ns)
@@ -52,12 +54,14 @@ static void skua_ib_clock_work(struct work_struct *work)
 	u64 cycles, ns;
 
 	mutex_lock(&dev->lock);
-	if (!dev->dead && !list_empty(&dev->ucontexts)) {
-		skua_ib_clock_sample(dev, &cycles, &ns);
+	if (dev->dead || list_empty(&dev->ucontexts))
+		goto out;
+	/* A device that is late, or about to be found dead: what was written before holds. */
+	if (!skua_ib_clock_sample(dev, &cycles, &ns))
 		list_for_each_entry(ucontext, &dev->ucontexts, node)
 			skua_ib_clock_write(skua_ib_info(ucontext), cycles, ns);
-		schedule_delayed_work(&dev->clock, HZ);
-	}
+	schedule_delayed_work(&dev->clock, HZ);
+out:
 	mutex_unlock(&dev->lock);
 }
 
@@ -71,23 +75,22 @@ void skua_ib_clock_start(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucont
 	u64 cycles, ns;
 
 	lockdep_assert_held(&dev->lock);
-	skua_ib_clock_sample(dev, &cycles, &ns);
-	skua_ib_clock_write(skua_ib_info(ucontext), cycles, ns);
+	if (!skua_ib_clock_sample(dev, &cycles, &ns))
+		skua_ib_clock_write(skua_ib_info(ucontext), cycles, ns);
 	schedule_delayed_work(&dev->clock, HZ);
 }
 
 static int UVERBS_HANDLER(SKUA_IB_METHOD_QUERY_CLOCK)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *ibucontext = ib_uverbs_get_ucontext(attrs);
-	struct skua_ib_dev *dev;
 	u64 cycles;
+	int err;
 
 	if (IS_ERR(ibucontext))
 		return PTR_ERR(ibucontext);
-	dev = to_skua_ib_dev(ibucontext->device);
-	if (READ_ONCE(dev->dead))
-		return -EIO;
-	cycles = skua_read_clock(dev->dev);
+	err = skua_read_clock(to_skua_dev(ibucontext->device), &cycles);
+	if (err)
+		return err;
 	return uverbs_copy_to(attrs, SKUA_IB_ATTR_QUERY_CLOCK_RESP_CYCLES, &cycles,
 			      sizeof(cycles));
 }

@@ -61,15 +61,24 @@ static void skua_write64(struct skua_nic *nic, u32 reg_lo, u64 value)
 	skua_write(nic, reg_lo + 4, upper_32_bits(value));
 }
 
-u64 skua_read_clock(struct skua_dev *dev)
+/* False: it was not answered, or the half that is all ones is another at the next look. */
+static bool skua_try_clock(struct skua_nic *nic, u64 *clock)
+{
+	*clock = skua_read64(nic, SKUA_REG_CLOCK_LO);
+	return lower_32_bits(*clock) != SKUA_GONE && upper_32_bits(*clock) != SKUA_GONE;
+}
+
+int skua_read_clock(struct skua_dev *dev, u64 *clock)
 {
 	struct skua_nic *nic = to_skua_nic(dev);
-	u64 clock;
+	bool read;
 
+	if (!skua_dev_alive(dev))
+		return -EIO;
 	mutex_lock(&nic->clock_lock);
-	clock = skua_read64(nic, SKUA_REG_CLOCK_LO);
+	read = skua_try_clock(nic, clock) || skua_try_clock(nic, clock);
 	mutex_unlock(&nic->clock_lock);
-	return clock;
+	return read ? 0 : -EIO;
 }
 EXPORT_SYMBOL_NS_GPL(skua_read_clock, SKUA_NS);
 
