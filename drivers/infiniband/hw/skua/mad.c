@@ -33,58 +33,51 @@ static u64 skua_ib_pma_rcv_errors(const struct skua_stats *stats)
 	       le64_to_cpu(stats->rdma_rx_bad_opcode);
 }
 
-static int skua_ib_pma_counters(struct skua_dev *dev, struct ib_pma_mad *mad)
+static void skua_ib_pma_counters(struct skua_dev *dev, const struct skua_stats *stats, void *data)
 {
-	struct ib_pma_portcounters *counters = (void *)mad->data;
-	struct skua_stats stats;
-	int err;
+	struct ib_pma_portcounters *counters = data;
 
-	err = skua_cmd_query_stats(dev, &stats);
-	if (err)
-		return err;
 	counters->link_downed_counter =
 		min_t(u32, atomic_read(&dev->netdev->carrier_down_count), U8_MAX);
-	counters->port_rcv_errors = skua_ib_pma_16(skua_ib_pma_rcv_errors(&stats));
-	counters->port_xmit_discards = skua_ib_pma_16(le64_to_cpu(stats.tx_spoofed));
-	counters->port_xmit_data = skua_ib_pma_32(skua_ib_pma_words(stats.rdma_tx_bytes));
-	counters->port_rcv_data = skua_ib_pma_32(skua_ib_pma_words(stats.rdma_rx_bytes));
-	counters->port_xmit_packets = skua_ib_pma_32(le64_to_cpu(stats.rdma_tx_packets));
-	counters->port_rcv_packets = skua_ib_pma_32(le64_to_cpu(stats.rdma_rx_packets));
-	return 0;
+	counters->port_rcv_errors = skua_ib_pma_16(skua_ib_pma_rcv_errors(stats));
+	counters->port_xmit_discards = skua_ib_pma_16(le64_to_cpu(stats->tx_spoofed));
+	counters->port_xmit_data = skua_ib_pma_32(skua_ib_pma_words(stats->rdma_tx_bytes));
+	counters->port_rcv_data = skua_ib_pma_32(skua_ib_pma_words(stats->rdma_rx_bytes));
+	counters->port_xmit_packets = skua_ib_pma_32(le64_to_cpu(stats->rdma_tx_packets));
+	counters->port_rcv_packets = skua_ib_pma_32(le64_to_cpu(stats->rdma_rx_packets));
 }
 
-static int skua_ib_pma_counters_ext(struct skua_dev *dev, struct ib_pma_mad *mad)
+static void skua_ib_pma_counters_ext(const struct skua_stats *stats, void *data)
 {
-	struct ib_pma_portcounters_ext *counters = (void *)mad->data;
-	struct skua_stats stats;
-	int err;
+	struct ib_pma_portcounters_ext *counters = data;
 
-	err = skua_cmd_query_stats(dev, &stats);
-	if (err)
-		return err;
-	counters->port_xmit_data = cpu_to_be64(skua_ib_pma_words(stats.rdma_tx_bytes));
-	counters->port_rcv_data = cpu_to_be64(skua_ib_pma_words(stats.rdma_rx_bytes));
-	counters->port_xmit_packets = cpu_to_be64(le64_to_cpu(stats.rdma_tx_packets));
-	counters->port_rcv_packets = cpu_to_be64(le64_to_cpu(stats.rdma_rx_packets));
-	return 0;
+	counters->port_xmit_data = cpu_to_be64(skua_ib_pma_words(stats->rdma_tx_bytes));
+	counters->port_rcv_data = cpu_to_be64(skua_ib_pma_words(stats->rdma_rx_bytes));
+	counters->port_xmit_packets = cpu_to_be64(le64_to_cpu(stats->rdma_tx_packets));
+	counters->port_rcv_packets = cpu_to_be64(le64_to_cpu(stats->rdma_rx_packets));
 }
 
 static int skua_ib_pma_get(struct skua_dev *dev, __be16 attr, struct ib_pma_mad *mad)
 {
 	struct ib_class_port_info *info = (void *)mad->data;
+	struct skua_stats stats;
+	int err;
 
-	switch (attr) {
-	case IB_PMA_CLASS_PORT_INFO:
+	if (attr == IB_PMA_CLASS_PORT_INFO) {
 		/* Unicast and multicast are not counted apart. */
 		info->capability_mask = IB_PMA_CLASS_CAP_EXT_WIDTH_NOIETF;
 		return 0;
-	case IB_PMA_PORT_COUNTERS:
-		return skua_ib_pma_counters(dev, mad);
-	case IB_PMA_PORT_COUNTERS_EXT:
-		return skua_ib_pma_counters_ext(dev, mad);
-	default:
-		return -EOPNOTSUPP;
 	}
+	if (attr != IB_PMA_PORT_COUNTERS && attr != IB_PMA_PORT_COUNTERS_EXT)
+		return -EOPNOTSUPP;
+	err = skua_cmd_query_stats(dev, &stats);
+	if (err)
+		return err;
+	if (attr == IB_PMA_PORT_COUNTERS)
+		skua_ib_pma_counters(dev, &stats, mad->data);
+	else
+		skua_ib_pma_counters_ext(&stats, mad->data);
+	return 0;
 }
 
 /* This host's questions are answered; others' (@in_wc) are left to who listens for them. */
