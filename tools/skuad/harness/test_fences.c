@@ -452,6 +452,65 @@ static void reset_behind_invalidation(struct world *w, struct node *b)
 	assert_null(poll_cq(b));
 }
 
+/* An SRQ of the domain, with two entries. */
+static uint32_t xrc_srq(struct world *w, struct node *n, uint32_t xrcdn, uint64_t handle)
+{
+	struct skua_cmd cmd;
+	uint32_t srqn;
+
+	new_queues(n);
+	cmd = (struct skua_cmd)CMD(SKUA_CMD_CREATE_SRQ, .create_srq = {
+		.pdn = htole32(n->pdn), .log_size = LOG_RQ, .log_stride = 6, .srq_handle = htole64(handle),
+		.xrcdn = htole32(xrcdn), .cqn = htole32(n->cqn), .dbr_addr = htole64(n->rq_dbr),
+		.ring = list(n->rq, 64u << LOG_RQ) });
+	srqn = must(w, n, cmd);
+	post_recv(n, n->buf + 3 * QUARTER, 64);
+	post_recv(n, n->buf + 3 * QUARTER, 64);
+	return srqn;
+}
+
+static void bring_target_to_rts(struct world *w, struct node *n, const struct node *peer)
+{
+	struct skua_cmd rts = rts_cmd(n->qpn);
+
+	rts.modify_qp.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_TIMEOUT | SKUA_QP_ATTR_SQ_PSN);
+	must(w, n, init_cmd(n->qpn));
+	must(w, n, rtr_cmd(n->qpn, peer, peer->qpn));
+	must(w, n, rts);
+}
+
+/* XRC-14: of the CQEs of a QP that wait, those for an SRQ that is destroyed never come, and the others do. */
+static void destroy_srq_behind_invalidation(struct world *w, struct node *b)
+{
+	struct node *a = &w->n[0];
+	uint32_t xrcdn = must(w, b, (struct skua_cmd)CMD(SKUA_CMD_CREATE_XRCD));
+	const uint32_t srqn[] = { xrc_srq(w, b, xrcdn, 100), xrc_srq(w, b, xrcdn, 101) };
+	struct skua_cqe *cqe;
+
+	b->qpn = must(w, b, (struct skua_cmd)CMD(SKUA_CMD_CREATE_QP, .create_qp = {
+		.type = SKUA_QPT_XRC_TGT, .xrcdn = htole32(xrcdn) }));
+	bring_target_to_rts(w, b, a);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct arrival send = { b, a, train_from(b, i ? TRAIN_SEND : TRAIN_SEND_INV, FIRST_PSN + i) };
+
+		send.t.transport = TRANSPORT_XRC;
+		send.t.srqn = srqn[i % 2];
+		send.t.imm = b->key;
+		on_engine(b, let_arrive, &send);
+	}
+	assert_null(poll_cq(b));
+	must(w, b, object_cmd(SKUA_CMD_DESTROY_SRQ, srqn[0]));
+	for (uint32_t i = 0; i < 2; i++) {
+		cqe = await_cqe(w, b);
+		assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+		assert_int_equal(le64toh(cqe->qp_handle), 101);
+		assert_int_equal(le32toh(cqe->cookie), i);
+	}
+	assert_null(poll_cq(b));
+	/* Nobody was told of the invalidation. */
+	must(w, b, object_cmd(SKUA_CMD_DESTROY_MR, b->key));
+}
+
 static void hold_much(void *arg)
 {
 	struct node *n = arg;
@@ -572,6 +631,7 @@ static void a_response_that_is_under_way(void **state)
 	response_under_way("SEND with invalidate", fast_region, invalidate_by_send);
 	response_under_way("SEND with invalidate, without room", fast_region, invalidate_beside_much_that_is_held);
 	response_under_way("SEND with invalidate, then RESET", fast_region, reset_behind_invalidation);
+	response_under_way("SEND with invalidate, then DESTROY_SRQ", fast_region, destroy_srq_behind_invalidation);
 }
 
 /* The same for memory that windows give access to. */
@@ -618,7 +678,7 @@ int main(void)
 		TEST(two_engines, "MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 SEC-8"),
 		TEST(invalidated_by_itself, "ORD-4 MEM-12 MR-5"),
 		TEST(invalidated_by_the_peer, "ORD-5 MEM-12 CQE-2"),
-		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-2 ORD-4 ORD-5 MR-5 PL-11 QPS-7 SRQ-7"),
+		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-2 ORD-4 ORD-5 MR-5 PL-11 QPS-7 SRQ-7 XRC-14"),
 		TEST(a_response_through_a_window, "MEM-12 MW-9 MW-10 MW-11 ORD-4 ORD-5"),
 		TEST(the_error_of_a_qp_with_an_invalidation, "ORD-5 ORD-7"),
 	};

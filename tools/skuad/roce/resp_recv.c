@@ -11,9 +11,12 @@
 #include "roce/resp_recv.h"
 #include "roce/roce.h"
 
-static void drop_held_cqe(struct skua_qp *qp, struct held_recv *held)
+/* The first one. */
+static void drop_held_cqe(struct skua_qp *qp)
 {
-	STAILQ_REMOVE(&rc_of(qp)->resp.held_cqes, held, held_recv, entry);
+	struct held_recv *held = STAILQ_FIRST(&rc_of(qp)->resp.held_cqes);
+
+	STAILQ_REMOVE_HEAD(&rc_of(qp)->resp.held_cqes, entry);
 	qp->dev->roce->held_bytes -= sizeof(*held);
 	free(held);
 }
@@ -52,7 +55,7 @@ bool resp_release_held_cqes(struct skua_qp *qp, int32_t *budget)
 		*budget -= MESSAGE_COST;
 		if (!cq_post(qp->dev, held->cq, &held->cqe))
 			qp_fatal(qp);
-		drop_held_cqe(qp, held);
+		drop_held_cqe(qp);
 		any = true;
 	}
 	return any;
@@ -96,19 +99,25 @@ void resp_drop_cqes(struct skua_qp *qp)
 	while ((held = STAILQ_FIRST(&rc_of(qp)->resp.held_cqes))) {
 		if (held->srq)
 			srq_return(held->srq, &held->recv);
-		drop_held_cqe(qp, held);
+		drop_held_cqe(qp);
 	}
 }
 
 void resp_forget_srq(struct skua_qp *qp, const struct srq *srq)
 {
-	struct held_recv *held, *next;
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	STAILQ_HEAD(, held_recv) kept = STAILQ_HEAD_INITIALIZER(kept);
+	struct held_recv *held;
 
-	for (held = STAILQ_FIRST(&rc_of(qp)->resp.held_cqes); held; held = next) {
-		next = STAILQ_NEXT(held, entry);
-		if (held->srq == srq)
-			drop_held_cqe(qp, held);
+	while ((held = STAILQ_FIRST(&resp->held_cqes))) {
+		if (held->srq == srq) {
+			drop_held_cqe(qp);
+			continue;
+		}
+		STAILQ_REMOVE_HEAD(&resp->held_cqes, entry);
+		STAILQ_INSERT_TAIL(&kept, held, entry);
 	}
+	STAILQ_CONCAT(&resp->held_cqes, &kept);
 	if (qp->rq.srq == srq)
 		conn_of(qp)->message.have_recv = false;
 }
