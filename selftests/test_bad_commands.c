@@ -233,6 +233,32 @@ static int create_ah_with(int fd, uint32_t pd, const uint64_t *drv, size_t size)
 	return raw_write(fd, IB_USER_VERBS_CMD_DESTROY_AH, &destroy, sizeof(destroy), NULL, 0, 0);
 }
 
+static int alloc_mw_with(int fd, uint32_t pd, const uint64_t *drv, size_t size)
+{
+	struct ib_uverbs_alloc_mw_resp resp;
+	struct ib_uverbs_alloc_mw cmd = { .response = (uintptr_t)&resp, .pd_handle = pd, .mw_type = IBV_MW_TYPE_1 };
+	struct ib_uverbs_dealloc_mw dealloc;
+	int err = raw_write(fd, IB_USER_VERBS_CMD_ALLOC_MW, &cmd, sizeof(cmd), drv, size, sizeof(resp));
+
+	if (err)
+		return err;
+	dealloc.mw_handle = resp.mw_handle;
+	return raw_write(fd, IB_USER_VERBS_CMD_DEALLOC_MW, &dealloc, sizeof(dealloc), NULL, 0, 0);
+}
+
+static int open_xrcd_with(int fd, uint32_t pd, const uint64_t *drv, size_t size)
+{
+	struct ib_uverbs_open_xrcd_resp resp;
+	struct ib_uverbs_open_xrcd cmd = { .response = (uintptr_t)&resp, .fd = UINT32_MAX, .oflags = O_CREAT };
+	struct ib_uverbs_close_xrcd close;
+	int err = raw_write(fd, IB_USER_VERBS_CMD_OPEN_XRCD, &cmd, sizeof(cmd), drv, size, sizeof(resp));
+
+	if (err)
+		return err;
+	close.xrcd_handle = resp.xrcd_handle;
+	return raw_write(fd, IB_USER_VERBS_CMD_CLOSE_XRCD, &close, sizeof(close), NULL, 0, 0);
+}
+
 static int get_context_with(int fd, uint32_t pd, const uint64_t *drv, size_t size)
 {
 	struct { struct ib_uverbs_get_context_resp core; uint64_t drv[16]; } resp;
@@ -260,6 +286,8 @@ TEST_F(commands, udata_of_commands_that_have_none)
 		{ "alloc_pd", alloc_pd_with },
 		{ "reg_mr", reg_mr_with },
 		{ "create_ah", create_ah_with },
+		{ "alloc_mw", alloc_mw_with },
+		{ "open_xrcd", open_xrcd_with },
 		{ "get_context", get_context_with },
 	};
 	static const uint64_t zero[4], some[4] = { 0, 0, 0, 1 };
