@@ -256,7 +256,7 @@ t 'a command fails, and the spreading stays' spreading_fails
 t 'the device is fatal, under traffic' fatal
 t 'the device is fatal, and cannot report it' silently_fatal
 t 'the device is gone, under traffic' gone
-t 'the device is gone, and its clock' clock_is_gone
+t 'the clock of a device that is gone' clock_is_gone
 t 'a device that is fatal is unbound' dead_and_unbound fatal
 t 'two reads in a row are not answered' late
 t 'three reads in a row are not answered' too_late
