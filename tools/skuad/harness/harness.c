@@ -69,13 +69,25 @@ void on_engine(struct node *n, void (*fn)(void *arg), void *arg)
 		fn(arg);
 }
 
-static int asleep;		/* atomic */
+static int asleep, held;	/* atomic */
+
+static void sleep_for_ms(long ms)
+{
+	nanosleep(&(struct timespec){ 0, ms * 1000000L }, NULL);
+}
 
 static void nap(void *n)
 {
 	(void)n;
 	__atomic_store_n(&asleep, 1, __ATOMIC_SEQ_CST);
-	nanosleep(&(struct timespec){ 0, NAP_MS * 1000000L }, NULL);
+	while (__atomic_load_n(&held, __ATOMIC_SEQ_CST))
+		sleep_for_ms(1);
+	sleep_for_ms(NAP_MS);
+}
+
+void hold_naps(bool on)
+{
+	__atomic_store_n(&held, on, __ATOMIC_SEQ_CST);
 }
 
 static void *let_nap(void *n)

@@ -135,6 +135,8 @@ void on_engine(struct node *n, void (*fn)(void *arg), void *arg);
 /* Holds up the engine of a node with a thread of its own, from now on for NAP_MS. Join what it returns. */
 #define NAP_MS	40
 pthread_t begin_nap(struct node *n);
+/* While this is on, naps do not end; and after that they last NAP_MS. */
+void hold_naps(bool on);
 
 /* Reset, command queue, enable: what comes before the first command. */
 void bring_up(struct world *w, struct node *n);

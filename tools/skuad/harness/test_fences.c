@@ -436,6 +436,7 @@ static void reset_behind_invalidation(struct world *w, struct node *b)
 	on_engine(b, let_arrive, &first);
 	on_engine(b, let_arrive, &second);
 	assert_null(poll_cq(b));
+	hold_naps(false);
 	must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
 	bring_to_rts(w, b, a);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -500,6 +501,7 @@ static void destroy_srq_behind_invalidation(struct world *w, struct node *b)
 	}
 	assert_null(poll_cq(b));
 	must(w, b, object_cmd(SKUA_CMD_DESTROY_SRQ, srqn[0]));
+	hold_naps(false);
 	for (uint32_t i = 0; i < 2; i++) {
 		cqe = await_cqe(w, b);
 		assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
@@ -630,7 +632,10 @@ static void a_response_that_is_under_way(void **state)
 	response_under_way("LOCAL_INV", fast_region, invalidate_locally);
 	response_under_way("SEND with invalidate", fast_region, invalidate_by_send);
 	response_under_way("SEND with invalidate, without room", fast_region, invalidate_beside_much_that_is_held);
+	/* They let the nap end, before what waits for that. */
+	hold_naps(true);
 	response_under_way("SEND with invalidate, then RESET", fast_region, reset_behind_invalidation);
+	hold_naps(true);
 	response_under_way("SEND with invalidate, then DESTROY_SRQ", fast_region, destroy_srq_behind_invalidation);
 }
 
