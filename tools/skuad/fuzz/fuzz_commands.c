@@ -538,7 +538,7 @@ static void again(struct host *h)
 	work(h);
 	CHECK(!n->dev->pages_used && !n->dev->eqs.count && !n->dev->pds.count &&
 	      !n->dev->cqs.count && !n->dev->qps.count && !n->dev->mrs.count &&
-	      !n->dev->mcast.groups && !n->dev->num_mws);
+	      !n->dev->srqs.count && !n->dev->xrcds.count && !n->dev->mcast.groups && !n->dev->num_mws);
 	memset(h->kept, 0, sizeof(h->kept));
 	h->seen = 0;
 	bring_up(h->w, n);

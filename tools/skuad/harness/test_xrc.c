@@ -59,21 +59,18 @@ static struct skua_cmd initiator_cmd(struct node *n)
 	return cmd;
 }
 
-static void make_home(struct conn *c, int i)
+/* Its objects, in rings that are empty. */
+static void create_home(struct conn *c, int i)
 {
 	struct node *b = c->b;
 	struct home *h = &c->home[i];
 	struct skua_cmd pd = CMD(SKUA_CMD_CREATE_PD), mr;
-	struct queues q;
 	struct completions cq;
 
 	h->pdn = must(c->w, b, pd);
-	q = new_queues(b);
-	h->rq = use_queues(b, q);
-	cq = new_completions(b, LOG_CQ);
+	cq = use_completions(b, h->cq);
 	b->cqn = must(c->w, b, create_cq_cmd(b));
 	h->cq = use_completions(b, cq);
-	h->mem = b->buf + i * HOME_SIZE;
 	mr = create_mr_cmd(b);
 	mr.create_mr.pdn = htole32(h->pdn);
 	mr.create_mr.access = htole32(SKUA_ACCESS_LOCAL_WRITE | RIGHTS);
@@ -82,6 +79,16 @@ static void make_home(struct conn *c, int i)
 	mr.create_mr.pages = list(h->mem, HOME_SIZE);
 	h->key = must(c->w, b, mr);
 	h->srqn = must(c->w, b, create_srq_cmd(c, i));
+}
+
+static void make_home(struct conn *c, int i)
+{
+	struct home *h = &c->home[i];
+
+	h->rq = use_queues(c->b, new_queues(c->b));
+	h->cq = use_completions(c->b, new_completions(c->b, LOG_CQ));
+	h->mem = c->b->buf + i * HOME_SIZE;
+	create_home(c, i);
 }
 
 static struct skua_cmd initiator_rtr(const struct conn *c)
@@ -948,6 +955,100 @@ static void it_recovers_by_going_back(void **state)
 	over_a_bad_line(*state, false);
 }
 
+/* All of it goes and comes again, while requests for it are under way. */
+static void renew_home(struct conn *c, int i)
+{
+	struct node *b = c->b;
+	struct home *h = &c->home[i];
+
+	must(c->w, b, object_cmd(SKUA_CMD_DESTROY_SRQ, h->srqn));
+	must(c->w, b, object_cmd(SKUA_CMD_DESTROY_CQ, h->cq.cqn));
+	must(c->w, b, object_cmd(SKUA_CMD_DESTROY_MR, h->key));
+	must(c->w, b, object_cmd(SKUA_CMD_DESTROY_PD, h->pdn));
+	memset(at(b, h->rq.rq_dbr), 0, sizeof(struct skua_dbr));
+	memset(at(b, h->cq.cq_dbr), 0, sizeof(struct skua_cq_dbr));
+	memset(at(b, h->cq.cq), 0, 64u << LOG_CQ);
+	h->rq.rq_pi = 0;
+	h->cq.cq_ci = 0;
+	create_home(c, i);
+}
+
+static void anything(struct conn *c, uint32_t random, unsigned int *left)
+{
+	static const uint8_t opcodes[] = {
+		SKUA_WQE_SEND, SKUA_WQE_SEND_IMM, SKUA_WQE_WRITE, SKUA_WQE_READ, SKUA_WQE_FETCH_ADD,
+	};
+	int i = random >> 8 & 1, j = random >> 9 & 1;
+	uint8_t opcode = opcodes[(random >> 12) % sizeof(opcodes)];
+
+	switch (random % 16) {
+	case 0:
+		renew_home(c, i);
+		left[i] = 1u << LOG_RQ;
+		break;
+	case 1:
+		disconnect(c);
+		connect(c);
+		break;
+	case 2:
+		must(c->w, c->b, object_cmd(SKUA_CMD_DESTROY_QP, c->target));
+		c->target = must(c->w, c->b, target_cmd(c));
+		break;
+	case 3:
+		pass(c->w, random >> 8);
+		break;
+	case 4:
+	case 5:
+		if (!left[i])
+			break;
+		left[i]--;
+		post_entries(c, i, 1);
+		break;
+	default:
+		/* Now and then for the key of the other, or for an SRQ that was never there. */
+		request(c, opcode, c->home[random % 64 == 6 ? !i : i].srqn ^ (random % 64 == 7), &c->home[i],
+			opcode == SKUA_WQE_FETCH_ADD ? 8 : (random >> 16) % 4096);
+	}
+	while (poll_cq(c->a))
+		;
+	for (j = 0; j < HOMES; j++)
+		while (next_cqe(c, j))
+			left[j]++;
+}
+
+/* Nothing of what is gone is used: AddressSanitizer tells. */
+static void homes_come_and_go(void **state)
+{
+	static const char *const none[] = { NULL };
+
+	(void)state;
+	for (uint32_t seed = 1; seed < 30; seed++) {
+		struct conn *c = conn_create();
+		unsigned int left[HOMES] = { 1u << LOG_RQ, 1u << LOG_RQ };
+		uint32_t random = seed * 2654435761u;
+
+		if (seed % 3) {
+			IMPAIR(c->a, "drop=5%,dir=out", "duplicate=5%,dir=out");
+			IMPAIR(c->b, "drop=5%,dir=out", "reorder=5%,by=20us,dir=out");
+		}
+		for (int i = 0; i < 400; i++) {
+			random ^= random << 13;
+			random ^= random >> 17;
+			random ^= random << 5;
+			anything(c, random, left);
+			if (qp_state(c->w, c->a, c->a->qpn) == SKUA_QPS_ERR || random % 16 == 2) {
+				disconnect(c);
+				connect(c);
+			}
+		}
+		impair(c->a, none);
+		impair(c->b, none);
+		goes_on(c);
+		world_destroy(c->w);
+		free(c);
+	}
+}
+
 int main(void)
 {
 #define XRC(f, rules)	{ rules ": " #f, f, setup, end, NULL }
@@ -955,6 +1056,7 @@ int main(void)
 		XRC(queues_that_may_be, "XRC-3 XRC-4 XRC-5 CMD-11 QP-1"),
 		XRC(bad_srqs, "XRC-2 CMD-11"),
 		{ "FEA-2: without_the_feature_there_are_none", without_the_feature_there_are_none, NULL, NULL, NULL },
+		{ "XRC-14: homes_come_and_go", homes_come_and_go, NULL, NULL, NULL },
 		XRC(what_is_used_is_busy, "XRC-1 XRC-2 OBJ-7"),
 		XRC(the_limit_is_served, "LIM-1 CMD-14"),
 		XRC(transitions_of_an_initiator, "XRC-6"),
