@@ -26,6 +26,8 @@ static struct side side;
 static struct ibv_qp *qp, *ud;
 static struct ibv_srq *srq;
 static struct ibv_ah *ah;
+static struct ibv_mw *mw;
+static struct ibv_xrcd *xrcd;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
@@ -119,6 +121,32 @@ static int do_use_srq(void)
 
 	return ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT) || ibv_query_srq(srq, &attr);
 }
+
+/* Each time between two sizes. */
+static int do_resize_cq(void) { return ibv_resize_cq(side.cq, side.cq->cqe > 100 ? 64 : 256); }
+
+static int do_resize_srq(void)
+{
+	static uint32_t size = 128;
+	struct ibv_srq_attr attr = { .max_wr = size };
+
+	size ^= 128 ^ 256;
+	return ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+}
+
+static int do_mw(void) { return (mw = ibv_alloc_mw(side.pd, IBV_MW_TYPE_1)) ? 0 : -1; }
+static void undo_mw(void) { ibv_dealloc_mw(mw); }
+
+static int do_xrcd(void)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT,
+	};
+
+	return (xrcd = ibv_open_xrcd(side.context, &attr)) ? 0 : -1;
+}
+
+static void undo_xrcd(void) { ibv_close_xrcd(xrcd); }
 
 static int do_ah(void)
 {
@@ -276,10 +304,14 @@ static const struct step verbs[] = {
 	{ "create QP", do_qp, undo_qp },
 	{ "create SRQ", do_srq, undo_srq },
 	{ "create AH", do_ah, undo_ah },
+	{ "alloc MW", do_mw, undo_mw },
+	{ "open XRC domain", do_xrcd, undo_xrcd },
 }, verbs_of_objects[] = {
 	{ "modify QP", do_connect, NULL },
 	{ "modify UD QP", do_datagrams, NULL },
 	{ "modify and query SRQ", do_use_srq, NULL },
+	{ "resize SRQ", do_resize_srq, NULL },
+	{ "resize CQ", do_resize_cq, NULL },
 	{ "attach and detach", do_join, NULL },
 	{ "query", do_query, NULL },
 }, netdev[] = {
