@@ -57,7 +57,8 @@ static void rules_that_are_refused(void **state)
 		"", "drop", "drop=", "drop=1", "drop=101%", "drop=-1%", "drop=every:0", "drop=every:",
 		"drop=1%,drop=1%", "delay=1", "delay=1h", "jitter=1ms", "by=1ms", "rate=0", "rate=5T",
 		"drop=1%,dir=up", "drop=1%,qp=16777216", "drop=1%,opcode=256", "qp=1", "seed=x",
-		"drop=1%,by=1ms", "for=1ms", "for=1ms,drop=1%", "drop=1%,for=5", "delay=1ms,for=1ms", "drop=1%,over=1ms", "ecn=1%,over=5", "fun=1%", "drop=1%,,dir=in",
+		"drop=1%,by=1ms", "for=1ms", "for=1ms,drop=1%", "drop=1%,for=5", "delay=1ms,for=1ms",
+		"drop=1%,over=1ms", "ecn=1%,over=5", "fun=1%", "drop=1%,,dir=in",
 	};
 	struct impair_config config = { 0 };
 	char err[100];
