@@ -29,7 +29,10 @@
 #define MAX_INLINE	64
 #define SHOWN		8		/* outstanding operations that a failure names */
 
-enum op { SEND, SEND_IMM, WRITE, WRITE_IMM, READ, CMP_SWAP, FETCH_ADD, OPS };
+enum op { SEND, SEND_IMM, SEND_INV, WRITE, WRITE_IMM, READ, CMP_SWAP, FETCH_ADD, OPS };
+
+/* The work requests of an operation; its wr_id says which one completes. */
+enum part { REQUEST, RECEIVE, BIND, PARTS };
 
 static const struct {
 	const char *name;
@@ -38,6 +41,7 @@ static const struct {
 } ops[OPS] = {
 	[SEND] = { "send", IBV_WR_SEND, true },
 	[SEND_IMM] = { "send_imm", IBV_WR_SEND_WITH_IMM, true },
+	[SEND_INV] = { "send_inv", IBV_WR_SEND_WITH_INV, true },
 	[WRITE] = { "write", IBV_WR_RDMA_WRITE, false },
 	[WRITE_IMM] = { "write_imm", IBV_WR_RDMA_WRITE_WITH_IMM, true },
 	[READ] = { "read", IBV_WR_RDMA_READ, false },
@@ -73,7 +77,7 @@ struct side {
 	int gid_index;
 	enum ibv_mtu mtu;
 	unsigned int reads;		/* READs and atomics under way on a queue pair */
-	bool atomics;
+	bool atomics, windows;		/* what the device has; windows of type 2 */
 };
 
 /* One operation under way. */
@@ -91,6 +95,8 @@ struct slot {
 struct pair {
 	struct ibv_qp *qp[2];
 	struct slot slots[SLOTS];
+	struct ibv_mw *mw[2][SLOTS];	/* by the side that has the memory; only with SEND_INV */
+	uint32_t key[2][SLOTS];		/* the last key that the window was bound with */
 };
 
 static struct side sides[2];
@@ -186,6 +192,10 @@ static void open_side(struct side *side, const char *name)
 	if (attr.atomic_cap == IBV_ATOMIC_NONE && opt.ops & ATOMICS)
 		die("%s has no atomic operations", name);
 	side->atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
+	side->windows = attr.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
+						 IBV_DEVICE_MEM_WINDOW_TYPE_2B);
+	if (!side->windows && opt.ops & 1U << SEND_INV)
+		die("%s has no memory windows of type 2", name);
 	find_gid(side, name);
 	side->memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (side->memory == MAP_FAILED)
@@ -196,6 +206,7 @@ static void open_side(struct side *side, const char *name)
 	side->mr = side->pd ? ibv_reg_mr(side->pd, side->memory, size,
 					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 					 IBV_ACCESS_REMOTE_READ |
+					 (side->windows ? IBV_ACCESS_MW_BIND : 0) |
 					 (side->atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0)) : NULL;
 	if (!side->pd || !side->cq || !side->mr)
 		die("%s: PD, CQ or MR: %s", name, strerror(errno));
@@ -251,6 +262,16 @@ static void connect_qp(struct ibv_qp *qp, const struct side *side, const struct 
 		die("QP to RTS: %s", strerror(errno));
 }
 
+static void alloc_windows(struct pair *pair, unsigned int side)
+{
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		pair->mw[side][i] = ibv_alloc_mw(sides[side].pd, IBV_MW_TYPE_2);
+		if (!pair->mw[side][i])
+			die("%s: memory window: %s", opt.name[side], strerror(errno));
+		pair->key[side][i] = pair->mw[side][i]->rkey;
+	}
+}
+
 static void connect_all(void)
 {
 	pairs = calloc(opt.qps, sizeof(*pairs));
@@ -262,15 +283,22 @@ static void connect_all(void)
 		for (unsigned int s = 0; s < 2; s++)
 			connect_qp(pairs[i].qp[s], &sides[s], &sides[!s],
 				   pairs[i].qp[!s]->qp_num);
+		for (unsigned int s = 0; s < 2 && opt.ops & 1U << SEND_INV; s++)
+			alloc_windows(&pairs[i], s);
 	}
 }
 
 static void close_all(void)
 {
-	for (unsigned int i = 0; i < opt.qps; i++)
-		for (unsigned int s = 0; s < 2; s++)
+	for (unsigned int i = 0; i < opt.qps; i++) {
+		for (unsigned int s = 0; s < 2; s++) {
 			if (ibv_destroy_qp(pairs[i].qp[s]))
 				die("destroy QP: %s", strerror(errno));
+			for (unsigned int j = 0; j < SLOTS && pairs[i].mw[s][j]; j++)
+				if (ibv_dealloc_mw(pairs[i].mw[s][j]))
+					die("free memory window: %s", strerror(errno));
+		}
+	}
 	for (unsigned int s = 0; s < 2; s++)
 		if (ibv_dereg_mr(sides[s].mr) || ibv_destroy_cq(sides[s].cq) ||
 		    ibv_dealloc_pd(sides[s].pd) || ibv_close_device(sides[s].context))
@@ -350,7 +378,7 @@ static void prepare(struct pair *pair, struct slot *slot)
 		.size = pick_size(), .offset = { below(SLACK), below(SLACK) },
 		.imm = (uint32_t)next_random(),
 	};
-	slot->waits = ops[slot->op].receives ? 2 : 1;
+	slot->waits = slot->op == SEND_INV ? 3 : ops[slot->op].receives ? 2 : 1;
 	if (is_atomic(slot->op)) {
 		uint8_t *target;
 
@@ -366,30 +394,63 @@ static void prepare(struct pair *pair, struct slot *slot)
 	fill(buffer(source(slot), pair, slot), slot->size);
 }
 
-static uint64_t wr_id(const struct pair *pair, const struct slot *slot, bool receive)
+static uint64_t wr_id(const struct pair *pair, const struct slot *slot, enum part part)
 {
-	return (uint64_t)(pair - pairs) << 8 | (uint64_t)(slot - pair->slots) << 1 | receive;
+	return ((uint64_t)(pair - pairs) * SLOTS + (uint64_t)(slot - pair->slots)) * PARTS + part;
 }
 
-static void post(struct pair *pair, struct slot *slot)
+static void post_receive(struct pair *pair, struct slot *slot)
 {
-	unsigned int from = slot->from, to = !from;
-	struct ibv_sge sge[MAX_SGES], recv_sge[MAX_SGES];
-	uint8_t *local = buffer(from, pair, slot), *remote = buffer(to, pair, slot);
-	struct ibv_send_wr *bad, wr = {
-		.wr_id = wr_id(pair, slot, false), .sg_list = sge,
-		.opcode = ops[slot->op].opcode, .imm_data = slot->imm,
-	};
-	struct ibv_recv_wr *bad_recv, recv = {
-		.wr_id = wr_id(pair, slot, true), .sg_list = recv_sge,
+	unsigned int to = !slot->from;
+	struct ibv_sge sge[MAX_SGES];
+	struct ibv_recv_wr *bad, recv = {
+		.wr_id = wr_id(pair, slot, RECEIVE), .sg_list = sge,
 	};
 
-	if (ops[slot->op].receives) {
-		if (slot->op != WRITE_IMM)
-			recv.num_sge = cut(recv_sge, remote, slot->size, sides[to].mr->lkey);
-		if (ibv_post_recv(pair->qp[to], &recv, &bad_recv))
-			die("post receive: %s", strerror(errno));
-	}
+	if (slot->op != WRITE_IMM)
+		recv.num_sge = cut(sge, buffer(to, pair, slot), slot->size, sides[to].mr->lkey);
+	if (ibv_post_recv(pair->qp[to], &recv, &bad))
+		die("post receive: %s", strerror(errno));
+}
+
+/*
+ * The receiver of a SEND with invalidate binds the slot's window. That fails unless the window is
+ * free, which is how the next such operation finds whether this one freed it.
+ */
+static void post_bind(struct pair *pair, struct slot *slot)
+{
+	unsigned int to = !slot->from, index = (unsigned int)(slot - pair->slots);
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = wr_id(pair, slot, BIND), .opcode = IBV_WR_BIND_MW,
+		.bind_mw = {
+			.mw = pair->mw[to][index],
+			.rkey = pair->key[to][index] = ibv_inc_rkey(pair->key[to][index]),
+			.bind_info = {
+				.mr = sides[to].mr, .length = window,
+				.addr = (uintptr_t)buffer(to, pair, slot) - slot->offset[to] - GUARD,
+				.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+			},
+		},
+	};
+
+	if (ibv_post_send(pair->qp[to], &wr, &bad))
+		die("post bind: %s", strerror(errno));
+}
+
+static void post_request(struct pair *pair, struct slot *slot)
+{
+	unsigned int from = slot->from, to = !from;
+	struct ibv_sge sge[MAX_SGES];
+	uint8_t *local = buffer(from, pair, slot), *remote = buffer(to, pair, slot);
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = wr_id(pair, slot, REQUEST), .sg_list = sge,
+		.opcode = ops[slot->op].opcode,
+	};
+
+	if (slot->op == SEND_INV)
+		wr.invalidate_rkey = pair->key[to][slot - pair->slots];
+	else
+		wr.imm_data = slot->imm;
 	if (is_atomic(slot->op)) {
 		sge[0] = (struct ibv_sge){ (uintptr_t)local, 8, sides[from].mr->lkey };
 		wr.num_sge = 1;
@@ -408,6 +469,22 @@ static void post(struct pair *pair, struct slot *slot)
 	}
 	if (ibv_post_send(pair->qp[from], &wr, &bad))
 		die("post %s: %s", ops[slot->op].name, strerror(errno));
+}
+
+static void post_message(struct pair *pair, struct slot *slot)
+{
+	/* Receives are taken in the order of the messages, so none is posted before its message can be. */
+	if (ops[slot->op].receives)
+		post_receive(pair, slot);
+	post_request(pair, slot);
+}
+
+static void post(struct pair *pair, struct slot *slot)
+{
+	if (slot->op == SEND_INV)
+		post_bind(pair, slot);
+	else
+		post_message(pair, slot);
 }
 
 /* Checks */
@@ -457,31 +534,40 @@ static void check(struct pair *pair, struct slot *slot)
 	slot->busy = false;
 }
 
+/* What a receive's completion says about the message. */
+static void check_receive(const struct pair *pair, const struct slot *slot, const struct ibv_wc *wc)
+{
+	enum ibv_wc_opcode opcode = slot->op == WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+	unsigned int flags = slot->op == SEND ? 0 : slot->op == SEND_INV ? IBV_WC_WITH_INV :
+			     IBV_WC_WITH_IMM;
+	uint32_t data = slot->op == SEND_INV ? pair->key[!slot->from][slot - pair->slots] :
+			slot->imm;
+
+	if (wc->opcode != opcode || wc->byte_len != slot->size ||
+	    (wc->wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV)) != flags ||
+	    (flags && wc->imm_data != data))
+		die("%s: the receive's completion has opcode %d, %u bytes, flags 0x%x, immediate or key 0x%x",
+		    ops[slot->op].name, (int)wc->opcode, wc->byte_len, wc->wc_flags, wc->imm_data);
+}
+
 static void complete(const struct ibv_wc *wc, unsigned int side)
 {
-	struct pair *pair = &pairs[wc->wr_id >> 8];
-	struct slot *slot = &pair->slots[wc->wr_id >> 1 & (SLOTS - 1)];
-	bool receive = wc->wr_id & 1;
+	static const char *const names[PARTS] = { "", "receive: ", "bind: " };
+	struct pair *pair = &pairs[wc->wr_id / PARTS / SLOTS];
+	struct slot *slot = &pair->slots[wc->wr_id / PARTS % SLOTS];
+	enum part part = wc->wr_id % PARTS;
 
 	if (wc->status != IBV_WC_SUCCESS)
 		die("%s of %zu bytes from %s: %s%s (vendor error 0x%x)", ops[slot->op].name,
-		    slot->size, opt.name[slot->from], receive ? "receive: " : "",
-		    ibv_wc_status_str(wc->status), wc->vendor_err);
-	if (!slot->busy || side != (receive ? !slot->from : slot->from) ||
+		    slot->size, opt.name[slot->from], names[part], ibv_wc_status_str(wc->status),
+		    wc->vendor_err);
+	if (!slot->busy || side != (part == REQUEST ? slot->from : !slot->from) ||
 	    wc->qp_num != pair->qp[side]->qp_num)
 		die("unexpected completion on %s", opt.name[side]);
-	if (receive) {
-		bool imm = slot->op != SEND;
-		enum ibv_wc_opcode opcode = slot->op == WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM :
-					    IBV_WC_RECV;
-
-		if (wc->opcode != opcode || wc->byte_len != slot->size ||
-		    !!(wc->wc_flags & IBV_WC_WITH_IMM) != imm ||
-		    (imm && wc->imm_data != slot->imm))
-			die("%s: the receive's completion has opcode %d, %u bytes, flags 0x%x, immediate 0x%x",
-			    ops[slot->op].name, (int)wc->opcode, wc->byte_len, wc->wc_flags,
-			    wc->imm_data);
-	}
+	if (part == BIND)
+		post_message(pair, slot);
+	if (part == RECEIVE)
+		check_receive(pair, slot, wc);
 	if (--slot->waits == 0)
 		check(pair, slot);
 }
@@ -671,7 +757,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-	{ "ops", 'o', "OPS", 0, "of send, send_imm, write, write_imm, read, cmp_swap, fetch_add; all", 0 },
+	{ "ops", 'o', "OPS", 0, "of send, send_imm, send_inv, write, write_imm, read, cmp_swap, fetch_add; all", 0 },
 	{ "size", 's', "SIZE|MIN-MAX", 0, "bytes of a message; 0-1048577", 0 },
 	{ "count", 'n', "N", 0, "end after N operations; default: 1000 if no end is given", 0 },
 	{ "bytes", 'b', "N", 0, "end after N bytes (K, M, G: powers of 1024)", 0 },
@@ -702,7 +788,9 @@ int main(int argc, char **argv)
 	for (unsigned int s = 0; s < 2; s++)
 		open_side(&sides[s], opt.name[s]);
 	if (!opt.ops)
-		opt.ops = (1U << OPS) - 1 - (sides[0].atomics && sides[1].atomics ? 0 : ATOMICS);
+		opt.ops = (1U << OPS) - 1 -
+			  (sides[0].atomics && sides[1].atomics ? 0 : ATOMICS) -
+			  (sides[0].windows && sides[1].windows ? 0 : 1U << SEND_INV);
 	connect_all();
 	connected = true;
 	traffic();
