@@ -141,6 +141,38 @@ resources_agree() {
 	[ "$(skuactl qps skua0 | grep -cE ' (RC|UC|UD|GSI) ')" = "$(rdma resource show qp link skua_0/1 | grep -c lqpn)" ]
 }
 
+
+# The sum of NAME over the counters that QPs of a device are bound to.
+of_qps() { rdma statistic qp show link "$1/1" | grep -o "\<$2 [0-9]*" | awk '{ sum += $2 } END { print sum + 0 }'; }
+# A program's own counter, from its first QP on; what it has counted stays in the port's when it is gone.
+counters_of_a_program() {
+	rdma statistic qp set link skua_0/1 auto type,pid on || return
+	left rdma_traffic -Q -n 400 -q 3 -s 0-20000 -H 4 skua_0 skua_1 >/tmp/traffic &
+	local traffic=$! status=0
+	within 20 grep -q verified /tmp/traffic || status=1
+	rdma statistic qp show link skua_0/1
+	[ "$(rdma statistic qp show link skua_0/1 | grep -c 'cntn')" = 1 ] || status=1
+	[ "$(of_qps skua_0 rdma_tx_write)" -gt 0 ] && [ "$(of_qps skua_1 rdma_tx_write)" = 0 ] || status=1
+	within 5 equal rdma_of || status=1
+	wait $traffic || status=1
+	rdma statistic qp set link skua_0/1 auto off || status=1
+	[ -z "$(rdma statistic qp show link skua_0/1)" ] && within 5 equal rdma_of && return $status
+}
+# One QP of three, by hand: it counts what it does from then on.
+counters_by_hand() {
+	left rdma_traffic -Q -t 4 -q 3 -s 0-20000 skua_0 skua_1 >/tmp/traffic &
+	local traffic=$! status=0 qpn all
+	within 10 eval 'qpn=$(rdma resource show qp link skua_0/1 type RC | grep -om1 "lqpn [0-9]*")' || return
+	rdma statistic qp bind link skua_0/1 $qpn || status=1
+	rdma statistic qp bind link skua_0/1 $qpn 2>/dev/null && status=1
+	within 5 eval '[ "$(of_qps skua_0 rdma_tx_packets)" -gt 10 ]' || status=1
+	rdma statistic qp show link skua_0/1
+	all=$(of_rdma skua_0 | value rdma_tx_packets)
+	[ "$all" -gt "$(($(of_qps skua_0 rdma_tx_packets) / 2))" ] || status=1
+	wait $traffic || status=1
+	within 5 equal rdma_of && return $status
+}
+
 t 'traffic' moved
 t 'the NIC has counters' many
 t 'ethtool -S agrees' within 5 equal netdev_of
@@ -152,4 +184,6 @@ t 'the link, everywhere' link_follows
 t 'losses of the link are counted' link_downs_are_counted
 t 'the MTU' mtu_follows
 t 'rdma resource agrees' within 5 resources_agree
+t 'rdma statistic counts what a program does' counters_of_a_program
+t 'rdma statistic counts what one queue pair does' counters_by_hand
 end

@@ -46,6 +46,10 @@ enum skua_cmd_opcode {
 	SKUA_CMD_DESTROY_SRQ	= 0x0073,
 	SKUA_CMD_CREATE_XRCD	= 0x0078,
 	SKUA_CMD_DESTROY_XRCD	= 0x0079,
+	SKUA_CMD_CREATE_COUNTER_SET	= 0x00a0,
+	SKUA_CMD_DESTROY_COUNTER_SET	= 0x00a1,
+	SKUA_CMD_QUERY_COUNTER_SET	= 0x00a2,	/* out: struct skua_stats */
+	SKUA_CMD_BIND_COUNTER_SET	= 0x00a3,
 };
 
 enum skua_cmd_status {
@@ -409,6 +413,15 @@ struct skua_cmd_modify_srq {
 SKUA_ASSERT_SIZE(struct skua_cmd_modify_srq, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_modify_srq, ring, 64);
 
+/* BIND_COUNTER_SET: where a QP counts from now on. */
+struct skua_cmd_bind_counter_set {
+	__le32 qpn;
+	__le32 number;		/* of the counter set; 0: the function's own */
+	__u8 rsvd[216];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_bind_counter_set, 224);
+
 struct skua_cmd {
 	struct skua_cmd_hdr hdr;
 	union {
@@ -427,6 +440,7 @@ struct skua_cmd {
 		struct skua_cmd_mcast mcast;
 		struct skua_cmd_create_srq create_srq;
 		struct skua_cmd_modify_srq modify_srq;
+		struct skua_cmd_bind_counter_set bind_set;
 		__u8 body[224];
 	};
 };
@@ -486,7 +500,8 @@ struct skua_device_caps {
 	__le32 max_mw;			/* 0 without SKUA_F_MW */
 	__le32 flush_caps;		/* placements: SKUA_FLUSH_*; 0 without SKUA_F_FLUSH */
 	__le32 max_xrcd;		/* 0 without SKUA_F_XRC */
-	__u8 rsvd1[64];
+	__le32 max_counter_set;		/* 0 without SKUA_F_COUNTER_SET */
+	__u8 rsvd1[60];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);

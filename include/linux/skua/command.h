@@ -130,6 +130,15 @@ void skua_cmd_destroy_srq(struct skua_dev *dev, u32 srqn);
 int skua_cmd_create_xrcd(struct skua_dev *dev, u32 *xrcdn);
 void skua_cmd_destroy_xrcd(struct skua_dev *dev, u32 xrcdn);
 
+int skua_cmd_create_counter_set(struct skua_dev *dev, u32 *number);
+/* No QP is bound to it. */
+void skua_cmd_destroy_counter_set(struct skua_dev *dev, u32 number);
+/* @number 0: what is counted in no other set. */
+int skua_cmd_query_counter_set(struct skua_dev *dev, u32 number, struct skua_stats *stats);
+int skua_cmd_bind_counter_set(struct skua_dev *dev, u32 qpn, u32 number);
+/* From now on the QP counts in the function's own set. Succeeds on a dead device, too. */
+int skua_cmd_unbind_counter_set(struct skua_dev *dev, u32 qpn);
+
 /**
  * struct skua_mr_params - an MR to create
  * @type: enum skua_mr_type

@@ -41,6 +41,7 @@ struct transport_ops;
 #define LIMIT_SRQ		16384u
 #define LIMIT_LOG_SRQ		15
 #define LIMIT_XRCD		16384u
+#define LIMIT_COUNTER_SET	512u	/* QUERY_STATS adds them up in one step */
 #define LIMIT_LOG_EQE		17
 #define LIMIT_LOG_CMD		10
 #define LIMIT_DB_PAGES		4096u
@@ -65,7 +66,8 @@ struct transport_ops;
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
 	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
 	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_FLUSH | \
-	 1ull << SKUA_F_ATOMIC_WRITE | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER)
+	 1ull << SKUA_F_ATOMIC_WRITE | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | \
+	 1ull << SKUA_F_COUNTER_SET)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -234,7 +236,7 @@ struct skua_dev {
 	struct hostmem mem;
 	struct cmdq cmdq;
 
-	struct numtab eqs, pds, cqs, qps, mrs, srqs, xrcds;	/* mrs: windows, too */
+	struct numtab eqs, pds, cqs, qps, mrs, srqs, xrcds, counter_sets;	/* mrs: windows, too */
 	uint32_t num_mws;
 	uint64_t pages_used, max_pages;	/* quota */
 	struct old_pages *old_pages;	/* that were released, and are not freed yet; not in the quota */
@@ -265,14 +267,18 @@ struct skua_dev {
 	TAILQ_HEAD(, skua_qp) err_qps;
 	uint32_t num_err;
 
-	struct device_stats stats;
+	struct device_stats stats;	/* what no counter set counts */
+	struct device_stats past_stats;	/* of counter sets that are gone */
 	struct inject inject;
 };
 
 /* Counters are written by one thread and read by others. */
-#define STAT_ADD(dev, name, n) \
-	__atomic_store_n(&(dev)->stats.name, (dev)->stats.name + (n), __ATOMIC_RELAXED)
-#define STAT_INC(dev, name)	STAT_ADD(dev, name, 1)
+#define STATS_ADD(stats, name, n) \
+	__atomic_store_n(&(stats)->name, (stats)->name + (n), __ATOMIC_RELAXED)
+#define STAT_ADD(dev, name, n)		STATS_ADD(&(dev)->stats, name, n)
+#define STAT_INC(dev, name)		STAT_ADD(dev, name, 1)
+#define QP_STAT_ADD(qp, name, n)	STATS_ADD((qp)->stats, name, n)
+#define QP_STAT_INC(qp, name)		QP_STAT_ADD(qp, name, 1)
 
 static inline bool dev_has(const struct skua_dev *dev, unsigned int feature)
 {
@@ -325,6 +331,10 @@ int cmd_query_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_xrcd(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_xrcd(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_create_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_destroy_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_query_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_bind_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 
 /* The last part of a command that takes memory away: SKUA_CMD_OK when no train refers to it any
  * more, -1 to be called again. */
@@ -332,6 +342,7 @@ int cmd_drain(struct skua_dev *dev);
 
 /* Write @len bytes to the command's output buffer, or as many as it takes. */
 int cmd_output(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const void *out, uint32_t len);
+int cmd_output_stats(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const struct device_stats *stats);
 
 /*
  * The command makes an @object, and page lists take more than one step: it is kept until the command succeeds; if it
@@ -360,6 +371,7 @@ bool pages_charge(struct skua_dev *dev, uint32_t npages);
 bool qp_free_all(struct skua_dev *dev, int32_t *budget);
 bool srq_free_all(struct skua_dev *dev, int32_t *budget);
 bool xrcd_free_all(struct skua_dev *dev, int32_t *budget);
+bool counter_free_all(struct skua_dev *dev, int32_t *budget);
 bool mr_free_all(struct skua_dev *dev, int32_t *budget);
 bool cq_free_all(struct skua_dev *dev, int32_t *budget);
 bool eq_free_all(struct skua_dev *dev, int32_t *budget);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "core/counter.h"
 #include "core/qp.h"
 
 int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -53,6 +54,8 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		caps.flush_caps = htole32(FLUSH_CAPS);
 	if (dev_has(dev, SKUA_F_XRC))
 		caps.max_xrcd = htole32(LIMIT_XRCD);
+	if (dev_has(dev, SKUA_F_COUNTER_SET))
+		caps.max_counter_set = htole32(LIMIT_COUNTER_SET);
 	inject_caps(dev, &caps);
 	return cmd_output(dev, cpl, &caps, sizeof(caps));
 }
@@ -127,14 +130,22 @@ int cmd_set_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return SKUA_CMD_OK;
 }
 
-int cmd_query_stats(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+int cmd_output_stats(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const struct device_stats *stats)
 {
 	struct skua_stats out = { 0 };
 
-#define STATS_OUT(name) out.name = htole64(dev->stats.name);
+#define STATS_OUT(name) out.name = htole64(stats->name);
 	SKUA_STATS(STATS_OUT)
 #undef STATS_OUT
 	return cmd_output(dev, cpl, &out, sizeof(out));
+}
+
+int cmd_query_stats(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	struct device_stats sum;
+
+	counter_sum(dev, &sum);
+	return cmd_output_stats(dev, cpl, &sum);
 }
 
 int cmd_set_gid(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -202,6 +213,7 @@ void port_reset(struct skua_dev *dev)
 	memset(dev->gids, 0, sizeof(dev->gids));
 	dev->gid_gen++;
 	memset(&dev->stats, 0, sizeof(dev->stats));
+	memset(&dev->past_stats, 0, sizeof(dev->past_stats));
 	dev->port_flags = 0;
 	dev->mtu = 1500;
 	dev->rx_qpn = 0;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/counter.h"
 #include "core/mw.h"
 #include "core/transport.h"
 #include "core/xrcd.h"
@@ -303,6 +304,7 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	async_event_forget(dev, &qp->drained_event);
 	async_event_forget(dev, &qp->last_wqe_event);
 	mcast_forget_qp(qp);
+	counter_forget_qp(qp);
 	if (qp->number) {
 		port_forget_qp(dev, qp->number);
 		numtab_del(&dev->qps, qp->number);
@@ -504,6 +506,7 @@ static int qp_make(struct skua_dev *dev)
 		return SKUA_CMD_NO_RESOURCE;
 	cmd_makes(dev, qp, qp_unmake);
 	qp->dev = dev;
+	qp->stats = &dev->stats;
 	qp->ops = ops;
 	qp->type = in->type;
 	qp->privileged = privileged;

@@ -106,6 +106,7 @@ struct rq {
 /* The first member of what its transport keeps of it. */
 struct skua_qp {
 	struct skua_dev *dev;
+	struct device_stats *stats;	/* where it counts */
 	const struct transport_ops *ops;
 	uint32_t number;
 	uint8_t type;			/* enum skua_qp_type */
@@ -113,6 +114,7 @@ struct skua_qp {
 	bool draining;			/* SQD: what was begun is not complete */
 	bool drained_wanted;		/* an event then */
 	bool privileged;
+	struct counter_set *counter_set;	/* NULL: the device's own */
 	struct pd *pd;
 	struct cq *scq, *rcq;
 	struct cq_user send_user, recv_user;

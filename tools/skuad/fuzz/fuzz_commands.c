@@ -24,7 +24,7 @@ enum verb {
 	AGAIN, POST, LINK, FAIL, NUM_VERBS
 };
 
-enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, XRCD, NUM_KINDS };
+enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, XRCD, COUNTER_SET, NUM_KINDS };
 
 enum template {
 	NOP, QUERY_DEVICE, QUERY_PORT, SET_PORT, QUERY_STATS, SET_GID, SET_RSS, CREATE_EQ,
@@ -34,7 +34,8 @@ enum template {
 	UNKNOWN, CREATE_UC, CREATE_UD, CREATE_GSI, UC_TO_RTR, UC_TO_RTS, UD_TO_INIT, TO_STATE, ATTACH, DETACH,
 	CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ, CREATE_RC_SRQ, CREATE_UD_SRQ,
 	RESIZE_CQ, MODIFY_CQ, CREATE_MW, DESTROY_MW,
-	CREATE_XRCD, DESTROY_XRCD, CREATE_XRC_SRQ, CREATE_XRC_INI, CREATE_XRC_TGT, XRC_TGT_TO_RTS, NUM_TEMPLATES
+	CREATE_XRCD, DESTROY_XRCD, CREATE_XRC_SRQ, CREATE_XRC_INI, CREATE_XRC_TGT, XRC_TGT_TO_RTS,
+	CREATE_COUNTER_SET, DESTROY_COUNTER_SET, QUERY_COUNTER_SET, BIND_COUNTER_SET, NUM_TEMPLATES
 };
 
 struct patch {
@@ -401,6 +402,21 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 		return cmd;
 	case DESTROY_XRCD:
 		return object_cmd(SKUA_CMD_DESTROY_XRCD, number(h, XRCD, s));
+	case CREATE_COUNTER_SET:
+		*kind = COUNTER_SET;
+		cmd.hdr.opcode = htole16(SKUA_CMD_CREATE_COUNTER_SET);
+		return cmd;
+	case DESTROY_COUNTER_SET:
+		return object_cmd(SKUA_CMD_DESTROY_COUNTER_SET, number(h, COUNTER_SET, s));
+	case QUERY_COUNTER_SET:
+		cmd = output_cmd(h, SKUA_CMD_QUERY_COUNTER_SET, 0);
+		cmd.object.number = htole32(number(h, COUNTER_SET, s));
+		return cmd;
+	case BIND_COUNTER_SET:
+		cmd.hdr.opcode = htole16(SKUA_CMD_BIND_COUNTER_SET);
+		cmd.bind_set.qpn = htole32(number(h, QP, s));
+		cmd.bind_set.number = htole32(s->n[1] % 2 ? number(h, COUNTER_SET, s) : 0);
+		return cmd;
 	case CREATE_XRC_SRQ:
 		*kind = SRQ;
 		return xrc_srq_cmd(h, s);
@@ -672,6 +688,9 @@ static void fuzz_seeds(void)
 	FUZZ_SEED("domains", DO(SET_GID), DO(CREATE_XRCD), DO(CREATE_XRC_SRQ), DO(CREATE_XRC_TGT), DO(CREATE_XRC_INI),
 		  DO(TO_INIT, .b = 1), DO(TO_RTR, .b = 1), DO(XRC_TGT_TO_RTS, .b = 1), DO(TO_INIT, .b = 2),
 		  DO(DESTROY_XRCD), DO(DESTROY_SRQ), DO(DESTROY_QP, .b = 1), DO(DESTROY_QP, .b = 2), DO(DESTROY_XRCD));
+	FUZZ_SEED("counters", DO(CREATE_COUNTER_SET), DO(BIND_COUNTER_SET, .n[1] = 1), DO(QUERY_COUNTER_SET), DO(QUERY_STATS),
+		  DO(DESTROY_COUNTER_SET), DO(BIND_COUNTER_SET), DO(DESTROY_COUNTER_SET), DO(CREATE_COUNTER_SET),
+		  DO(BIND_COUNTER_SET, .n[1] = 1), { .verb = AGAIN });
 	FUZZ_SEED("lists", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1), DO(CREATE_MR_1, .n[1] = 3),
 		  DO(CREATE_MR_2, .n[1] = 5), DO(CREATE_MR_3, .n[1] = 599), DO(CREATE_MR_LARGE),
 		  DO(CREATE_MR_PHYS), DO(CREATE_MR_FAST), DO(CREATE_MR_FAST, .n[1] = 600), DO(DESTROY_MR), DO(DESTROY_MR, .b = 1));

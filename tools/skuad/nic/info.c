@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "core/counter.h"
 #include "core/mw.h"
 #include "core/transport.h"
 #include "core/xrcd.h"
@@ -39,7 +40,10 @@ void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info)
 
 void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values)
 {
-#define STATS_GET(name) *values++ = __atomic_load_n(&dev->stats.name, __ATOMIC_RELAXED);
+	struct device_stats sum;
+
+	counter_sum(dev, &sum);
+#define STATS_GET(name) *values++ = sum.name;
 	SKUA_STATS(STATS_GET)
 #undef STATS_GET
 }

@@ -11,7 +11,7 @@ void cnp_marked(struct skua_qp *qp, uint32_t npkts)
 {
 	uint64_t now = engine_now(qp->dev->engine);
 
-	STAT_ADD(qp->dev, rdma_rx_ecn_marked, npkts);
+	QP_STAT_ADD(qp, rdma_rx_ecn_marked, npkts);
 	if (now - conn_of(qp)->last_cnp_at < CNP_NS)
 		return;
 	conn_of(qp)->last_cnp_at = now;
@@ -30,6 +30,6 @@ bool cnp_send(struct skua_qp *qp)
 	if (roce_send(qp, &t, &mark) == PORT_BUSY)
 		return false;
 	conn_of(qp)->cnp_due = false;
-	STAT_INC(qp->dev, cnp_sent);
+	QP_STAT_INC(qp, cnp_sent);
 	return true;
 }

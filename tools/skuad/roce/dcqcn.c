@@ -119,7 +119,7 @@ void dcqcn_cnp(struct skua_qp *qp)
 	uint64_t now = engine_now(qp->dev->engine);
 	struct dcqcn *c = reckon(qp, now);
 
-	STAT_INC(qp->dev, cnp_received);
+	QP_STAT_INC(qp, cnp_received);
 	if (!c)
 		c = begin(qp, now);
 	if (!c || now - c->lowered_at < (c->never_rose ? CNP_NS : PERIOD_NS))

@@ -58,9 +58,9 @@ static inline void message_end(struct skua_qp *qp, struct message *msg, const st
 {
 	msg->under_way = false;
 	if (message_is_send(t->op))
-		STAT_INC(qp->dev, rdma_rx_send);
+		QP_STAT_INC(qp, rdma_rx_send);
 	else
-		STAT_INC(qp->dev, rdma_rx_write);
+		QP_STAT_INC(qp, rdma_rx_write);
 }
 
 #endif /* SKUAD_ROCE_MESSAGE_H */

@@ -51,17 +51,17 @@ void req_fail_oldest(struct skua_qp *qp, const struct send_wqe *wqe)
 static void succeed(struct skua_qp *qp, const struct send_wqe *wqe)
 {
 	if (wqe->opcode == SKUA_WQE_READ)
-		STAT_INC(qp->dev, rdma_tx_read);
+		QP_STAT_INC(qp, rdma_tx_read);
 	else if (wqe_is_atomic(wqe))
-		STAT_INC(qp->dev, rdma_tx_atomic);
+		QP_STAT_INC(qp, rdma_tx_atomic);
 	else if (wqe->opcode == SKUA_WQE_FLUSH)
-		STAT_INC(qp->dev, rdma_tx_flush);
+		QP_STAT_INC(qp, rdma_tx_flush);
 	else if (wqe->opcode == SKUA_WQE_ATOMIC_WRITE)
-		STAT_INC(qp->dev, rdma_tx_atomic_write);
+		QP_STAT_INC(qp, rdma_tx_atomic_write);
 	else if (wqe->npsn && wqe->opcode <= SKUA_WQE_SEND_INV)
-		STAT_INC(qp->dev, rdma_tx_send);
+		QP_STAT_INC(qp, rdma_tx_send);
 	else if (wqe->npsn)
-		STAT_INC(qp->dev, rdma_tx_write);
+		QP_STAT_INC(qp, rdma_tx_write);
 	sq_complete(qp, wqe, SKUA_CQE_SUCCESS, SKUA_VENDOR_ERR_NONE);
 }
 

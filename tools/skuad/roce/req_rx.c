@@ -84,7 +84,7 @@ static void rnr_nak(struct skua_qp *qp, uint8_t code)
 {
 	struct roce_req *req = &rc_of(qp)->req;
 
-	STAT_INC(qp->dev, rnr_nak_received);
+	QP_STAT_INC(qp, rnr_nak_received);
 	if (qp->attr.rnr_retry != 7 && req->rnr_retries >= qp->attr.rnr_retry) {
 		req_fail(qp, SKUA_CQE_RNR_RETRY_EXC_ERR, SKUA_VENDOR_ERR_PEER_NAK);
 		return;
@@ -104,7 +104,7 @@ static void rx_nak(struct skua_qp *qp, const struct train *t)
 	uint8_t status;
 
 	if (t->syndrome == AETH_NAK_SEQ) {
-		STAT_INC(qp->dev, seq_nak_received);
+		QP_STAT_INC(qp, seq_nak_received);
 		if (req->accepted_psn == t->psn)
 			loss_nak(qp, t->psn);
 		return;
@@ -127,7 +127,7 @@ static void rx_nak(struct skua_qp *qp, const struct train *t)
 		status = SKUA_CQE_REM_OP_ERR;
 		break;
 	default:
-		STAT_INC(qp->dev, rdma_rx_bad_packet);
+		QP_STAT_INC(qp, rdma_rx_bad_packet);
 		return;
 	}
 	req_fail(qp, status, SKUA_VENDOR_ERR_PEER_NAK);

@@ -65,7 +65,7 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 		return false;
 	}
 	if (again > 0)
-		STAT_ADD(qp->dev, retransmits, t->npkts);
+		QP_STAT_ADD(qp, retransmits, t->npkts);
 	req->npkts_since_ack_req += t->npkts;
 	if (t->ack_req) {
 		req->npkts_since_ack_req = 0;

@@ -76,7 +76,7 @@ static void retry(struct skua_qp *qp)
 		probe(qp);
 		return;
 	}
-	STAT_INC(qp->dev, ack_timeouts);
+	QP_STAT_INC(qp, ack_timeouts);
 	if (l->retries >= qp->attr.retry_cnt) {
 		req_fail(qp, SKUA_CQE_RETRY_EXC_ERR, SKUA_VENDOR_ERR_TIMEOUT);
 		return;

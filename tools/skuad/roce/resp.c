@@ -63,7 +63,7 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 	struct seglist rest;
 	struct train tail = *t;
 
-	STAT_INC(qp->dev, duplicates);
+	QP_STAT_INC(qp, duplicates);
 	if (t->op == TRAIN_READ_REQ) {
 		resp_replay_read(qp, t);
 		return;

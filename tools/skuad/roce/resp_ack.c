@@ -36,11 +36,11 @@ void resp_refuse(struct skua_qp *qp, uint8_t syndrome, uint8_t event)
 	if (rc_of(qp)->resp.request_was_held)
 		return;
 	if (syndrome == AETH_NAK_ACCESS)
-		STAT_INC(qp->dev, access_nak_sent);
+		QP_STAT_INC(qp, access_nak_sent);
 	else if (syndrome == AETH_NAK_INV_REQ)
-		STAT_INC(qp->dev, invalid_nak_sent);
+		QP_STAT_INC(qp, invalid_nak_sent);
 	else
-		STAT_INC(qp->dev, op_nak_sent);
+		QP_STAT_INC(qp, op_nak_sent);
 	resp_owe(qp, syndrome, qp->epsn);
 	if (event)
 		qp_error(qp, event);

@@ -93,7 +93,7 @@ bool resp_send_atomic(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 		job->atomic_done = true;
 		s->value = job->swap_add;
 		s->done = true;
-		STAT_INC(qp->dev, rdma_rx_atomic);
+		QP_STAT_INC(qp, rdma_rx_atomic);
 	}
 	t.swap_add = job->swap_add;
 	if (!resp_transmit(qp, &t))
@@ -125,6 +125,6 @@ void resp_rx_atomic_write(struct skua_qp *qp, const struct train *t)
 	}
 	copy_segs(&dst, t->payload);
 	host_store64(p, le64toh(value));
-	STAT_INC(qp->dev, rdma_rx_atomic_write);
+	QP_STAT_INC(qp, rdma_rx_atomic_write);
 	resp_job_add(qp, t);
 }

@@ -41,7 +41,7 @@ void resp_rx_early(struct skua_qp *qp, const struct train *t)
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	uint32_t end = reorder_empty(resp->early_requests) ? qp->epsn : reorder_end(resp->early_requests);
 
-	STAT_INC(qp->dev, out_of_order);
+	QP_STAT_INC(qp, out_of_order);
 	if (resp->nak_sent)
 		return;
 	if (reorder_has(resp->early_requests, t->psn)) {
@@ -60,7 +60,7 @@ void resp_rx_early(struct skua_qp *qp, const struct train *t)
 	/* There was no place for it. The MISSING frames report it as missing. */
 	if (!reorder_empty(resp->early_requests))
 		return;
-	STAT_INC(qp->dev, seq_nak_sent);
+	QP_STAT_INC(qp, seq_nak_sent);
 	resp_owe(qp, AETH_NAK_SEQ, qp->epsn);
 	resp->nak_sent = true;
 }

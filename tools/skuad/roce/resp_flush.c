@@ -40,6 +40,6 @@ void resp_rx_flush(struct skua_qp *qp, const struct train *t)
 		return;
 	}
 	host_full_barrier();
-	STAT_INC(qp->dev, rdma_rx_flush);
+	QP_STAT_INC(qp, rdma_rx_flush);
 	resp_job_add(qp, t);
 }

@@ -18,7 +18,7 @@ static bool get_recv(struct skua_qp *qp)
 		return true;
 	case RQ_EMPTY:
 		if (!resp->nak_sent) {
-			STAT_INC(qp->dev, rnr_nak_sent);
+			QP_STAT_INC(qp, rnr_nak_sent);
 			resp_owe(qp, AETH_RNR | qp->attr.min_rnr_timer, qp->epsn);
 		}
 		resp->nak_sent = true;

@@ -33,7 +33,7 @@ void resp_rx_read(struct skua_qp *qp, const struct train *t)
 		resp_refuse_memory(qp, err);
 		return;
 	}
-	STAT_INC(qp->dev, rdma_rx_read);
+	QP_STAT_INC(qp, rdma_rx_read);
 	resp_job_add(qp, t);
 }
 

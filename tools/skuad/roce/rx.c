@@ -87,6 +87,13 @@ static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t)
 	return qp;
 }
 
+/* Packets count for the QP that takes them; those that none takes, or a group, for the function. */
+static void count_packets(struct device_stats *stats, uint32_t npkts, uint64_t bytes)
+{
+	STATS_ADD(stats, rdma_rx_packets, npkts);
+	STATS_ADD(stats, rdma_rx_bytes, bytes);
+}
+
 static void hand_over(struct skua_qp *qp, const struct train *t)
 {
 	if (t->payload && (t->path->traffic_class & ECN_MASK) == ECN_CE && is_connected(qp))
@@ -107,15 +114,12 @@ void roce_rx_train(struct skua_dev *dev, const struct train *t)
 		STAT_INC(dev, rx_dropped);
 		return;
 	}
-	STAT_ADD(dev, rdma_rx_packets, t->npkts);
-	STAT_ADD(dev, rdma_rx_bytes, roce_train_bytes(t, &longest));
 	group = mcast_find(dev, t->path);
-	if (group) {
+	qp = group ? NULL : qp_for(dev, t);
+	count_packets(qp ? qp->stats : &dev->stats, t->npkts, roce_train_bytes(t, &longest));
+	if (group)
 		mcast_rx(dev, group, t);
-		return;
-	}
-	qp = qp_for(dev, t);
-	if (qp)
+	else if (qp)
 		hand_over(qp, t);
 }
 
@@ -187,19 +191,14 @@ bool roce_rx_frame(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 	group = mcast_find(dev, &pkt.path);
 	if (!group && !is_ours(dev, &pkt.path))
 		return false;
-	STAT_INC(dev, rdma_rx_packets);
-	STAT_ADD(dev, rdma_rx_bytes, len);
 	fault = len <= dev->mtu + FRAME_OVERHEAD ? roce_packet_parse(&pkt) : ROCE_BAD_LENGTH;
+	qp = fault || group ? NULL : qp_for(dev, &pkt.train);
+	count_packets(qp ? qp->stats : &dev->stats, 1, len);
 	if (fault) {
 		count_fault(dev, fault);
-		return true;
-	}
-	if (group) {
+	} else if (group) {
 		mcast_rx(dev, group, &pkt.train);
-		return true;
-	}
-	qp = qp_for(dev, &pkt.train);
-	if (qp) {
+	} else if (qp) {
 		pkt.train.pmtu = qp->pmtu;
 		hand_over(qp, &pkt.train);
 	}

@@ -12,9 +12,9 @@
 
 #define FRAME_HEADERS	18	/* Ethernet and a VLAN tag, which the MTU does not count */
 
-enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
-				 struct port_mark *mark)
+enum port_result roce_send_train(struct skua_qp *qp, const struct train *t, struct port_mark *mark)
 {
+	struct skua_dev *dev = qp->dev;
 	enum port_result r;
 	uint32_t longest;
 	uint64_t bytes;
@@ -28,8 +28,8 @@ enum port_result roce_send_train(struct skua_dev *dev, const struct train *t,
 		dev->refused = true;
 	} else {
 		dev->had_turn |= t->op != TRAIN_ACK;
-		STAT_ADD(dev, rdma_tx_packets, t->npkts);
-		STAT_ADD(dev, rdma_tx_bytes, bytes);
+		QP_STAT_ADD(qp, rdma_tx_packets, t->npkts);
+		QP_STAT_ADD(qp, rdma_tx_bytes, bytes);
 	}
 	return r;
 }
@@ -42,7 +42,7 @@ enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark
 	t->src_qpn = qp->number;
 	t->pmtu = qp->pmtu;
 	t->path = &qp->path;
-	r = roce_send_train(qp->dev, t, mark);
+	r = roce_send_train(qp, t, mark);
 	if (conn_of(qp)->dcqcn && t->payload && r != PORT_BUSY)
 		dcqcn_sent(qp, t);
 	return r;

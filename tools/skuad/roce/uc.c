@@ -47,9 +47,9 @@ static void sent(struct skua_qp *qp, const struct train *t)
 	sq->nxt++;
 	sq->nxt_pkt = 0;
 	if (message_is_send(t->op))
-		STAT_INC(qp->dev, rdma_tx_send);
+		QP_STAT_INC(qp, rdma_tx_send);
 	else
-		STAT_INC(qp->dev, rdma_tx_write);
+		QP_STAT_INC(qp, rdma_tx_write);
 }
 
 static bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
@@ -97,13 +97,13 @@ static void drop(struct skua_qp *qp)
 
 static void incomplete(struct skua_qp *qp)
 {
-	STAT_INC(qp->dev, rdma_rx_incomplete);
+	QP_STAT_INC(qp, rdma_rx_incomplete);
 	drop(qp);
 }
 
 static void no_receive(struct skua_qp *qp)
 {
-	STAT_INC(qp->dev, rdma_rx_no_receive);
+	QP_STAT_INC(qp, rdma_rx_no_receive);
 	drop(qp);
 }
 

@@ -80,13 +80,13 @@ static bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 
 	if (!prepare(qp, wqe, &path, src))
 		return true;
-	r = roce_send_train(qp->dev, &t, &wqe->mark);
+	r = roce_send_train(qp, &t, &wqe->mark);
 	if (r == PORT_BUSY) {
 		sq->busy = true;
 		return false;
 	}
 	if (r == PORT_SENT) {
-		STAT_INC(qp->dev, rdma_tx_send);
+		QP_STAT_INC(qp, rdma_tx_send);
 		/* The wire does not bring a datagram back to its sender. */
 		if (mcast_find(qp->dev, &path))
 			roce_rx_train(qp->dev, &t);
@@ -146,7 +146,7 @@ static void complete(struct skua_qp *qp, const struct recv_wqe *wqe, const struc
 		cqe.imm_data = t->imm;
 		cqe.flags |= SKUA_CQE_WITH_IMM;
 	}
-	STAT_INC(qp->dev, rdma_rx_send);
+	QP_STAT_INC(qp, rdma_rx_send);
 	qp_complete_recv(qp, &cqe);
 }
 
@@ -171,12 +171,12 @@ static void ud_rx(struct skua_qp *qp, const struct train *t)
 	int err;
 
 	if (t->qkey != qp->qkey) {
-		STAT_INC(qp->dev, rdma_rx_bad_qkey);
+		QP_STAT_INC(qp, rdma_rx_bad_qkey);
 		return;
 	}
 	r = qp_peek_recv(qp, &wqe, &why);
 	if (r == RQ_EMPTY || r == RQ_FATAL || (r == RQ_OK && wqe.length < bytes)) {
-		STAT_INC(qp->dev, rdma_rx_no_receive);
+		QP_STAT_INC(qp, rdma_rx_no_receive);
 		return;
 	}
 	rq_take(&qp->rq);

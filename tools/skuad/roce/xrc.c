@@ -19,7 +19,7 @@
 
 static void wrong_way(struct skua_qp *qp)
 {
-	STAT_INC(qp->dev, rdma_rx_bad_opcode);
+	QP_STAT_INC(qp, rdma_rx_bad_opcode);
 }
 
 void xrc_ini_rx(struct skua_qp *qp, const struct train *t)

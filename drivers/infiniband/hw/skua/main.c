@@ -3,6 +3,7 @@
  * skua_ib.ko: binding to the auxiliary device that skua.ko makes, and the table of verbs.
  */
 #include <linux/module.h>
+#include <rdma/rdma_counter.h>
 
 #include <rdma/skua-abi.h>
 
@@ -39,6 +40,16 @@ static struct ib_mr *skua_ib_old_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 
 					     int access, struct ib_udata *udata)
 {
 	return skua_ib_reg_user_mr(ibpd, start, length, iova, access, NULL, udata);
+}
+
+static int skua_ib_old_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp)
+{
+	return skua_ib_counter_bind_qp(counter, ibqp, counter->port);
+}
+
+static int skua_ib_old_counter_unbind_qp(struct ib_qp *ibqp)
+{
+	return skua_ib_counter_unbind_qp(ibqp, ibqp->counter->port);
 }
 
 #endif
@@ -156,6 +167,21 @@ static const struct ib_device_ops skua_ib_xrc_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, skua_ib_xrcd, ibxrcd),
 };
 
+/* With SKUA_F_COUNTER_SET. */
+static const struct ib_device_ops skua_ib_counter_ops = {
+	.counter_alloc_stats = skua_ib_counter_alloc_stats,
+#ifdef SKUA_IB_OLD_VERBS
+	.counter_bind_qp = skua_ib_old_counter_bind_qp,
+	.counter_unbind_qp = skua_ib_old_counter_unbind_qp,
+#else
+	.counter_bind_qp = skua_ib_counter_bind_qp,
+	.counter_unbind_qp = skua_ib_counter_unbind_qp,
+	.size_rdma_counter = sizeof(struct rdma_counter),
+#endif
+	.counter_dealloc = skua_ib_counter_dealloc,
+	.counter_update_stats = skua_ib_counter_update_stats,
+};
+
 static int skua_ib_notify(struct notifier_block *nb, unsigned long notice, void *data)
 {
 	struct skua_ib_dev *dev = container_of(nb, struct skua_ib_dev, notifier);
@@ -231,6 +257,8 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 	}
 	if (skua_ib_has_xrc(skua))
 		ib_set_device_ops(ibdev, &skua_ib_xrc_ops);
+	if (skua_has(skua, SKUA_F_COUNTER_SET))
+		ib_set_device_ops(ibdev, &skua_ib_counter_ops);
 }
 
 static int skua_ib_register(struct skua_ib_dev *dev)

@@ -92,6 +92,13 @@ struct rdma_hw_stats *skua_ib_alloc_hw_port_stats(struct ib_device *ibdev, u32 p
 int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
 			 int index);
 
+struct rdma_counter;
+struct rdma_hw_stats *skua_ib_counter_alloc_stats(struct rdma_counter *counter);
+int skua_ib_counter_update_stats(struct rdma_counter *counter);
+int skua_ib_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port);
+int skua_ib_counter_unbind_qp(struct ib_qp *ibqp, u32 port);
+int skua_ib_counter_dealloc(struct rdma_counter *counter);
+
 /* clock.c */
 struct skua_ib_ucontext;
 void skua_ib_clock_init(struct skua_ib_dev *dev);

@@ -4,6 +4,7 @@
  * by these, too, because monitoring looks for them.
  */
 #include <linux/skua/command.h>
+#include <rdma/rdma_counter.h>
 
 #include "skua_ib.h"
 
@@ -39,24 +40,92 @@ static const struct rdma_stat_desc skua_ib_stats[] = {
 #undef SKUA_IB_ALIAS
 };
 
+static void skua_ib_fill_stats(struct rdma_hw_stats *stats, const struct skua_stats *counters)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(skua_ib_stats); i++)
+		stats->value[i] = le64_to_cpup((void *)counters + (uintptr_t)skua_ib_stats[i].priv);
+}
+
 struct rdma_hw_stats *skua_ib_alloc_hw_port_stats(struct ib_device *ibdev, u32 port)
 {
 	return rdma_alloc_hw_stats_struct(skua_ib_stats, ARRAY_SIZE(skua_ib_stats),
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
+/*
+ * The core adds what its counters count, and have counted, so here counts what no counter set does.
+ */
 int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
 			 int index)
 {
+	struct skua_dev *dev = to_skua_dev(ibdev);
 	struct skua_stats counters;
-	unsigned int i;
 	int err;
 
-	err = skua_cmd_query_stats(to_skua_dev(ibdev), &counters);
+	err = skua_has(dev, SKUA_F_COUNTER_SET) ? skua_cmd_query_counter_set(dev, 0, &counters) :
+						  skua_cmd_query_stats(dev, &counters);
 	if (err)
 		return err;
-	for (i = 0; i < ARRAY_SIZE(skua_ib_stats); i++)
-		stats->value[i] = le64_to_cpup((void *)&counters +
-					       (uintptr_t)skua_ib_stats[i].priv);
+	skua_ib_fill_stats(stats, &counters);
 	return ARRAY_SIZE(skua_ib_stats);
+}
+
+/* The core takes the counters of a set by the places that those of the port have. */
+struct rdma_hw_stats *skua_ib_counter_alloc_stats(struct rdma_counter *counter)
+{
+	return skua_ib_alloc_hw_port_stats(counter->device, counter->port);
+}
+
+int skua_ib_counter_update_stats(struct rdma_counter *counter)
+{
+	struct skua_stats counters;
+	int err;
+
+	err = skua_cmd_query_counter_set(to_skua_dev(counter->device), counter->id, &counters);
+	if (err)
+		return err;
+	skua_ib_fill_stats(counter->stats, &counters);
+	return 0;
+}
+
+/* The core calls with the counter's lock held. A counter has a set from its first QP on. */
+int skua_ib_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port)
+{
+	struct skua_dev *dev = to_skua_dev(ibqp->device);
+	bool is_new = !counter->id;
+	int err;
+
+	if (is_new) {
+		err = skua_cmd_create_counter_set(dev, &counter->id);
+		if (err)
+			return err;
+	}
+	err = skua_cmd_bind_counter_set(dev, ibqp->qp_num, counter->id);
+	if (err) {
+		if (is_new) {
+			skua_cmd_destroy_counter_set(dev, counter->id);
+			counter->id = 0;
+		}
+		return err;
+	}
+	ibqp->counter = counter;
+	return 0;
+}
+
+int skua_ib_counter_unbind_qp(struct ib_qp *ibqp, u32 port)
+{
+	int err;
+
+	err = skua_cmd_unbind_counter_set(to_skua_dev(ibqp->device), ibqp->qp_num);
+	if (!err)
+		ibqp->counter = NULL;
+	return err;
+}
+
+int skua_ib_counter_dealloc(struct rdma_counter *counter)
+{
+	skua_cmd_destroy_counter_set(to_skua_dev(counter->device), counter->id);
+	return 0;
 }

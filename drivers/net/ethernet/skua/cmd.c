@@ -116,6 +116,7 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->max_srq_entries = le32_to_cpu(caps.max_srq_entries);
 	limits->flush_caps = le32_to_cpu(caps.flush_caps);
 	limits->max_xrcd = le32_to_cpu(caps.max_xrcd);
+	limits->max_counter_set = le32_to_cpu(caps.max_counter_set);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
 	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
 	limits->max_inline = le16_to_cpu(caps.max_inline);
@@ -456,3 +457,53 @@ int skua_cmd_detach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16])
 	return skua_cmd_stop(to_skua_nic(dev), &cmd);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_detach_mcast, SKUA_NS);
+
+int skua_cmd_create_counter_set(struct skua_dev *dev, u32 *number)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_COUNTER_SET);
+	return skua_cmd_create(to_skua_nic(dev), &cmd, number);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_create_counter_set, SKUA_NS);
+
+void skua_cmd_destroy_counter_set(struct skua_dev *dev, u32 number)
+{
+	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_COUNTER_SET, number);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_counter_set, SKUA_NS);
+
+int skua_cmd_query_counter_set(struct skua_dev *dev, u32 number, struct skua_stats *stats)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_QUERY_COUNTER_SET);
+	cmd.object.number = cpu_to_le32(number);
+	return skua_cmd_query(to_skua_nic(dev), &cmd, stats, sizeof(*stats));
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_query_counter_set, SKUA_NS);
+
+static void skua_cmd_begin_bind(struct skua_cmd *cmd, u32 qpn, u32 number)
+{
+	skua_cmd_begin(cmd, SKUA_CMD_BIND_COUNTER_SET);
+	cmd->bind_set.qpn = cpu_to_le32(qpn);
+	cmd->bind_set.number = cpu_to_le32(number);
+}
+
+int skua_cmd_bind_counter_set(struct skua_dev *dev, u32 qpn, u32 number)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin_bind(&cmd, qpn, number);
+	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_bind_counter_set, SKUA_NS);
+
+int skua_cmd_unbind_counter_set(struct skua_dev *dev, u32 qpn)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin_bind(&cmd, qpn, 0);
+	return skua_cmd_stop(to_skua_nic(dev), &cmd);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_unbind_counter_set, SKUA_NS);
