@@ -142,6 +142,17 @@ resources_agree() {
 }
 
 
+# The driver's details of objects, and a QP's attributes as the device has them.
+details() {
+	left rdma_traffic -Q -n 4 -q 1 -s 0-20000 -H 6 skua_0 skua_1 >/tmp/traffic &
+	local traffic=$! status=0
+	within 20 grep -q verified /tmp/traffic || status=1
+	rdma -dd resource show qp link skua_0/1 type RC | grep 'drv_max_send_wr 4 drv_max_recv_wr 4 drv_max_send_sge 4' || status=1
+	rdma -dd resource show mr dev skua_0 | grep 'drv_pinned_pages [1-9][0-9]* drv_max_fast_pages 0' || status=1
+	rdma -dd resource show cq dev skua_0 | grep -w drv_cqn || status=1
+	[ "$(rdma -r resource show qp link skua_0/1 | wc -c)" -gt 300 ] || status=1
+	wait $traffic && return $status
+}
 # The sum of NAME over the counters that QPs of a device are bound to.
 of_qps() { rdma statistic qp show link "$1/1" | grep -o "\<$2 [0-9]*" | awk '{ sum += $2 } END { print sum + 0 }'; }
 # A program's own counter, from its first QP on; what it has counted stays in the port's when it is gone.
@@ -184,6 +195,7 @@ t 'the link, everywhere' link_follows
 t 'losses of the link are counted' link_downs_are_counted
 t 'the MTU' mtu_follows
 t 'rdma resource agrees' within 5 resources_agree
+t 'rdma resource tells details' details
 t 'rdma statistic counts what a program does' counters_of_a_program
 t 'rdma statistic counts what one queue pair does' counters_by_hand
 end

@@ -14,6 +14,7 @@
 #include "mw.h"
 #include "pd.h"
 #include "qp.h"
+#include "restrack.h"
 #include "skua_ib.h"
 #include "srq.h"
 #include "ucontext.h"
@@ -77,6 +78,10 @@ static const struct ib_device_ops skua_ib_ops = {
 	.destroy_cq = skua_ib_destroy_cq,
 	.destroy_qp = skua_ib_destroy_qp,
 	.disassociate_ucontext = skua_ib_disassociate_ucontext,
+	.fill_res_cq_entry = skua_ib_fill_res_cq_entry,
+	.fill_res_mr_entry = skua_ib_fill_res_mr_entry,
+	.fill_res_qp_entry = skua_ib_fill_res_qp_entry,
+	.fill_res_qp_entry_raw = skua_ib_fill_res_qp_entry_raw,
 	.get_dev_fw_str = skua_ib_get_fw_str,
 	.get_dma_mr = skua_ib_get_dma_mr,
 	.get_hw_stats = skua_ib_get_hw_stats,
@@ -138,6 +143,7 @@ static const struct ib_device_ops skua_ib_mw_ops = {
 static const struct ib_device_ops skua_ib_srq_ops = {
 	.create_srq = skua_ib_create_srq,
 	.destroy_srq = skua_ib_destroy_srq,
+	.fill_res_srq_entry = skua_ib_fill_res_srq_entry,
 	.modify_srq = skua_ib_modify_srq,
 	.post_srq_recv = skua_ib_post_srq_recv,
 	.query_srq = skua_ib_query_srq,

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What `rdma resource show` tells of objects besides what the core knows: with -dd the driver's
+ * details, with -r the attributes of a QP as the device has them (struct skua_qp_attr).
+ */
+#include <rdma/ib_umem.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/restrack.h>
+
+#include <linux/skua/command.h>
+
+#include "cq.h"
+#include "mr.h"
+#include "qp.h"
+#include "restrack.h"
+#include "skua_ib.h"
+#include "srq.h"
+
+struct skua_ib_detail {
+	const char *name;
+	u32 value;
+};
+
+static int skua_ib_put_details(struct sk_buff *msg, const struct skua_ib_detail *details,
+			       unsigned int count)
+{
+	struct nlattr *table;
+
+	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	if (!table)
+		return -EMSGSIZE;
+	while (count--) {
+		if (rdma_nl_put_driver_u32(msg, details->name, details->value)) {
+			nla_nest_cancel(msg, table);
+			return -EMSGSIZE;
+		}
+		details++;
+	}
+	nla_nest_end(msg, table);
+	return 0;
+}
+
+int skua_ib_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
+{
+	const struct ib_qp_cap *cap = &to_skua_ib_qp(ibqp)->cap;
+	const struct skua_ib_detail details[] = {
+		{ "max_send_wr", cap->max_send_wr },
+		{ "max_recv_wr", cap->max_recv_wr },
+		{ "max_send_sge", cap->max_send_sge },
+		{ "max_recv_sge", cap->max_recv_sge },
+		{ "max_inline", cap->max_inline_data },
+	};
+
+	return skua_ib_put_details(msg, details, ARRAY_SIZE(details));
+}
+
+int skua_ib_fill_res_qp_entry_raw(struct sk_buff *msg, struct ib_qp *ibqp)
+{
+	struct skua_qp_attr attr;
+	int err;
+
+	err = skua_cmd_query_qp(to_skua_dev(ibqp->device), to_skua_ib_qp(ibqp)->watch.number, &attr);
+	if (err)
+		return err;
+	return nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(attr), &attr);
+}
+
+int skua_ib_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
+{
+	const struct skua_ib_detail details[] = {
+		{ "cqn", to_skua_ib_cq(ibcq)->watch.cqn },
+	};
+
+	return skua_ib_put_details(msg, details, ARRAY_SIZE(details));
+}
+
+int skua_ib_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	const struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
+	const struct skua_ib_detail details[] = {
+		{ "pinned_pages", mr->umem ? ib_umem_num_pages(mr->umem) : 0 },
+		{ "max_fast_pages", mr->capacity },
+	};
+
+	return skua_ib_put_details(msg, details, ARRAY_SIZE(details));
+}
+
+int skua_ib_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	const struct skua_ib_srq *srq = to_skua_ib_srq(ibsrq);
+	const struct skua_ib_detail details[] = {
+		{ "srqn", srq->watch.number },
+		{ "max_wr", srq->max_wr },
+		{ "max_sge", srq->max_sge },
+	};
+
+	return skua_ib_put_details(msg, details, ARRAY_SIZE(details));
+}
