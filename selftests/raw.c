@@ -46,14 +46,25 @@ static struct ib_uverbs_attr raw_attr(uint16_t id, const void *data, size_t size
 	return attr;
 }
 
+struct raw_call {
+	struct ib_uverbs_ioctl_hdr hdr;
+	struct ib_uverbs_attr attrs[4];
+};
+
+static int raw_call(int fd, struct raw_call *call, unsigned int attrs)
+{
+	call->hdr.num_attrs = (uint16_t)attrs;
+	call->hdr.length = (uint16_t)(sizeof(call->hdr) + attrs * sizeof(call->attrs[0]));
+	return ioctl(fd, RDMA_VERBS_IOCTL, call) ? errno : 0;
+}
+
 int raw_invoke(int fd, unsigned int command, const void *core, size_t core_size, const void *drv,
 	       size_t drv_size, size_t resp_size)
 {
 	uint64_t number = command, resp[16];
-	struct {
-		struct ib_uverbs_ioctl_hdr hdr;
-		struct ib_uverbs_attr attrs[4];
-	} call = { .hdr = { .object_id = UVERBS_OBJECT_DEVICE, .method_id = UVERBS_METHOD_INVOKE_WRITE } };
+	struct raw_call call = {
+		.hdr = { .object_id = UVERBS_OBJECT_DEVICE, .method_id = UVERBS_METHOD_INVOKE_WRITE },
+	};
 	unsigned int n = 0;
 
 	call.attrs[n++] = raw_attr(UVERBS_ATTR_WRITE_CMD, &number, sizeof(number));
@@ -62,9 +73,19 @@ int raw_invoke(int fd, unsigned int command, const void *core, size_t core_size,
 		call.attrs[n++] = raw_attr(UVERBS_ATTR_CORE_OUT, resp, resp_size);
 	if (drv_size)
 		call.attrs[n++] = raw_attr(UVERBS_ATTR_UHW_IN, drv, drv_size);
-	call.hdr.num_attrs = (uint16_t)n;
-	call.hdr.length = (uint16_t)(sizeof(call.hdr) + n * sizeof(call.attrs[0]));
-	return ioctl(fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
+	return raw_call(fd, &call, n);
+}
+
+int raw_dm_copy(int fd, uint32_t dm, const void *req, size_t req_size)
+{
+	struct raw_call call = {
+		.hdr = { .object_id = UVERBS_OBJECT_DM, .method_id = SKUA_IB_METHOD_DM_COPY },
+		.attrs[0] = { .attr_id = SKUA_IB_ATTR_DM_COPY_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY, .data = dm },
+		.attrs[1] = raw_attr(SKUA_IB_ATTR_DM_COPY_REQ, req, req_size),
+	};
+
+	call.attrs[1].flags = UVERBS_ATTR_F_MANDATORY;
+	return raw_call(fd, &call, 2);
 }
 
 /* What the driver adds to a response comes behind it. */

@@ -25,6 +25,9 @@ int raw_invoke(int fd, unsigned int command, const void *core, size_t core_size,
 /* A context of its own; the descriptor, or -errno. */
 int raw_open(const char *device, struct skua_alloc_ucontext_resp *resp);
 
+/* The copy between device memory and the program's; @req_size may differ from that of struct skua_dm_copy_req. */
+int raw_dm_copy(int fd, uint32_t dm, const void *req, size_t req_size);
+
 int raw_alloc_pd(int fd, uint32_t *handle);
 int raw_dealloc_pd(int fd, uint32_t handle);
 int raw_reg_mr(int fd, uint32_t pd, void *addr, uint64_t length, unsigned int access,

@@ -460,6 +460,40 @@ TEST_F(commands, alloc_mw)
 	}
 }
 
+/* DM-6: what the provider never asks for. */
+TEST_F(commands, dm_copy)
+{
+	struct ibv_context *context = self->s[0].context;
+	struct ibv_alloc_dm_attr alloc = { .length = 64 };
+	struct ibv_dm *dm = ibv_alloc_dm(context, &alloc);
+	const uint64_t mem = (uintptr_t)self->mem;
+	const size_t whole = sizeof(struct skua_dm_copy_req);
+	const struct {
+		const char *name;
+		struct { struct skua_dm_copy_req req; uint64_t tail; } in;
+		size_t size;
+		int err;
+	} rows[] = {
+		{ "right", { { mem, 0, 64, SKUA_DM_COPY_TO_DM, 0 } }, whole, 0 },
+		{ "back", { { mem, 0, 64, SKUA_DM_COPY_FROM_DM, 0 } }, whole, 0 },
+		{ "no direction", { { mem, 0, 64, 2, 0 } }, whole, EINVAL },
+		{ "a direction far off", { { mem, 0, 64, 0x100, 0 } }, whole, EINVAL },
+		{ "comp_mask", { { mem, 0, 64, 0, 1 } }, whole, EOPNOTSUPP },
+		{ "with a longer, empty tail", { { mem, 0, 64, 0, 0 } }, whole + 8, 0 },
+		{ "with a tail", { { mem, 0, 64, 0, 0 }, 1 }, whole + 8, EOPNOTSUPP },
+		{ "too short", { { mem, 0, 64, 0, 0 } }, whole - 4, EINVAL },
+		{ "empty", { { mem, 0, 64, 0, 0 } }, 0, EINVAL },
+	};
+	const struct { const char *name; } other = { "of another context" }, none = { "of no DM" };
+
+	ASSERT_NE(NULL, dm);
+	for EACH(row, rows)
+		GAVE(row->err, raw_dm_copy(context->cmd_fd, dm->handle, &row->in, row->size), row);
+	GAVE(ENOENT, raw_dm_copy(self->fd, dm->handle, &rows[0].in, whole), &other);
+	GAVE(ENOENT, raw_dm_copy(context->cmd_fd, dm->handle + 1000, &rows[0].in, whole), &none);
+	ASSERT_EQ(0, ibv_free_dm(dm));
+}
+
 /* Handles */
 
 static int alloc_mw_in(int fd, uint32_t handle)

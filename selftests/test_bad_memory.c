@@ -74,6 +74,126 @@ TEST_F(bad, reg_mr_iova)
 				    ibv_dereg_mr), row);
 }
 
+/* Device memory */
+
+TEST_F(bad, alloc_dm)
+{
+	struct ibv_context *context = self->s[0].context;
+	struct ibv_device_attr_ex attr;
+	size_t most;
+
+	ASSERT_EQ(0, ibv_query_device_ex(context, NULL, &attr));
+	most = attr.max_dm_size;
+	const struct {
+		const char *name;
+		struct ibv_alloc_dm_attr attr;
+		int err;
+	} rows[] = {
+		{ "one byte", { 1, 0, 0 }, 0 },
+		{ "all that there is", { most, 12, 0 }, 0 },
+		{ "no byte", { 0, 0, 0 }, EINVAL },
+		{ "above the limit", { most + 1, 0, 0 }, EINVAL },
+		{ "2^32 bytes more than one", { (1ull << 32) + 1, 0, 0 }, EINVAL },
+		{ "as much as can be said", { SIZE_MAX, 0, 0 }, EINVAL },
+		{ "aligned to 4096 bytes", { 64, 12, 0 }, 0 },
+		{ "aligned to 8192 bytes", { 64, 13, 0 }, EINVAL },
+		{ "aligned to 2^256 bytes", { 64, 256, 0 }, EINVAL },
+		{ "comp_mask", { 64, 0, 1 }, EOPNOTSUPP },
+	};
+
+	for EACH(row, rows) {
+		struct ibv_alloc_dm_attr alloc = row->attr;
+
+		GAVE(row->err, MADE(ibv_alloc_dm(context, &alloc), ibv_free_dm), row);
+	}
+}
+
+#define DM_SIZE 20000
+
+TEST_F(bad, reg_dm_mr)
+{
+	const unsigned int zero = IBV_ACCESS_ZERO_BASED, all = zero | ALL_ACCESS;
+	struct ibv_alloc_dm_attr alloc = { .length = DM_SIZE };
+	struct side *s = &self->s[0];
+	struct ibv_dm *dm = ibv_alloc_dm(s->context, &alloc);
+	const struct {
+		const char *name;
+		uint64_t offset;
+		size_t length;
+		unsigned int access;
+		int err;
+	} rows[] = {
+		{ "all", 0, DM_SIZE, all, 0 },
+		{ "one byte at any place", 4097, 1, all, 0 },
+		{ "no byte", 0, 0, all, 0 },
+		{ "no byte at the end", DM_SIZE, 0, all, 0 },
+		{ "one more than there is", 0, DM_SIZE + 1, all, EINVAL },
+		{ "past the end", 1, DM_SIZE, all, EINVAL },
+		{ "behind the end", DM_SIZE + 1, 0, all, EINVAL },
+		{ "around the end of all numbers", UINT64_MAX, 2, all, EINVAL },
+		{ "as long as can be said", 4, SIZE_MAX, all, EINVAL },
+		{ "not from 0", 0, 64, ALL_ACCESS, EINVAL },
+		{ "nothing at all", 0, 64, 0, EINVAL },
+		{ "read only", 0, 64, zero, 0 },
+		{ "REMOTE_WRITE alone", 0, 64, zero | IBV_ACCESS_REMOTE_WRITE, EINVAL },
+		{ "REMOTE_ATOMIC alone", 0, 64, zero | IBV_ACCESS_REMOTE_ATOMIC, EINVAL },
+		{ "windows to be bound", 0, 64, all | IBV_ACCESS_MW_BIND, EOPNOTSUPP },
+		{ "on demand", 0, 64, all | IBV_ACCESS_ON_DEMAND, EOPNOTSUPP },
+		{ "huge pages", 0, 64, all | IBV_ACCESS_HUGETLB, EOPNOTSUPP },
+		{ "to be flushed", 0, 64, all | IBV_ACCESS_FLUSH_GLOBAL, 0 },
+		{ "to persist", 0, 64, all | IBV_ACCESS_FLUSH_PERSISTENT, EOPNOTSUPP },
+		{ "an optional hint", 0, 64, all | IBV_ACCESS_RELAXED_ORDERING, 0 },
+	};
+
+	ASSERT_NE(NULL, dm);
+	for EACH(row, rows)
+		GAVE(row->err, MADE(ibv_reg_dm_mr(s->pd, dm, row->offset, row->length, row->access),
+				    ibv_dereg_mr), row);
+	ASSERT_EQ(0, ibv_free_dm(dm));
+}
+
+TEST_F(bad, memcpy_dm)
+{
+	struct ibv_alloc_dm_attr alloc = { .length = DM_SIZE };
+	struct side *s = &self->s[0];
+	struct ibv_dm *dm = ibv_alloc_dm(s->context, &alloc);
+	uint8_t *read_only = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *cut = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct {
+		const char *name;
+		uint64_t offset;
+		uint8_t *addr;
+		size_t length;
+		int to, from;
+	} rows[] = {
+		{ "all", 0, s->mem, DM_SIZE, 0, 0 },
+		{ "from any place of memory", 4, s->mem + 1, 8, 0, 0 },
+		{ "no byte", 8, s->mem, 0, 0, 0 },
+		{ "no byte at NULL", 8, NULL, 0, 0, 0 },
+		{ "no byte at the end", DM_SIZE, s->mem, 0, 0, 0 },
+		{ "an odd offset", 1, s->mem, 8, EINVAL, EINVAL },
+		{ "an odd length", 0, s->mem, 6, EINVAL, EINVAL },
+		{ "past the end", 4, s->mem, DM_SIZE, EINVAL, EINVAL },
+		{ "behind the end", DM_SIZE + 4, s->mem, 0, EINVAL, EINVAL },
+		{ "around the end of all numbers", -4ull, s->mem, 8, EINVAL, EINVAL },
+		{ "as long as can be said", 8, s->mem, -4ull, EINVAL, EINVAL },
+		{ "NULL", 0, NULL, 8, EFAULT, EFAULT },
+		{ "the kernel's memory", 0, (uint8_t *)0xffff888000000000, 8, EFAULT, EFAULT },
+		{ "a hole", 0, cut + 4096 - 4, 8, EFAULT, EFAULT },
+		{ "read-only memory", 0, read_only, 8, 0, EFAULT },
+	};
+
+	ASSERT_NE(NULL, dm);
+	ASSERT_EQ(0, munmap(cut + 4096, 4096));
+	for EACH(row, rows) {
+		GAVE(row->to, ibv_memcpy_to_dm(dm, row->offset, row->addr, row->length), row);
+		GAVE(row->from, ibv_memcpy_from_dm(row->addr, dm, row->offset, row->length), row);
+	}
+	ASSERT_EQ(0, ibv_free_dm(dm));
+	ASSERT_EQ(0, munmap(read_only, 4096));
+	ASSERT_EQ(0, munmap(cut, 4096));
+}
+
 /* MR-8: of a region without bytes, nothing can be read or written, by its owner or the peer. */
 TEST_F(bad, access_to_no_byte)
 {

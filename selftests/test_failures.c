@@ -31,6 +31,7 @@ static struct ibv_xrcd *xrcd;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
+static struct ibv_dm *dm;
 static struct ibv_comp_channel *channel;
 
 /* Of this thread. Open all the time, since opening allocates, too. */
@@ -87,6 +88,22 @@ static int do_mr(void)
 }
 
 static void undo_mr(void) { ibv_dereg_mr(mr); }
+
+static int do_dm(void)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 100000 };
+
+	return (dm = ibv_alloc_dm(side.context, &attr)) ? 0 : -1;
+}
+
+static void undo_dm(void) { ibv_free_dm(dm); }
+static int do_dm_mr(void) { return (mr = ibv_reg_dm_mr(side.pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED)) ? 0 : -1; }
+
+static int do_use_dm(void)
+{
+	return ibv_memcpy_to_dm(dm, 0, side.mem, 100000) || ibv_memcpy_from_dm(side.mem, dm, 0, 100000);
+}
+
 static int do_qp(void) { return (qp = side_create_qp(&side)) ? 0 : -1; }
 static void undo_qp(void) { ibv_destroy_qp(qp); }
 
@@ -301,6 +318,7 @@ static const struct step verbs[] = {
 	{ "create channel", do_channel, undo_channel },
 	{ "create CQ", do_cq, undo_cq },
 	{ "register MR", do_mr, undo_mr },
+	{ "alloc DM", do_dm, undo_dm },
 	{ "create QP", do_qp, undo_qp },
 	{ "create SRQ", do_srq, undo_srq },
 	{ "create AH", do_ah, undo_ah },
@@ -313,6 +331,8 @@ static const struct step verbs[] = {
 	{ "resize SRQ", do_resize_srq, NULL },
 	{ "resize CQ", do_resize_cq, NULL },
 	{ "attach and detach", do_join, NULL },
+	{ "register MR of DM", do_dm_mr, undo_mr },
+	{ "copy DM", do_use_dm, NULL },
 	{ "query", do_query, NULL },
 }, netdev[] = {
 	{ "sizes of rings", do_rings, NULL },
@@ -384,9 +404,11 @@ TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 1800)
 	FAIL_EACH(verbs, 1);
 	ASSERT_EQ(0, do_qp());
 	ASSERT_EQ(0, do_srq());
+	ASSERT_EQ(0, do_dm());
 	ASSERT_NE(NULL, ud = side_create_qp_of(&side, IBV_QPT_UD));
 	FAIL_EACH(verbs_of_objects, 1);
 	ASSERT_EQ(0, ibv_destroy_qp(ud));
+	undo_dm();
 	undo_srq();
 	undo_qp();
 	side_close(&side);

@@ -219,6 +219,35 @@ TEST_F(removal, windows_and_their_mr_can_be_destroyed)
 		EXPECT_EQ(0, ibv_dealloc_mw(mw[i]));
 }
 
+/* RST-9 DM-3: memory of a device that is dead can be freed, and no more. */
+TEST_F(removal, device_memory_can_be_freed)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_alloc_dm_attr alloc = { .length = 100000 };
+	struct ibv_dm *dm = ibv_alloc_dm(s->context, &alloc);
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+
+	ASSERT_NE(NULL, dm);
+	mr = ibv_reg_dm_mr(s->pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED);
+	ASSERT_NE(NULL, mr);
+	ASSERT_EQ(0, ibv_memcpy_to_dm(dm, 0, s->mem, 100000));
+	ASSERT_EQ(EBUSY, ibv_free_dm(dm));
+	ASSERT_EQ(0, take_away(variant, s));
+	for (int i = 0; i < SECONDS * 10 && !ibv_poll_cq(s->cq, 1, &wc); i++)
+		usleep(100000);
+	EXPECT_EQ(EIO, ibv_memcpy_to_dm(dm, 0, s->mem, 100000));
+	EXPECT_EQ(EIO, ibv_memcpy_from_dm(s->mem, dm, 0, 64));
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_alloc_dm(s->context, &alloc));
+	EXPECT_EQ(EIO, errno);
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_reg_dm_mr(s->pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED));
+	EXPECT_EQ(EIO, errno);
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_EQ(0, ibv_free_dm(dm));
+}
+
 /* RST-9 XRC-1: what a domain holds together goes one after the other. */
 TEST_F(removal, an_xrc_domain_is_taken_apart)
 {

@@ -46,6 +46,9 @@ enum skua_cmd_opcode {
 	SKUA_CMD_DESTROY_SRQ	= 0x0073,
 	SKUA_CMD_CREATE_XRCD	= 0x0078,
 	SKUA_CMD_DESTROY_XRCD	= 0x0079,
+	SKUA_CMD_ALLOC_DM	= 0x0080,
+	SKUA_CMD_FREE_DM	= 0x0081,
+	SKUA_CMD_DM_COPY	= 0x0082,
 	SKUA_CMD_CREATE_COUNTER_SET	= 0x00a0,
 	SKUA_CMD_DESTROY_COUNTER_SET	= 0x00a1,
 	SKUA_CMD_QUERY_COUNTER_SET	= 0x00a2,	/* out: struct skua_stats */
@@ -327,6 +330,7 @@ enum skua_mr_type {
 	SKUA_MR_REGULAR	= 0,	/* pages, valid until destroyed */
 	SKUA_MR_PHYS	= 1,	/* all DMA addresses; only for privileged QPs */
 	SKUA_MR_FAST	= 2,	/* pages; work requests register and invalidate it */
+	SKUA_MR_DM	= 3,	/* device memory */
 };
 
 struct skua_cmd_create_mr {
@@ -337,7 +341,9 @@ struct skua_cmd_create_mr {
 	__le32 capacity;	/* SKUA_MR_FAST: a free MR for REG_MR of so many pages; else 0 */
 	__le64 iova;		/* address of the first byte, as WQEs give it */
 	__le64 length;		/* bytes */
-	__u8 rsvd1[32];
+	__le64 dm_offset;	/* SKUA_MR_DM: of the first byte in its DM; else 0 */
+	__le32 dmn;		/* SKUA_MR_DM: its DM; else 0 */
+	__u8 rsvd1[20];
 	struct skua_pagelist pages;
 	__u8 rsvd2[96];
 };
@@ -345,6 +351,7 @@ struct skua_cmd_create_mr {
 SKUA_ASSERT_SIZE(struct skua_cmd_create_mr, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, capacity, 12);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, iova, 16);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, dmn, 40);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, pages, 64);
 
 enum skua_mw_type {
@@ -413,6 +420,36 @@ struct skua_cmd_modify_srq {
 SKUA_ASSERT_SIZE(struct skua_cmd_modify_srq, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_modify_srq, ring, 64);
 
+#define SKUA_DM_MAX_LOG_ALIGN	12
+
+struct skua_cmd_alloc_dm {
+	__le64 length;		/* bytes */
+	__u8 log_align;		/* of the first byte, log2 */
+	__u8 rsvd[215];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_alloc_dm, 224);
+
+enum skua_dm_direction {
+	SKUA_DM_FROM_HOST	= 0,	/* host memory to device memory */
+	SKUA_DM_TO_HOST		= 1,
+};
+
+#define SKUA_DM_COPY_MAX	65536	/* bytes of a DM_COPY */
+#define SKUA_DM_COPY_UNIT	4	/* its offset and length are multiples of it */
+
+struct skua_cmd_dm_copy {
+	__le32 dmn;
+	__le32 length;		/* bytes */
+	__le64 offset;		/* of the first byte in the DM */
+	__le64 addr;		/* DMA address of the first byte in host memory */
+	__u8 direction;		/* enum skua_dm_direction */
+	__u8 rsvd[199];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_dm_copy, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_dm_copy, direction, 24);
+
 /* BIND_COUNTER_SET: where a QP counts from now on. */
 struct skua_cmd_bind_counter_set {
 	__le32 qpn;
@@ -440,6 +477,8 @@ struct skua_cmd {
 		struct skua_cmd_mcast mcast;
 		struct skua_cmd_create_srq create_srq;
 		struct skua_cmd_modify_srq modify_srq;
+		struct skua_cmd_alloc_dm alloc_dm;
+		struct skua_cmd_dm_copy dm_copy;
 		struct skua_cmd_bind_counter_set bind_set;
 		__u8 body[224];
 	};
@@ -452,7 +491,7 @@ SKUA_ASSERT_SIZE(struct skua_cmd, 256);
 /* The last 8 bytes are stored last, in one piece. */
 struct skua_cmd_cpl {
 	__le32 id;		/* of the command */
-	__le32 number;		/* CREATE_*: number of the object, or the key */
+	__le32 number;		/* CREATE_*, ALLOC_DM: number of the object, or the key */
 	__le32 out_len;		/* bytes written to the output buffer */
 	__le32 index;		/* RESIZE_CQ */
 	__u8 rsvd0[40];
@@ -500,8 +539,9 @@ struct skua_device_caps {
 	__le32 max_mw;			/* 0 without SKUA_F_MW */
 	__le32 flush_caps;		/* placements: SKUA_FLUSH_*; 0 without SKUA_F_FLUSH */
 	__le32 max_xrcd;		/* 0 without SKUA_F_XRC */
+	__le64 max_dm;			/* bytes; 0 without SKUA_F_DM */
 	__le32 max_counter_set;		/* 0 without SKUA_F_COUNTER_SET */
-	__u8 rsvd1[60];
+	__u8 rsvd1[52];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);
@@ -510,6 +550,7 @@ SKUA_ASSERT_OFFSET(struct skua_device_caps, max_send_sge, 80);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_mcast_groups, 96);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_fast_pages, 104);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_mw, 116);
+SKUA_ASSERT_OFFSET(struct skua_device_caps, max_dm, 128);
 
 /* QUERY_SRQ. */
 struct skua_srq_attr {

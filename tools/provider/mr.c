@@ -27,6 +27,26 @@ struct ibv_mr *skua_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uin
 	return &vmr->ibv_mr;
 }
 
+struct ibv_mr *skua_reg_dm_mr(struct ibv_pd *ibv_pd, struct ibv_dm *ibv_dm, uint64_t offset,
+			      size_t length, unsigned int access)
+{
+	struct verbs_mr *vmr;
+	int err;
+
+	vmr = calloc(1, sizeof(*vmr));
+	if (!vmr)
+		return NULL;
+
+	err = ibv_cmd_reg_dm_mr(ibv_pd, container_of(ibv_dm, struct verbs_dm, dm), offset, length,
+				access, vmr, NULL);
+	if (err) {
+		free(vmr);
+		errno = err;
+		return NULL;
+	}
+	return &vmr->ibv_mr;
+}
+
 int skua_dereg_mr(struct verbs_mr *vmr)
 {
 	int err;

@@ -79,6 +79,7 @@ static int skua_query_rt_values(struct ibv_context *ibv_ctx, struct ibv_values_e
 }
 
 static const struct verbs_context_ops skua_context_ops = {
+	.alloc_dm = skua_alloc_dm,
 	.alloc_mw = skua_alloc_mw,
 	.alloc_parent_domain = skua_alloc_parent_domain,
 	.alloc_pd = skua_alloc_pd,
@@ -104,7 +105,9 @@ static const struct verbs_context_ops skua_context_ops = {
 	.destroy_srq = skua_destroy_srq,
 	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = skua_free_context,
+	.free_dm = skua_free_dm,
 	.get_srq_num = skua_get_srq_num,
+	.import_dm = skua_import_dm,
 	.import_mr = skua_import_mr,
 	.import_pd = skua_import_pd,
 	.modify_cq = skua_modify_cq,
@@ -121,9 +124,11 @@ static const struct verbs_context_ops skua_context_ops = {
 	.query_qp = skua_query_qp,
 	.query_rt_values = skua_query_rt_values,
 	.query_srq = skua_query_srq,
+	.reg_dm_mr = skua_reg_dm_mr,
 	.reg_mr = skua_reg_mr,
 	.req_notify_cq = skua_req_notify_cq,
 	.resize_cq = skua_resize_cq,
+	.unimport_dm = skua_unimport_dm,
 	.unimport_mr = skua_unimport_mr,
 	.unimport_pd = skua_unimport_pd,
 };

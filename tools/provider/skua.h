@@ -219,9 +219,17 @@ struct ibv_pd *skua_alloc_parent_domain(struct ibv_context *ibv_ctx,
 /* mr.c */
 struct ibv_mr *skua_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t hca_va,
 			   int access);
+struct ibv_mr *skua_reg_dm_mr(struct ibv_pd *ibv_pd, struct ibv_dm *ibv_dm, uint64_t offset,
+			      size_t length, unsigned int access);
 int skua_dereg_mr(struct verbs_mr *vmr);
 struct ibv_mr *skua_import_mr(struct ibv_pd *ibv_pd, uint32_t handle);
 void skua_unimport_mr(struct ibv_mr *ibv_mr);
+
+/* dm.c */
+struct ibv_dm *skua_alloc_dm(struct ibv_context *ibv_ctx, struct ibv_alloc_dm_attr *attr);
+int skua_free_dm(struct ibv_dm *ibv_dm);
+struct ibv_dm *skua_import_dm(struct ibv_context *ibv_ctx, uint32_t handle);
+void skua_unimport_dm(struct ibv_dm *ibv_dm);
 
 /* mw.c */
 struct ibv_mw *skua_alloc_mw(struct ibv_pd *ibv_pd, enum ibv_mw_type type);

@@ -142,4 +142,26 @@ enum skua_ib_query_clock_attrs {
 	SKUA_IB_ATTR_QUERY_CLOCK_RESP_CYCLES = 1 << 12,
 };
 
+enum skua_ib_dm_methods {
+	SKUA_IB_METHOD_DM_COPY = 1 << 12,	/* UVERBS_ID_NS_SHIFT */
+};
+
+enum skua_ib_dm_copy_attrs {
+	SKUA_IB_ATTR_DM_COPY_HANDLE = 1 << 12,
+	SKUA_IB_ATTR_DM_COPY_REQ,		/* struct skua_dm_copy_req */
+};
+
+enum skua_dm_copy_direction {
+	SKUA_DM_COPY_TO_DM	= 0,
+	SKUA_DM_COPY_FROM_DM	= 1,
+};
+
+struct skua_dm_copy_req {
+	__aligned_u64 addr;		/* in the program's memory */
+	__aligned_u64 offset;		/* in the DM; a multiple of 4, as the next */
+	__aligned_u64 length;		/* bytes; 0: nothing is copied */
+	__u32 direction;		/* enum skua_dm_copy_direction */
+	__u32 comp_mask;		/* 0 */
+};
+
 #endif /* SKUA_ABI_USER_H */

@@ -146,8 +146,10 @@ int skua_cmd_unbind_counter_set(struct skua_dev *dev, u32 qpn);
  * @pdn: its PD
  * @iova: address of its first byte, as WQEs and peers give it
  * @length: bytes
- * @pages: its memory, NULL: none (SKUA_MR_PHYS, or with @capacity)
+ * @pages: its memory, NULL: none (SKUA_MR_PHYS, SKUA_MR_DM, or with @capacity)
  * @capacity: SKUA_MR_FAST: pages that a registration may have, which gives it all the rest; else 0
+ * @dmn: SKUA_MR_DM: its DM; else 0
+ * @dm_offset: SKUA_MR_DM: of its first byte in the DM; else 0
  */
 struct skua_mr_params {
 	enum skua_mr_type type;
@@ -157,6 +159,8 @@ struct skua_mr_params {
 	u64 length;
 	const struct skua_pagelist *pages;
 	u32 capacity;
+	u32 dmn;
+	u64 dm_offset;
 };
 
 int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params, u32 *key);
@@ -166,6 +170,12 @@ int skua_cmd_destroy_mr(struct skua_dev *dev, u32 key);
 int skua_cmd_create_mw(struct skua_dev *dev, u32 pdn, enum skua_mw_type type, u32 *key);
 /* Any variant of the key will do. */
 void skua_cmd_destroy_mw(struct skua_dev *dev, u32 key);
+
+int skua_cmd_alloc_dm(struct skua_dev *dev, u64 length, u8 log_align, u32 *dmn);
+void skua_cmd_free_dm(struct skua_dev *dev, u32 dmn);
+/* @len: at most SKUA_DM_COPY_MAX. */
+int skua_cmd_dm_copy(struct skua_dev *dev, u32 dmn, enum skua_dm_direction direction, u64 offset,
+		     dma_addr_t dma, u32 len);
 
 /* UD: let a QP receive from a group, and no more. */
 int skua_cmd_attach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16]);

@@ -49,6 +49,7 @@ struct notifier_block;
  * @max_srq_entries: entries of an SRQ
  * @flush_caps: placements that a FLUSH may ask for, SKUA_FLUSH_*
  * @max_xrcd: XRC domains
+ * @max_dm: bytes of device memory
  * @max_counter_set: counter sets
  * @max_send_sge: SGEs of a send WQE
  * @max_recv_sge: SGEs of a receive WQE
@@ -63,6 +64,7 @@ struct skua_limits {
 	u8 guid[8];
 	u64 max_mr_size;
 	u64 max_pages;
+	u64 max_dm;
 	u32 clock_khz;
 	u32 fw_version;
 	u32 max_eq;

@@ -251,6 +251,12 @@ int ibv_cmd_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t hc
 	return answer;
 }
 
+int ibv_cmd_reg_dm_mr(struct ibv_pd *ibv_pd, struct verbs_dm *dm, uint64_t offset, size_t length,
+		      unsigned int access, struct verbs_mr *vmr, struct ibv_command_buffer *link)
+{
+	return answer;
+}
+
 int ibv_cmd_dereg_mr(struct verbs_mr *vmr)
 {
 	return answer;

@@ -130,7 +130,7 @@ int hostmem_add(struct hostmem *m, uint64_t iova, uint64_t size, void *host, boo
 	struct mem_chunk *chunk;
 	unsigned int at, i;
 
-	if (!size || !host || iova + size - 1 < iova)
+	if (!size || !host || iova >= HOSTMEM_END || size > HOSTMEM_END - iova)
 		return -EINVAL;
 	if (!m->n && !add_chunk(m, 0))
 		return -ENOMEM;

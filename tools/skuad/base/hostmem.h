@@ -20,6 +20,9 @@ struct mem_region {
 
 #define MEM_CHUNK	256
 
+/* No host memory is here or above: addresses that stand for other memory. */
+#define HOSTMEM_END	(0ull - (1ull << 32))
+
 struct mem_chunk {
 	unsigned int n;			/* never 0 */
 	struct mem_region region[MEM_CHUNK];

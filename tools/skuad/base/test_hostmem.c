@@ -112,6 +112,25 @@ static void regions_come_and_go(void **state)
 	hostmem_free(&m);
 }
 
+/* What stands for other memory is never host memory. */
+static void no_region_is_at_the_end(void **state)
+{
+	struct hostmem m;
+	uint64_t run;
+
+	(void)state;
+	hostmem_init(&m);
+	hostmem_enable(&m, true);
+	assert_int_equal(hostmem_add(&m, HOSTMEM_END - 4096, 4097, host, true), -EINVAL);
+	assert_int_equal(hostmem_add(&m, HOSTMEM_END, 1, host, true), -EINVAL);
+	assert_int_equal(hostmem_add(&m, ~0ull, 1, host, true), -EINVAL);
+	assert_int_equal(hostmem_add(&m, 4096, ~0ull, host, true), -EINVAL);
+	assert_int_equal(hostmem_add(&m, HOSTMEM_END - 8, 8, host, true), 0);
+	assert_ptr_equal(hostmem_run(&m, HOSTMEM_END - 1, true, &run), host + 7);
+	assert_null(hostmem_run(&m, HOSTMEM_END, false, &run));
+	hostmem_free(&m);
+}
+
 /* However few regions are left of many, there are not many chunks for them. */
 static void chunks_become_few_again(void **state)
 {
@@ -136,6 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(regions_come_and_go),
 		cmocka_unit_test(chunks_become_few_again),
+		cmocka_unit_test(no_region_is_at_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,7 @@ struct command {
 #define CQ_SIZE	(1ull << SKUA_F_CQ_RESIZE)
 #define CQ_HOLD	(1ull << SKUA_F_CQ_MODER)
 #define MW	(1ull << SKUA_F_MW)
+#define DM	(1ull << SKUA_F_DM)
 #define COUNTER	(1ull << SKUA_F_COUNTER_SET)
 
 static int cmd_nop(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -66,6 +67,9 @@ static const struct command commands[] = {
 	{ SKUA_CMD_DESTROY_SRQ,	 0, false, 4, SRQ,	cmd_destroy_srq },
 	{ SKUA_CMD_CREATE_XRCD,	 0, false, 0, XRC,	cmd_create_xrcd },
 	{ SKUA_CMD_DESTROY_XRCD, 0, false, 4, XRC,	cmd_destroy_xrcd },
+	{ SKUA_CMD_ALLOC_DM,	 0, false, 9, DM,	cmd_alloc_dm },
+	{ SKUA_CMD_FREE_DM,	 0, false, 4, DM,	cmd_free_dm },
+	{ SKUA_CMD_DM_COPY,	 0, false, 25, DM,	cmd_dm_copy },
 	{ SKUA_CMD_CREATE_COUNTER_SET,	0, false, 0, COUNTER, cmd_create_counter_set },
 	{ SKUA_CMD_DESTROY_COUNTER_SET, 0, false, 4, COUNTER, cmd_destroy_counter_set },
 	{ SKUA_CMD_QUERY_COUNTER_SET,	0, true,  4, COUNTER, cmd_query_counter_set },

@@ -46,6 +46,7 @@ struct transport_ops;
 #define LIMIT_LOG_CMD		10
 #define LIMIT_DB_PAGES		4096u
 #define LIMIT_MW		262144u
+#define LIMIT_DM		(1u << 20)	/* bytes, in whole pages */
 #define LIMIT_MR_SIZE		(64ull << 30)
 #define LIMIT_FAST_PAGES	2048u
 #define LIMIT_MSG		(1u << 31)
@@ -65,8 +66,8 @@ struct transport_ops;
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
 	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
-	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_FLUSH | \
-	 1ull << SKUA_F_ATOMIC_WRITE | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | \
+	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_DM | \
+	 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | \
 	 1ull << SKUA_F_COUNTER_SET)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
@@ -129,7 +130,7 @@ struct cq {
 	struct async_event error_event;
 };
 
-/* A memory region, or the record of a window (core/mw.h). All that an access needs is in one cache line. */
+/* A memory region, or the record of a window (core/mw.h) or of device memory (core/dm.h). All that an access needs is in one cache line. */
 struct mr {
 	uint32_t key;
 	uint8_t type;			/* enum skua_mr_type, or MR_WINDOW() */
@@ -236,8 +237,9 @@ struct skua_dev {
 	struct hostmem mem;
 	struct cmdq cmdq;
 
-	struct numtab eqs, pds, cqs, qps, mrs, srqs, xrcds, counter_sets;	/* mrs: windows, too */
+	struct numtab eqs, pds, cqs, qps, mrs, srqs, xrcds, dms, counter_sets;	/* mrs: windows, too */
 	uint32_t num_mws;
+	uint64_t dm_used;		/* bytes of LIMIT_DM */
 	uint64_t pages_used, max_pages;	/* quota */
 	struct old_pages *old_pages;	/* that were released, and are not freed yet; not in the quota */
 	struct eq *async_eq;
@@ -331,6 +333,9 @@ int cmd_query_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_xrcd(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_xrcd(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_alloc_dm(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_free_dm(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_dm_copy(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_query_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);

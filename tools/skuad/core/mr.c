@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "core/dm.h"
 #include "core/mw.h"
 
 int cmd_create_pd(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -69,6 +70,10 @@ static void mr_unmake(struct skua_dev *dev, void *object)
 {
 	struct mr *mr = object;
 
+	if (mr->type == SKUA_MR_DM) {
+		dm_unmake_mr(mr);
+		return;
+	}
 	pages_release(dev, &mr->pages);
 	free(mr);
 }
@@ -107,6 +112,11 @@ static bool capacity_valid(const struct skua_dev *dev, const struct skua_cmd_cre
 			     capacity <= LIMIT_FAST_PAGES && !in->access && !in->iova && !in->length);
 }
 
+static bool mr_has_list(const struct mr *mr)
+{
+	return mr->length && mr->type != SKUA_MR_DM;
+}
+
 /* The first step of CREATE_MR. */
 static int mr_make(struct skua_dev *dev)
 {
@@ -118,14 +128,21 @@ static int mr_make(struct skua_dev *dev)
 
 	if (!numtab_get(&dev->pds, le32toh(in->pdn)))
 		return SKUA_CMD_BAD_OBJECT;
-	if (in->type > SKUA_MR_FAST || !mr_access_valid(dev, access) || !capacity_valid(dev, in))
+	if (in->type == SKUA_MR_DM) {
+		status = dm_check_mr(dev, in);
+		if (status)
+			return status;
+	} else if (in->type > SKUA_MR_FAST || in->dmn || in->dm_offset) {
+		return SKUA_CMD_BAD_PARAM;
+	}
+	if (!mr_access_valid(dev, access) || !capacity_valid(dev, in))
 		return SKUA_CMD_BAD_PARAM;
 	if (in->type == SKUA_MR_FAST && !dev_has(dev, SKUA_F_INVALIDATE))
 		return SKUA_CMD_BAD_PARAM;
 	if (in->type == SKUA_MR_PHYS) {
 		if (in->iova || length || !pagelist_empty(&in->pages))
 			return SKUA_CMD_BAD_PARAM;
-	} else if (!length) {
+	} else if (in->type == SKUA_MR_DM || !length) {
 		if (!pagelist_empty(&in->pages))
 			return SKUA_CMD_BAD_PARAM;
 	} else {
@@ -137,7 +154,7 @@ static int mr_make(struct skua_dev *dev)
 	}
 	if (dev->mrs.count - dev->num_mws >= LIMIT_MR)
 		return SKUA_CMD_NO_RESOURCE;
-	mr = calloc(1, sizeof(*mr));
+	mr = in->type == SKUA_MR_DM ? dm_make_mr(dev, in) : calloc(1, sizeof(*mr));
 	if (!mr)
 		return SKUA_CMD_NO_RESOURCE;
 	cmd_makes(dev, mr, mr_unmake);
@@ -148,7 +165,7 @@ static int mr_make(struct skua_dev *dev)
 	mr->length = length;
 	if (in->capacity)
 		return pages_make_room(dev, &mr->pages, le32toh(in->capacity));
-	return !mr->length ? SKUA_CMD_OK : pages_reserve(dev, &mr->pages, &in->pages);
+	return mr_has_list(mr) ? pages_reserve(dev, &mr->pages, &in->pages) : SKUA_CMD_OK;
 }
 
 bool mr_add_key(struct skua_dev *dev, struct mr *mr)
@@ -167,7 +184,7 @@ int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	int status = dev->cmdq.making ? SKUA_CMD_OK : mr_make(dev);
 	struct mr *mr = dev->cmdq.making;
 
-	if (!status && mr->length)
+	if (!status && mr_has_list(mr))
 		status = list_load(dev, &mr->pages, &in->pages, mr->length, mr->access & SKUA_ACCESS_LOCAL_WRITE);
 	if (status)
 		return status;
@@ -283,6 +300,14 @@ static bool append(struct seglist *segs, uint8_t *p, uint32_t len)
 	return true;
 }
 
+/* There is no host memory where the region has @addr. Device memory lies in one piece. */
+static int segs_elsewhere(const struct mr *mr, uint64_t addr, uint32_t len, struct seglist *segs)
+{
+	if (!mr || mr->type != SKUA_MR_DM || !append(segs, dm_at(mr, addr - mr->iova), len))
+		return SKUA_VENDOR_ERR_UNREACHABLE;
+	return SKUA_VENDOR_ERR_NONE;
+}
+
 int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	    uint32_t len, struct seglist *segs)
 {
@@ -298,9 +323,11 @@ int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key,
 		uint8_t *p = mr ? pages_run(&mr->pages, &dev->mem, addr - mr->iova, write, &run) :
 				  hostmem_run(&dev->mem, addr, write, &run);
 
+		if (!p)
+			return segs_elsewhere(mr, addr, len, segs);
 		if (run > len)
 			run = len;
-		if (!p || !append(segs, p, (uint32_t)run))
+		if (!append(segs, p, (uint32_t)run))
 			return SKUA_VENDOR_ERR_UNREACHABLE;
 		addr += run;
 		len -= (uint32_t)run;

@@ -296,7 +296,7 @@ static void tell_cq(struct json_object *o, const void *info)
 static void tell_mr(struct json_object *o, const void *info)
 {
 	static const char *const types[] = {
-		[SKUA_MR_REGULAR] = "regular", [SKUA_MR_PHYS] = "phys", [SKUA_MR_FAST] = "fast",
+		[SKUA_MR_REGULAR] = "regular", [SKUA_MR_PHYS] = "phys", [SKUA_MR_FAST] = "fast", [SKUA_MR_DM] = "dm",
 	};
 	static const char *const windows[] = { [SKUA_MW_TYPE_1] = "window-1", [SKUA_MW_TYPE_2] = "window-2" };
 	const struct skua_mr_info *mr = info;

@@ -24,7 +24,7 @@ enum verb {
 	AGAIN, POST, LINK, FAIL, NUM_VERBS
 };
 
-enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, XRCD, COUNTER_SET, NUM_KINDS };
+enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, XRCD, DM, COUNTER_SET, NUM_KINDS };
 
 enum template {
 	NOP, QUERY_DEVICE, QUERY_PORT, SET_PORT, QUERY_STATS, SET_GID, SET_RSS, CREATE_EQ,
@@ -35,6 +35,7 @@ enum template {
 	CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ, CREATE_RC_SRQ, CREATE_UD_SRQ,
 	RESIZE_CQ, MODIFY_CQ, CREATE_MW, DESTROY_MW,
 	CREATE_XRCD, DESTROY_XRCD, CREATE_XRC_SRQ, CREATE_XRC_INI, CREATE_XRC_TGT, XRC_TGT_TO_RTS,
+	ALLOC_DM, FREE_DM, COPY_DM, CREATE_MR_DM,
 	CREATE_COUNTER_SET, DESTROY_COUNTER_SET, QUERY_COUNTER_SET, BIND_COUNTER_SET, NUM_TEMPLATES
 };
 
@@ -426,6 +427,21 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 		return xrc_qp_cmd(h, s, (uint8_t)(s->a % NUM_TEMPLATES - CREATE_XRC_INI + SKUA_QPT_XRC_INI));
 	case XRC_TGT_TO_RTS:
 		return target_rts_cmd(h, s);
+	case ALLOC_DM:
+		*kind = DM;
+		return (struct skua_cmd)CMD(SKUA_CMD_ALLOC_DM, .alloc_dm = {
+			.length = htole64(s->n[1] % (LIMIT_DM + 2)), .log_align = s->n[2] % 14 });
+	case FREE_DM:
+		return object_cmd(SKUA_CMD_FREE_DM, number(h, DM, s));
+	case COPY_DM:
+		return (struct skua_cmd)CMD(SKUA_CMD_DM_COPY, .dm_copy = {
+			.dmn = htole32(number(h, DM, s)), .direction = s->c >> 4 & 1, .offset = htole64(s->n[1]),
+			.length = htole32(s->n[2]), .addr = htole64(h->scratch + s->n[0] % SCRATCH) });
+	case CREATE_MR_DM:
+		*kind = MR;
+		return (struct skua_cmd)CMD(SKUA_CMD_CREATE_MR, .create_mr = {
+			.pdn = htole32(number(h, PD, s)), .type = SKUA_MR_DM, .access = htole32(ALL_RIGHTS),
+			.dmn = htole32(number(h, DM, s)), .dm_offset = htole64(s->n[1]), .length = htole64(s->n[2]) });
 	case UNKNOWN:
 		cmd.hdr.opcode = htole16((uint16_t)s->n[0]);
 		return cmd;
@@ -554,7 +570,8 @@ static void again(struct host *h)
 	work(h);
 	CHECK(!n->dev->pages_used && !n->dev->eqs.count && !n->dev->pds.count &&
 	      !n->dev->cqs.count && !n->dev->qps.count && !n->dev->mrs.count &&
-	      !n->dev->srqs.count && !n->dev->xrcds.count && !n->dev->mcast.groups && !n->dev->num_mws);
+	      !n->dev->srqs.count && !n->dev->xrcds.count && !n->dev->mcast.groups && !n->dev->num_mws &&
+	      !n->dev->dms.count && !n->dev->dm_used && !n->dev->counter_sets.count);
 	memset(h->kept, 0, sizeof(h->kept));
 	h->seen = 0;
 	bring_up(h->w, n);
@@ -688,6 +705,10 @@ static void fuzz_seeds(void)
 	FUZZ_SEED("domains", DO(SET_GID), DO(CREATE_XRCD), DO(CREATE_XRC_SRQ), DO(CREATE_XRC_TGT), DO(CREATE_XRC_INI),
 		  DO(TO_INIT, .b = 1), DO(TO_RTR, .b = 1), DO(XRC_TGT_TO_RTS, .b = 1), DO(TO_INIT, .b = 2),
 		  DO(DESTROY_XRCD), DO(DESTROY_SRQ), DO(DESTROY_QP, .b = 1), DO(DESTROY_QP, .b = 2), DO(DESTROY_XRCD));
+	FUZZ_SEED("device-memory", DO(ALLOC_DM, .n[1] = 70000), DO(ALLOC_DM, .n[1] = LIMIT_DM), DO(ALLOC_DM, .n[1] = 5),
+		  DO(COPY_DM, .n = { 1, 4, 65536 }), DO(COPY_DM, .c = 16, .n = { 0, 69996, 4 }),
+		  DO(CREATE_MR_DM, .n = { 0, 8, 69992 }), DO(FREE_DM), DO(DESTROY_MR), DO(FREE_DM), DO(FREE_DM, .b = 1),
+		  DO(ALLOC_DM, .n[1] = LIMIT_DM), DO(FREE_DM, .c = 2 + 4, .b = 2), { .verb = AGAIN });
 	FUZZ_SEED("counters", DO(CREATE_COUNTER_SET), DO(BIND_COUNTER_SET, .n[1] = 1), DO(QUERY_COUNTER_SET), DO(QUERY_STATS),
 		  DO(DESTROY_COUNTER_SET), DO(BIND_COUNTER_SET), DO(DESTROY_COUNTER_SET), DO(CREATE_COUNTER_SET),
 		  DO(BIND_COUNTER_SET, .n[1] = 1), { .verb = AGAIN });

@@ -96,6 +96,13 @@ static void fuzz_seeds(void)
 		  WQE(SKUA_WQE_BIND_MW, 1, 0, 0, .n[2] = K_WINDOW_2, .v = { K_BIND << 8 | 6, 0x100 }), { .verb = WORK },
 		  { .verb = REGION, .b = K_WINDOW_2 },
 		  WQE(SKUA_WQE_BIND_MW, 1, 0, 0, .n[2] = K_ALL, .v = { K_BIND << 8 | 6, 0x100 }), { .verb = WORK });
+	FUZZ_SEED("device-memory", CONFIG(), RQE(1, SGE(K_DM, 0, 4096)),
+		  WQE(SKUA_WQE_SEND, SIGNALED, 1, SGE(K_DM, 0x100, 4096)), { .verb = WORK },
+		  WQE(SKUA_WQE_WRITE, 1, 1, ALL, .n[1] = 16, .n[2] = K_DM), WQE(SKUA_WQE_READ, 1, 1, ALL, .n[2] = K_DM),
+		  WQE(SKUA_WQE_READ, 1, 1, SGE(K_DM, 0x2000, 0x1000), .n[2] = K_DM), { .verb = WORK },
+		  WQE(SKUA_WQE_READ, 1, 1, ALL, .n[2] = K_DM), { .verb = STEPS, .n[0] = 2 },
+		  { .verb = REGION, .a = 1, .b = K_DM, .c = 1 }, { .verb = WORK },
+		  WQE(SKUA_WQE_FETCH_ADD, 1, 1, SGE(K_DM, 8, 8), .n[2] = K_DM), { .verb = WORK });
 	FUZZ_SEED("late", CONFIG(), WQE(SKUA_WQE_SEND, SIGNALED, 1, ALL), { .verb = WORK },
 		  { .verb = PASS, .n[0] = 1000 }, RQE(1, ALL), { .verb = PASS, .n[0] = 1000 },
 		  { .verb = LINK }, WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = PASS, .n[0] = 70000 },

@@ -31,7 +31,8 @@ enum traffic_verb {
 
 /* Keys that work requests and packets may name; windows begin as if they were bound to all of K_BIND. */
 enum key {
-	K_ALL, K_READ, K_EXTRA, K_FAST, K_PHYS, K_RESERVED, K_OTHER_PD, K_BIND, K_WINDOW_1, K_WINDOW_2, K_NONE, NUM_KEYS
+	K_ALL, K_READ, K_EXTRA, K_FAST, K_PHYS, K_RESERVED, K_OTHER_PD, K_BIND, K_WINDOW_1, K_WINDOW_2, K_DM, K_NONE,
+	NUM_KEYS
 };
 
 static const struct {
@@ -48,12 +49,13 @@ static const struct {
 	[K_BIND] = { 0x30080, 0x2f00, SKUA_ACCESS_LOCAL_WRITE | SKUA_ACCESS_MW_BIND, SKUA_MR_REGULAR },
 	[K_WINDOW_1] = { 0x30080, 0x2f00, 0, SKUA_MW_TYPE_1 },
 	[K_WINDOW_2] = { 0x30080, 0x2f00, 0, SKUA_MW_TYPE_2 },
+	[K_DM] = { 0x18, 0x3000, RIGHTS, SKUA_MR_DM },		/* in the DM */
 };
 
 struct side {
 	struct node *n;
 	uint64_t sq, sq_dbr, rq, rq_dbr, cq, cq_dbr, list;
-	uint32_t qpn, cqn, pdn, other_pdn, sq_pi, rq_pi, cq_ci;
+	uint32_t qpn, cqn, pdn, other_pdn, dmn, sq_pi, rq_pi, cq_ci;
 	uint32_t key[NUM_KEYS];
 	uint8_t mtu;			/* of its QP, as MODIFY_QP has it */
 };
@@ -160,7 +162,7 @@ static void work(struct traffic *t)
 
 static uint64_t base_of(const struct side *s, enum key key)
 {
-	return key == K_EXTRA ? EXTRA : s->n->buf + regions[key].offset;
+	return key == K_EXTRA ? EXTRA : key == K_DM ? 0 : s->n->buf + regions[key].offset;
 }
 
 static bool is_window(enum key key)
@@ -195,16 +197,28 @@ static void create_region(struct traffic *t, struct side *s, enum key key)
 	cmd.create_mr.pdn = htole32(key == K_OTHER_PD ? s->other_pdn : s->pdn);
 	cmd.create_mr.type = regions[key].type;
 	cmd.create_mr.access = htole32(regions[key].access & (rights_of(s) | SKUA_ACCESS_MW_BIND));
+	if (key == K_DM) {
+		cmd.create_mr.dmn = htole32(s->dmn);
+		cmd.create_mr.dm_offset = htole64(regions[key].offset);
+	}
 	cmd.create_mr.iova = htole64(length ? base : 0);
 	cmd.create_mr.length = htole64(length);
 	cmd.create_mr.pages = (struct skua_pagelist){ 0 };
-	if (length) {
+	if (length && key != K_DM) {
 		cmd.create_mr.pages = list(base & ~4095ull, (base & 4095) + length);
 		cmd.create_mr.pages.offset = htole64(base & 4095);
 	}
 	if (cmd.create_mr.type == SKUA_MR_FAST && !(s->n->features & 1 << SKUA_F_INVALIDATE))
 		cmd.create_mr.type = SKUA_MR_REGULAR;
 	s->key[key] = command(t->w, s->n, &cmd) ? 0 : s->n->number;
+}
+
+static void create_dm(struct traffic *t, struct side *s)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_ALLOC_DM, .alloc_dm = {
+		.length = htole64(regions[K_DM].offset + regions[K_DM].length) });
+
+	s->dmn = command(t->w, s->n, &cmd) ? 0 : s->n->number;
 }
 
 static const uint8_t group[16] = { [10] = 255, [11] = 255, 239, 1, 2, 3 };
@@ -252,6 +266,7 @@ static void create_side(struct traffic *t, struct side *s, struct node *n)
 	s->qpn = must(t->w, n, qp);
 	if (t->type == SKUA_QPT_UD)
 		must(t->w, n, group_cmd(SKUA_CMD_ATTACH_MCAST, s->qpn));
+	create_dm(t, s);
 	for (enum key k = 0; k < K_NONE; k++)
 		if (k != K_RESERVED)
 			create_region(t, s, k);
@@ -686,7 +701,7 @@ static void check_untouched(const struct side *s)
 	uint64_t from = 0;
 
 	for (enum key k = 0; k < NUM_KEYS; k++) {	/* they ascend */
-		if (k == K_EXTRA || !regions[k].length ||
+		if (k == K_EXTRA || k == K_DM || !regions[k].length ||
 		    !(regions[k].access & SKUA_ACCESS_LOCAL_WRITE))
 			continue;
 		check_gap(s, from, regions[k].offset);

@@ -67,7 +67,7 @@ struct skua_mr_info {
 	bool valid;		/* not invalidated; a window: bound */
 	uint32_t access;	/* SKUA_ACCESS_* */
 	uint64_t iova, length;
-	uint32_t pages;		/* 0: a window */
+	uint32_t pages;		/* 0: a window, or device memory */
 	uint64_t page_size;
 };
 

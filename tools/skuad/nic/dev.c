@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/dm.h"
 #include "core/transport.h"
 #include "eth/eth.h"
 #include "nic/dev.h"
@@ -18,9 +19,9 @@ static const uint8_t all_ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
 static bool free_objects(struct skua_dev *dev, int32_t *budget)
 {
 	return qp_free_all(dev, budget) && srq_free_all(dev, budget) && xrcd_free_all(dev, budget) &&
-	       counter_free_all(dev, budget) && mr_free_all(dev, budget) && cq_free_all(dev, budget) &&
-	       eq_free_all(dev, budget) && pd_free_all(dev, budget) && sent_free_all(dev, budget) &&
-	       pages_free_old(&dev->old_pages, budget);
+	       counter_free_all(dev, budget) && mr_free_all(dev, budget) && dm_free_all(dev, budget) &&
+	       cq_free_all(dev, budget) && eq_free_all(dev, budget) && pd_free_all(dev, budget) &&
+	       sent_free_all(dev, budget) && pages_free_old(&dev->old_pages, budget);
 }
 
 static struct skua_dev *dev_of(const struct engine_client *client)
@@ -151,6 +152,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	    numtab_init(&dev->pds, LIMIT_PD, false) || numtab_init(&dev->cqs, LIMIT_CQ, false) ||
 	    numtab_init(&dev->qps, LIMIT_QP, true) || numtab_init(&dev->mrs, LIMIT_MR + LIMIT_MW, true) ||
 	    numtab_init(&dev->srqs, LIMIT_SRQ, true) || numtab_init(&dev->xrcds, LIMIT_XRCD, false) ||
+	    numtab_init(&dev->dms, LIMIT_DM / SKUA_PAGE_SIZE, false) ||
 	    numtab_init(&dev->counter_sets, LIMIT_COUNTER_SET, false))
 		goto fail;
 	dev->port = port_create(engine, config->link, &port_ops, dev);
@@ -173,6 +175,7 @@ fail:
 	numtab_free(&dev->srqs);
 	numtab_free(&dev->counter_sets);
 	numtab_free(&dev->xrcds);
+	numtab_free(&dev->dms);
 	free(dev->name);
 	free(dev->link_name);
 	free(dev);
@@ -202,6 +205,7 @@ void skua_dev_destroy(struct skua_dev *dev)
 	numtab_free(&dev->srqs);
 	numtab_free(&dev->counter_sets);
 	numtab_free(&dev->xrcds);
+	numtab_free(&dev->dms);
 	free(dev->name);
 	free(dev->link_name);
 	free(dev);

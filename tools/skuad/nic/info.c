@@ -134,7 +134,7 @@ bool skua_dev_for_each_mr(const struct skua_dev *dev, struct skua_walk *walk, sk
 			.iova = mr->iova,
 			.length = mr->length,
 			.pages = mr_is_window(mr) ? 0 : mr->pages.n,
-			.page_size = mr->pages.log ? 1ull << mr->pages.log : 0,
+			.page_size = mr->pages.n && mr->pages.log ? 1ull << mr->pages.log : 0,
 		};
 
 		fn(&info, arg);

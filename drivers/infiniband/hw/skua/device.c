@@ -5,6 +5,7 @@
 #include <skua/pagelist.h>
 #include <skua/wqe.h>
 
+#include "dm.h"
 #include "skua_ib.h"
 
 /* A responder that is not overloaded answers within 4.096 us times 2^12 (ROC-9). */
@@ -106,6 +107,7 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		attr->device_cap_flags |= IB_DEVICE_ATOMIC_WRITE;
 	if (skua_ib_has_xrc(dev))
 		attr->device_cap_flags |= IB_DEVICE_XRC;
+	attr->max_dm_size = skua_ib_max_dm(dev);
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;
 

@@ -9,6 +9,7 @@
 
 #include "ah.h"
 #include "cq.h"
+#include "dm.h"
 #include "flush.h"
 #include "mr.h"
 #include "mw.h"
@@ -139,6 +140,13 @@ static const struct ib_device_ops skua_ib_mw_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_mw, skua_ib_mw, ibmw),
 };
 
+/* With SKUA_F_DM. */
+static const struct ib_device_ops skua_ib_dm_ops = {
+	.alloc_dm = skua_ib_alloc_dm,
+	.dealloc_dm = skua_ib_dealloc_dm,
+	.reg_dm_mr = skua_ib_reg_dm_mr,
+};
+
 /* With SKUA_F_SRQ. */
 static const struct ib_device_ops skua_ib_srq_ops = {
 	.create_srq = skua_ib_create_srq,
@@ -253,6 +261,8 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 		ib_set_device_ops(ibdev, &skua_ib_fast_reg_ops);
 	if (skua_has(skua, SKUA_F_MW))
 		ib_set_device_ops(ibdev, &skua_ib_mw_ops);
+	if (skua_has(skua, SKUA_F_DM))
+		ib_set_device_ops(ibdev, &skua_ib_dm_ops);
 	if (skua_has(skua, SKUA_F_SRQ))
 		ib_set_device_ops(ibdev, &skua_ib_srq_ops);
 	if (skua_has(skua, SKUA_F_CQ_RESIZE))

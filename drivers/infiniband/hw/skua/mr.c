@@ -14,6 +14,7 @@
 #include <linux/skua/memory.h>
 #include <skua/wqe.h>
 
+#include "dm.h"
 #include "mr.h"
 #include "pd.h"
 #include "skua_ib.h"
@@ -29,6 +30,10 @@
 			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
 			   IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL |	\
 			   IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT)
+
+/* The same of reg_dm_mr, which requires ZERO_BASED. */
+#define SKUA_IB_DM_MR_ACCESS \
+	((SKUA_IB_MR_ACCESS | IB_ZERO_BASED) & ~(IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB))
 
 u32 skua_ib_flush_rights(const struct skua_dev *dev, int access)
 {
@@ -157,6 +162,33 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 	/* A region of length 0 has no memory (MR-8). */
 	err = length ? skua_ib_create_user_mr(mr, ibpd, start, access, &params) :
 		       skua_ib_create_mr(mr, ibpd, &params);
+	if (err) {
+		kfree(mr);
+		return ERR_PTR(err);
+	}
+	return &mr->ibmr;
+}
+
+/* Device memory is named by offsets. No window is bound to it. */
+struct ib_mr *skua_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
+				struct ib_dm_mr_attr *attr, struct uverbs_attr_bundle *attrs)
+{
+	struct skua_mr_params params = {
+		.type = SKUA_MR_DM,
+		.access = skua_ib_access(to_skua_dev(ibpd->device), attr->access_flags),
+		.length = attr->length,
+		.dmn = to_skua_ib_dm(ibdm)->dmn,
+		.dm_offset = attr->offset,
+	};
+	struct skua_ib_mr *mr;
+	int err;
+
+	if (attr->access_flags & ~SKUA_IB_DM_MR_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	err = skua_ib_create_mr(mr, ibpd, &params);
 	if (err) {
 		kfree(mr);
 		return ERR_PTR(err);

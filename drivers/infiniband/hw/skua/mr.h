@@ -46,6 +46,8 @@ int skua_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, uns
 struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access,
 				  struct ib_dmah *dmah, struct ib_udata *udata);
+struct ib_mr *skua_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
+				struct ib_dm_mr_attr *attr, struct uverbs_attr_bundle *attrs);
 int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 
 #endif /* SKUA_IB_MR_H */

@@ -116,6 +116,7 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->max_srq_entries = le32_to_cpu(caps.max_srq_entries);
 	limits->flush_caps = le32_to_cpu(caps.flush_caps);
 	limits->max_xrcd = le32_to_cpu(caps.max_xrcd);
+	limits->max_dm = le64_to_cpu(caps.max_dm);
 	limits->max_counter_set = le32_to_cpu(caps.max_counter_set);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
 	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
@@ -403,6 +404,8 @@ int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params
 	cmd.create_mr.capacity = cpu_to_le32(params->capacity);
 	cmd.create_mr.iova = cpu_to_le64(params->iova);
 	cmd.create_mr.length = cpu_to_le64(params->length);
+	cmd.create_mr.dmn = cpu_to_le32(params->dmn);
+	cmd.create_mr.dm_offset = cpu_to_le64(params->dm_offset);
 	if (params->pages)
 		cmd.create_mr.pages = *params->pages;
 	return skua_cmd_create(to_skua_nic(dev), &cmd, key);
@@ -431,6 +434,38 @@ void skua_cmd_destroy_mw(struct skua_dev *dev, u32 key)
 	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_MW, key);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_mw, SKUA_NS);
+
+int skua_cmd_alloc_dm(struct skua_dev *dev, u64 length, u8 log_align, u32 *dmn)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_ALLOC_DM);
+	cmd.alloc_dm.length = cpu_to_le64(length);
+	cmd.alloc_dm.log_align = log_align;
+	return skua_cmd_create(to_skua_nic(dev), &cmd, dmn);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_alloc_dm, SKUA_NS);
+
+void skua_cmd_free_dm(struct skua_dev *dev, u32 dmn)
+{
+	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_FREE_DM, dmn);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_free_dm, SKUA_NS);
+
+int skua_cmd_dm_copy(struct skua_dev *dev, u32 dmn, enum skua_dm_direction direction, u64 offset,
+		     dma_addr_t dma, u32 len)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_DM_COPY);
+	cmd.dm_copy.dmn = cpu_to_le32(dmn);
+	cmd.dm_copy.length = cpu_to_le32(len);
+	cmd.dm_copy.offset = cpu_to_le64(offset);
+	cmd.dm_copy.addr = cpu_to_le64(dma);
+	cmd.dm_copy.direction = direction;
+	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_dm_copy, SKUA_NS);
 
 static void skua_cmd_begin_mcast(struct skua_cmd *cmd, enum skua_cmd_opcode opcode, u32 qpn,
 				 const u8 mgid[16])
