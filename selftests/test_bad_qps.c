@@ -41,7 +41,8 @@ TEST_F(bad, create_qp)
 		{ "one send too many of UC", { wr + 1, 1, 1, 1, 0 }, IBV_QPT_UC, EINVAL },
 		{ "one send too many of XRC", { wr + 1, 1, 1, 1, 0 }, IBV_QPT_XRC_SEND, EINVAL },
 		{ "management, which is the kernel's", { 1, 1, 1, 1, 0 }, 1, EOPNOTSUPP },
-		{ "raw packets", { 1, 1, 1, 1, 0 }, IBV_QPT_RAW_PACKET, EOPNOTSUPP },
+		{ "one send too many of raw packets", { wr + 1, 1, 1, 1, 0 }, IBV_QPT_RAW_PACKET, EINVAL },
+		{ "one receive SGE too many of raw packets", { 1, 1, 1, sge + 1, 0 }, IBV_QPT_RAW_PACKET, EINVAL },
 		{ "the receiving end of XRC without a domain", { 1, 1, 1, 1, 0 }, IBV_QPT_XRC_RECV, EOPNOTSUPP },
 		{ "a driver's own", { 1, 1, 1, 1, 0 }, IBV_QPT_DRIVER, EOPNOTSUPP },
 		{ "no type", { 1, 1, 1, 1, 0 }, 0, EOPNOTSUPP },
@@ -49,6 +50,7 @@ TEST_F(bad, create_qp)
 		{ "all limits at once, of UC", { wr, wr, sge, sge, 512 }, IBV_QPT_UC, 0 },
 		{ "all limits at once, of UD", { wr, wr, sge, sge, 512 }, IBV_QPT_UD, 0 },
 		{ "all limits at once, of XRC", { wr, wr, sge, sge, 512 }, IBV_QPT_XRC_SEND, 0 },
+		{ "all limits at once, of raw packets", { wr, wr, sge, sge, 512 }, IBV_QPT_RAW_PACKET, 0 },
 		{ "no queue at all", { 0, 0, 0, 0, 0 }, IBV_QPT_RC, 0 },
 	};
 

@@ -49,6 +49,8 @@ enum skua_cmd_opcode {
 	SKUA_CMD_ALLOC_DM	= 0x0080,
 	SKUA_CMD_FREE_DM	= 0x0081,
 	SKUA_CMD_DM_COPY	= 0x0082,
+	SKUA_CMD_CREATE_FLOW	= 0x0090,
+	SKUA_CMD_DESTROY_FLOW	= 0x0091,
 	SKUA_CMD_CREATE_COUNTER_SET	= 0x00a0,
 	SKUA_CMD_DESTROY_COUNTER_SET	= 0x00a1,
 	SKUA_CMD_QUERY_COUNTER_SET	= 0x00a2,	/* out: struct skua_stats */
@@ -211,7 +213,7 @@ enum skua_qp_type {
 	SKUA_QPT_GSI	= 4,	/* QP 1: management datagrams; privileged, one at most */
 	SKUA_QPT_XRC_INI = 5,	/* requests to SRQs of an XRC domain */
 	SKUA_QPT_XRC_TGT = 6,	/* the responder of such requests */
-	SKUA_QPT_ETH	= 8,	/* Ethernet frames of the host's network stack; privileged */
+	SKUA_QPT_ETH	= 8,	/* Ethernet frames; a program's if not privileged */
 };
 
 #define SKUA_QP_PRIVILEGED	0x1	/* may use the reserved lkey */
@@ -450,6 +452,64 @@ struct skua_cmd_dm_copy {
 SKUA_ASSERT_SIZE(struct skua_cmd_dm_copy, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_dm_copy, direction, 24);
 
+enum skua_flow_type {
+	SKUA_FLOW_NORMAL	= 0,	/* before the port and the default flows */
+	SKUA_FLOW_DEFAULT	= 1,	/* before the port */
+	SKUA_FLOW_SNIFFER	= 2,	/* copies */
+};
+
+/* Headers that a frame has. */
+#define SKUA_FLOW_VLAN		0x01
+#define SKUA_FLOW_IPV4		0x02
+#define SKUA_FLOW_IPV6		0x04
+#define SKUA_FLOW_TCP		0x08
+#define SKUA_FLOW_UDP		0x10
+#define SKUA_FLOW_HEADERS	0x1f
+
+/* Flags of an IPv4 header. */
+#define SKUA_FLOW_DONT_FRAGMENT	0x2
+#define SKUA_FLOW_MORE_FRAGMENTS 0x4
+#define SKUA_FLOW_IP_FLAGS	0x6
+
+/* What flows compare of a frame; what it does not have is zero. */
+struct skua_flow_key {
+	__u8 dmac[6];
+	__u8 smac[6];
+	__be16 ether_type;	/* behind a VLAN tag, if there is one */
+	__be16 vlan;		/* of the tag: priority, DEI and id */
+	__u8 src_ip[16];	/* IPv4: the first 4 bytes */
+	__u8 dst_ip[16];
+	__be32 flow_label;	/* IPv6: 20 bits */
+	__u8 proto;		/* IPv4: protocol; IPv6: the first next header */
+	__u8 tos;		/* IPv6: traffic class */
+	__u8 ttl;		/* IPv6: hop limit */
+	__u8 ip_flags;		/* IPv4: SKUA_FLOW_IP_FLAGS */
+	__be16 src_port;	/* TCP, UDP */
+	__be16 dst_port;
+	__u8 headers;		/* SKUA_FLOW_HEADERS */
+	__u8 rsvd[3];
+};
+
+SKUA_ASSERT_SIZE(struct skua_flow_key, 64);
+SKUA_ASSERT_OFFSET(struct skua_flow_key, src_ip, 16);
+SKUA_ASSERT_OFFSET(struct skua_flow_key, flow_label, 48);
+SKUA_ASSERT_OFFSET(struct skua_flow_key, src_port, 56);
+
+/* CREATE_FLOW: frames whose bits of the mask have this value go to a QP. */
+struct skua_cmd_create_flow {
+	__le32 qpn;		/* of type ETH, with an RQ */
+	__u8 type;		/* enum skua_flow_type */
+	__u8 rsvd0;
+	__le16 priority;	/* of those that match, the lowest decides, then the oldest */
+	__u8 rsvd1[56];
+	struct skua_flow_key value;
+	struct skua_flow_key mask;
+	__u8 rsvd2[32];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_create_flow, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_flow, value, 64);
+
 /* BIND_COUNTER_SET: where a QP counts from now on. */
 struct skua_cmd_bind_counter_set {
 	__le32 qpn;
@@ -479,6 +539,7 @@ struct skua_cmd {
 		struct skua_cmd_modify_srq modify_srq;
 		struct skua_cmd_alloc_dm alloc_dm;
 		struct skua_cmd_dm_copy dm_copy;
+		struct skua_cmd_create_flow flow;
 		struct skua_cmd_bind_counter_set bind_set;
 		__u8 body[224];
 	};
@@ -540,8 +601,10 @@ struct skua_device_caps {
 	__le32 flush_caps;		/* placements: SKUA_FLUSH_*; 0 without SKUA_F_FLUSH */
 	__le32 max_xrcd;		/* 0 without SKUA_F_XRC */
 	__le64 max_dm;			/* bytes; 0 without SKUA_F_DM */
+	__le32 max_flow;		/* 0 without SKUA_F_RAW_PACKET, as the next */
+	__le32 max_sniffer;		/* of them, flows that are sniffers */
 	__le32 max_counter_set;		/* 0 without SKUA_F_COUNTER_SET */
-	__u8 rsvd1[52];
+	__u8 rsvd1[44];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);

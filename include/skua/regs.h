@@ -90,6 +90,7 @@ enum skua_health {
 #define SKUA_F_ATOMIC_WRITE	18	/* ATOMIC WRITE of RC */
 #define SKUA_F_CQ_RESIZE	19	/* RESIZE_CQ */
 #define SKUA_F_CQ_MODER		20	/* MODIFY_CQ */
+#define SKUA_F_RAW_PACKET	22	/* ETH queue pairs of programs, and flows */
 #define SKUA_F_COUNTER_SET	24	/* queue pairs that count apart from the others */
 
 #define SKUA_PAGE_SIZE		4096	/* unit of doorbell pages and page-list pages */

@@ -31,13 +31,14 @@ struct skua_op {
 #define SKUA_OP_OF_UC	0x2
 #define SKUA_OP_OF_UD	0x4
 #define SKUA_OP_OF_XRC	0x8	/* XRC_SEND */
+#define SKUA_OP_OF_RAW	0x10	/* RAW_PACKET */
 
 #define SKUA_OP_RC	(SKUA_OP_OF_RC | SKUA_OP_OF_XRC)
 #define SKUA_OP_RC_UC	(SKUA_OP_RC | SKUA_OP_OF_UC)
 #define SKUA_OP_ALL	(SKUA_OP_RC_UC | SKUA_OP_OF_UD)
 
 static const struct skua_op skua_ops[] = {
-	[IBV_WR_SEND] = { SKUA_WQE_SEND, SKUA_OP_SENDS, SKUA_F_RC, SKUA_OP_ALL },
+	[IBV_WR_SEND] = { SKUA_WQE_SEND, SKUA_OP_SENDS, SKUA_F_RC, SKUA_OP_ALL | SKUA_OP_OF_RAW },
 	[IBV_WR_SEND_WITH_IMM] = {
 		SKUA_WQE_SEND_IMM, SKUA_OP_SENDS | SKUA_OP_IMM, SKUA_F_RC, SKUA_OP_ALL
 	},
@@ -83,6 +84,8 @@ static inline uint8_t skua_op_of(enum ibv_qp_type type)
 		return SKUA_OP_OF_UD;
 	case IBV_QPT_XRC_SEND:
 		return SKUA_OP_OF_XRC;
+	case IBV_QPT_RAW_PACKET:
+		return SKUA_OP_OF_RAW;
 	default:
 		return 0;
 	}

@@ -177,6 +177,8 @@ static bool skua_qp_has_type(const struct skua_context *ctx, enum ibv_qp_type ty
 		return features >> SKUA_F_UD & 1;
 	case IBV_QPT_XRC_SEND:
 		return skua_has_xrc(ctx);
+	case IBV_QPT_RAW_PACKET:
+		return features >> SKUA_F_RAW_PACKET & 1;
 	default:
 		return false;
 	}

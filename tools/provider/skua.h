@@ -289,6 +289,10 @@ int skua_close_xrcd(struct ibv_xrcd *ibv_xrcd);
 struct ibv_qp *skua_create_xrc_recv_qp(struct ibv_context *ibv_ctx, struct ibv_qp_init_attr_ex *attr);
 struct ibv_qp *skua_open_qp(struct ibv_context *ibv_ctx, struct ibv_qp_open_attr *attr);
 
+/* flow.c */
+struct ibv_flow *skua_create_flow(struct ibv_qp *ibv_qp, struct ibv_flow_attr *attr);
+int skua_destroy_flow(struct ibv_flow *flow);
+
 /* post.c */
 int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int skua_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

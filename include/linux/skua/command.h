@@ -181,4 +181,23 @@ int skua_cmd_dm_copy(struct skua_dev *dev, u32 dmn, enum skua_dm_direction direc
 int skua_cmd_attach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16]);
 int skua_cmd_detach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16]);
 
+/**
+ * struct skua_flow_params - a flow to create
+ * @qpn: the QP that gets its frames
+ * @type: enum skua_flow_type
+ * @priority: of those that match a frame, the lowest decides, then the oldest
+ * @value: what a frame has in the bits of @mask; 0 in all others
+ * @mask: bits that are compared
+ */
+struct skua_flow_params {
+	u32 qpn;
+	enum skua_flow_type type;
+	u16 priority;
+	struct skua_flow_key value;
+	struct skua_flow_key mask;
+};
+
+int skua_cmd_create_flow(struct skua_dev *dev, const struct skua_flow_params *params, u32 *number);
+void skua_cmd_destroy_flow(struct skua_dev *dev, u32 number);
+
 #endif /* LINUX_SKUA_COMMAND_H */

@@ -140,6 +140,19 @@ int ibv_cmd_close_xrcd(struct verbs_xrcd *xrcd)
 	return answer;
 }
 
+int ibv_cmd_create_flow(struct ibv_qp *qp, struct ibv_flow *flow_id, struct ibv_flow_attr *flow_attr, void *ucmd,
+			size_t ucmd_size)
+{
+	assert_int_equal(ucmd_size, 0);
+	flow_id->context = qp->context;
+	return answer;
+}
+
+int ibv_cmd_destroy_flow(struct ibv_flow *flow_id)
+{
+	return answer;
+}
+
 static struct skua_create_srq_req srq_req;
 
 int ibv_cmd_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq *srq, struct ibv_srq_init_attr *attr,
@@ -780,6 +793,47 @@ static void test_an_xrc_send_qp_takes_no_more_than_it_said(void **state)
 	skua_destroy_cq(cq);
 }
 
+/* RAW-1: it sends frames, and nothing else. */
+static void test_a_raw_packet_qp(void **state)
+{
+	struct ibv_cq *cq = make_cq(16);
+	uint64_t features = ctx.caps.features;
+	struct ibv_qp_cap cap = { .max_send_wr = 4, .max_send_sge = 1, .max_recv_wr = 7 };
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND };
+	struct ibv_qp *qp;
+
+	assert_null(make_qp_of(IBV_QPT_RAW_PACKET, cq, NULL, &cap));
+	assert_int_equal(errno, EOPNOTSUPP);
+	ctx.caps.features |= 1 << SKUA_F_RAW_PACKET | 1 << SKUA_F_RC | 1 << SKUA_F_UD;
+	qp = make_qp_of(IBV_QPT_RAW_PACKET, cq, NULL, &cap);
+	assert_non_null(qp);
+	assert_int_equal(qp_req.flags, 0);
+	qp->state = IBV_QPS_RTS;
+	assert_int_equal(skua_post_send(qp, &wr, &bad), 0);
+	wr.opcode = IBV_WR_SEND_WITH_IMM;
+	assert_int_equal(skua_post_send(qp, &wr, &bad), EINVAL);
+	ctx.caps.features = features;
+	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
+static void test_flows_are_the_kernels(void **state)
+{
+	struct ibv_qp qp = { .context = &ctx.vctx.context };
+	struct ibv_flow_attr attr = { .num_of_specs = 0 };
+	struct ibv_flow *flow = skua_create_flow(&qp, &attr);
+
+	assert_non_null(flow);
+	answer = EBUSY;
+	assert_int_equal(skua_destroy_flow(flow), EBUSY);
+	answer = 0;
+	assert_int_equal(skua_destroy_flow(flow), 0);
+	answer = EPERM;
+	assert_null(skua_create_flow(&qp, &attr));
+	assert_int_equal(errno, EPERM);
+	answer = 0;
+}
+
 /* XRC-2, XRC-12: its CQEs go with it, and those of others stay. */
 static void test_an_xrc_srq(void **state)
 {
@@ -1362,6 +1416,8 @@ int main(void)
 		T(test_a_qp_that_another_made),
 		T(test_a_domain_is_opened_and_closed),
 		T(test_an_xrc_send_qp_takes_no_more_than_it_said),
+		T(test_a_raw_packet_qp),
+		T(test_flows_are_the_kernels),
 		T(test_an_xrc_srq),
 		T(test_qp_ex),
 		T(test_destroy_takes_the_cqes_along),

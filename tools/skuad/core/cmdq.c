@@ -26,6 +26,7 @@ struct command {
 #define CQ_HOLD	(1ull << SKUA_F_CQ_MODER)
 #define MW	(1ull << SKUA_F_MW)
 #define DM	(1ull << SKUA_F_DM)
+#define RAW	(1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_ETHERNET)
 #define COUNTER	(1ull << SKUA_F_COUNTER_SET)
 
 static int cmd_nop(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -70,6 +71,8 @@ static const struct command commands[] = {
 	{ SKUA_CMD_ALLOC_DM,	 0, false, 9, DM,	cmd_alloc_dm },
 	{ SKUA_CMD_FREE_DM,	 0, false, 4, DM,	cmd_free_dm },
 	{ SKUA_CMD_DM_COPY,	 0, false, 25, DM,	cmd_dm_copy },
+	{ SKUA_CMD_CREATE_FLOW,	 0, false, 192, RAW,	cmd_create_flow },
+	{ SKUA_CMD_DESTROY_FLOW, 0, false, 4, RAW,	cmd_destroy_flow },
 	{ SKUA_CMD_CREATE_COUNTER_SET,	0, false, 0, COUNTER, cmd_create_counter_set },
 	{ SKUA_CMD_DESTROY_COUNTER_SET, 0, false, 4, COUNTER, cmd_destroy_counter_set },
 	{ SKUA_CMD_QUERY_COUNTER_SET,	0, true,  4, COUNTER, cmd_query_counter_set },
@@ -121,6 +124,8 @@ static bool rsvd_zero(const struct skua_cmd *cmd)
 		       !cmd->modify_qp.attr.av.rsvd && RSVD_ZERO(&cmd->modify_qp.attr, rsvd2);
 	case SKUA_CMD_CREATE_MR:
 		return RSVD_ZERO(&cmd->create_mr, rsvd0) && RSVD_ZERO(&cmd->create_mr, rsvd1);
+	case SKUA_CMD_CREATE_FLOW:
+		return !cmd->flow.rsvd0 && RSVD_ZERO(&cmd->flow, rsvd1);
 	case SKUA_CMD_ATTACH_MCAST:
 	case SKUA_CMD_DETACH_MCAST:
 		return !cmd->mcast.rsvd0;

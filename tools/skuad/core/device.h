@@ -41,6 +41,8 @@ struct transport_ops;
 #define LIMIT_SRQ		16384u
 #define LIMIT_LOG_SRQ		15
 #define LIMIT_XRCD		16384u
+#define LIMIT_FLOW		256u	/* a frame may be compared with all of them */
+#define LIMIT_SNIFFER		8u	/* and each packet of a train copied to all of these */
 #define LIMIT_COUNTER_SET	512u	/* QUERY_STATS adds them up in one step */
 #define LIMIT_LOG_EQE		17
 #define LIMIT_LOG_CMD		10
@@ -68,7 +70,7 @@ struct transport_ops;
 	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
 	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_DM | \
 	 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | \
-	 1ull << SKUA_F_COUNTER_SET)
+	 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_COUNTER_SET)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -237,7 +239,7 @@ struct skua_dev {
 	struct hostmem mem;
 	struct cmdq cmdq;
 
-	struct numtab eqs, pds, cqs, qps, mrs, srqs, xrcds, dms, counter_sets;	/* mrs: windows, too */
+	struct numtab eqs, pds, cqs, qps, mrs, srqs, xrcds, dms, flow_numbers, counter_sets;	/* mrs: windows, too */
 	uint32_t num_mws;
 	uint64_t dm_used;		/* bytes of LIMIT_DM */
 	uint64_t pages_used, max_pages;	/* quota */
@@ -256,7 +258,12 @@ struct skua_dev {
 	uint32_t gid_gen;		/* changes with the table */
 	unsigned int gid_hint;		/* the entry that was asked for last */
 	struct mcast mcast;
+	TAILQ_HEAD(, flow) flows;	/* but for sniffers; the first that matches decides */
+	TAILQ_HEAD(, flow) sniffers;
+	uint32_t num_sniffers;
 	struct link_port *port;
+	const struct port_ops *port_ops;	/* of the port */
+	const struct port_ops *sniffed_ops;	/* and while there are sniffers */
 	const struct transport_ops *const *transports;	/* by type of QP, NUM_QP_TYPES; NULL: no such type */
 	struct roce_dev *roce;		/* what its RoCE transports share (roce/roce.h) */
 
@@ -336,6 +343,8 @@ int cmd_destroy_xrcd(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_alloc_dm(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_free_dm(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_dm_copy(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_create_flow(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_destroy_flow(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_query_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);

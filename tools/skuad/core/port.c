@@ -56,6 +56,10 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		caps.max_xrcd = htole32(LIMIT_XRCD);
 	if (dev_has(dev, SKUA_F_DM))
 		caps.max_dm = htole64(LIMIT_DM);
+	if (dev_has(dev, SKUA_F_RAW_PACKET)) {
+		caps.max_flow = htole32(LIMIT_FLOW);
+		caps.max_sniffer = htole32(LIMIT_SNIFFER);
+	}
 	if (dev_has(dev, SKUA_F_COUNTER_SET))
 		caps.max_counter_set = htole32(LIMIT_COUNTER_SET);
 	inject_caps(dev, &caps);

@@ -304,6 +304,7 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	async_event_forget(dev, &qp->drained_event);
 	async_event_forget(dev, &qp->last_wqe_event);
 	mcast_forget_qp(qp);
+	flow_forget_qp(qp);
 	counter_forget_qp(qp);
 	if (qp->number) {
 		port_forget_qp(dev, qp->number);
@@ -428,7 +429,8 @@ static const struct transport_ops *transport_of(const struct skua_dev *dev, uint
 {
 	const struct transport_ops *ops = type < NUM_QP_TYPES ? dev->transports[type] : NULL;
 
-	return ops && !(ops->features & ~dev->accepted) && (!ops->driver || privileged) ? ops : NULL;
+	return ops && !(ops->features & ~dev->accepted) &&
+	       (!ops->driver || privileged || ops->open & dev->accepted) ? ops : NULL;
 }
 
 static void qp_unmake(struct skua_dev *dev, void *object)

@@ -25,8 +25,8 @@ struct send_wqe {
 	uint8_t num_sge;
 	uint8_t status, vendor_err;	/* a fault found here; else success */
 	bool local;			/* NOP, LOCAL_INV, BIND_MW, REG_MR: sends nothing */
-	bool begun;			/* LOCAL_INV, BIND_MW: carried out, but waits for: */
-	uint64_t ticket;		/* trains that may refer to what was taken away */
+	bool begun;			/* LOCAL_INV, BIND_MW: carried out, but waits for ticket; ETH: looped back */
+	uint64_t ticket;		/* of trains that may refer to what was taken away */
 	bool done;			/* carried out: local ones, and what has a response */
 	uint8_t flush;			/* FLUSH: SKUA_FLUSH_* */
 	uint32_t cookie;
@@ -145,6 +145,7 @@ struct skua_qp {
 	bool gid_good;			/* path.sgid is still programmed */
 	LIST_HEAD(, mcast_member) groups;	/* that it is attached to */
 	LIST_HEAD(, mw) windows;	/* of type 2, that it bound */
+	LIST_HEAD(, flow) flows;	/* to it */
 
 	/*
 	 * XRC_TGT: a request says which SRQ it is for. Until the next one comes, pd and privileged are those of the
@@ -212,6 +213,9 @@ int path_resolve(const struct skua_dev *dev, const struct skua_av *av, uint32_t 
 
 /* mcast.c: it is in no group any more */
 void mcast_forget_qp(struct skua_qp *qp);
+
+/* flow.c: no flow leads to it any more */
+void flow_forget_qp(struct skua_qp *qp);
 
 /* sq.c: from ring to window, and back as completions. */
 void sq_reset(struct sq *sq);			/* nothing was taken from it */

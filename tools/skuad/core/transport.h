@@ -17,7 +17,8 @@ struct transport_progress {
 
 struct transport_ops {
 	uint64_t features;		/* that it needs: bits 1 << SKUA_F_* */
-	bool driver;			/* privileged QPs only */
+	bool driver;			/* privileged QPs only, unless: */
+	uint64_t open;			/* a feature that lets programs have them; 0: none does */
 	bool srq;			/* its QPs may use one */
 	bool no_recv;			/* its QPs have neither RQ nor receive CQ */
 	bool target;			/* its QPs have an XRC domain, and no queue, CQ or PD */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * ETH queue pairs: frames of the host's network stack (manual: Ethernet).
+ * ETH queue pairs: frames of the host's network stack (manual: Ethernet), and of programs (manual: raw packets).
  *
  * A frame is copied to our own memory before it is looked at, and from there to its
  * receivers.
@@ -10,6 +10,7 @@
 #include "base/copy.h"
 #include "core/transport.h"
 #include "eth/eth.h"
+#include "eth/steer.h"
 #include "packet/frame.h"
 
 #define FRAME_COST	256	/* of a turn, at least */
@@ -54,6 +55,18 @@ static bool eth_gather(struct skua_qp *qp, struct send_wqe *wqe, struct seglist 
 	return true;
 }
 
+/*
+ * RAW-9: to other QPs here by flows. Before it is sent, which may put something else in its place, and only once however
+ * often that has to wait.
+ */
+static void loop_back(struct skua_qp *qp, struct send_wqe *wqe, const struct seglist *frame)
+{
+	if (qp->privileged || wqe->begun || TAILQ_EMPTY(&qp->dev->flows) || !port_is_up(qp->dev->port))
+		return;
+	wqe->begun = true;
+	steer_back(qp, frame);
+}
+
 /* False: the wire has no room now. */
 static bool eth_send(struct skua_qp *qp, struct send_wqe *wqe)
 {
@@ -69,8 +82,10 @@ static bool eth_send(struct skua_qp *qp, struct send_wqe *wqe)
 
 		if (!eth_gather(qp, wqe, &frame))
 			return true;
-		if (dev->port_flags & SKUA_PORT_F_ENABLE)
+		if (dev->port_flags & SKUA_PORT_F_ENABLE) {
+			loop_back(qp, wqe, &frame);
 			r = port_send_frame(dev->port, &frame);
+		}
 		if (r == PORT_BUSY)
 			return false;
 		if (r == PORT_SENT) {
@@ -110,19 +125,20 @@ static bool wanted(const struct skua_dev *dev, const uint8_t *dmac)
 	       !memcmp(dmac, dev->mac, sizeof(dev->mac));
 }
 
-/* The QP that takes a frame, or NULL; what there is to say of the frame goes to @cqe. */
-static struct skua_qp *receiver(const struct skua_dev *dev, const uint8_t *frame,
-				const struct frame_info *info, struct skua_cqe *cqe)
+/* What the completion of a received frame says of its checksums. */
+static uint8_t csum_flags(const struct skua_dev *dev, const uint8_t *frame, const struct frame_info *info)
+{
+	if (!dev_has(dev, SKUA_F_ETH_CSUM))
+		return 0;
+	return (info->l3_ok ? SKUA_CQE_L3_CSUM_OK : 0) | (frame_l4_ok(frame, info) ? SKUA_CQE_L4_CSUM_OK : 0);
+}
+
+/* The QP that takes the port's frames, or those with this hash, which goes to @cqe. NULL: none does. */
+static struct skua_qp *port_receiver(const struct skua_dev *dev, const uint8_t *frame,
+				     const struct frame_info *info, struct skua_cqe *cqe)
 {
 	uint32_t qpn = dev->rx_qpn, hash;
-	struct skua_qp *qp;
 
-	if (dev_has(dev, SKUA_F_ETH_CSUM)) {
-		if (info->l3_ok)
-			cqe->flags |= SKUA_CQE_L3_CSUM_OK;
-		if (frame_l4_ok(frame, info))
-			cqe->flags |= SKUA_CQE_L4_CSUM_OK;
-	}
 	if (dev_has(dev, SKUA_F_ETH_RSS) && info->ip) {
 		hash = frame_hash(frame, info, dev->rss.key);
 		cqe->rss_hash = htole32(hash);
@@ -131,32 +147,18 @@ static struct skua_qp *receiver(const struct skua_dev *dev, const uint8_t *frame
 		if (dev->rss.qpn[hash & dev->rss.mask])
 			qpn = dev->rss.qpn[hash & dev->rss.mask];
 	}
-	qp = numtab_get(&dev->qps, qpn);
-	return qp && qp_can_receive(qp) ? qp : NULL;
+	return numtab_get(&dev->qps, qpn);
 }
 
-void eth_rx_frame(struct skua_dev *dev, const struct seglist *frame)
+/* To a receive of @qp, if that has one; its completion is @cqe. */
+static void deliver(struct skua_dev *dev, struct skua_qp *qp, const struct seglist *frame, struct skua_cqe *cqe)
 {
-	const uint8_t *bytes = frame->seg[0].p;
 	struct seglist *dst = &dev->engine->dst;
-	struct skua_cqe cqe = { .opcode = SKUA_CQE_RECV };
-	struct frame_info info;
 	struct recv_wqe wqe;
-	struct skua_qp *qp;
 	enum rq_result r;
 	uint8_t err;
 
-	if (!dev_running(dev) || !(dev->port_flags & SKUA_PORT_F_ENABLE))
-		return;
-	if (!wanted(dev, bytes))
-		return;
-	if (frame->bytes > dev->mtu + FRAME_OVERHEAD) {
-		STAT_INC(dev, rx_dropped);
-		return;
-	}
-	info = frame_parse(bytes, frame->bytes);
-	qp = receiver(dev, bytes, &info, &cqe);
-	r = qp ? qp_peek_recv(qp, &wqe, &err) : RQ_EMPTY;
+	r = qp && qp_can_receive(qp) ? qp_peek_recv(qp, &wqe, &err) : RQ_EMPTY;
 	if (r == RQ_EMPTY || r == RQ_FATAL) {
 		STAT_INC(dev, rx_no_buffer);
 		return;
@@ -166,30 +168,67 @@ void eth_rx_frame(struct skua_dev *dev, const struct seglist *frame)
 		return;
 	}
 	rq_take(&qp->rq);
-	cqe.cookie = htole32(wqe.cookie);
+	cqe->cookie = htole32(wqe.cookie);
 	dst->n = 0;
 	dst->bytes = 0;
 	if (r == RQ_OK)
 		err = (uint8_t)rq_payload(&qp->rq, &wqe, 0, frame->bytes, dst);
 	if (r == RQ_OK && !err) {
 		copy_segs(dst, frame);
-		cqe.byte_len = htole32(frame->bytes);
+		cqe->byte_len = htole32(frame->bytes);
 		STAT_INC(dev, rx_frames);
 		STAT_ADD(dev, rx_bytes, frame->bytes);
-		qp_complete_recv(qp, &cqe);
+		qp_complete_recv(qp, cqe);
 		return;
 	}
 	STAT_INC(dev, rx_dropped);
-	cqe.status = r == RQ_OK ? SKUA_CQE_LOC_PROT_ERR : SKUA_CQE_LOC_QP_OP_ERR;
-	cqe.vendor_err = err;
-	cqe.flags = 0;
-	qp_complete_recv(qp, &cqe);
+	cqe->status = r == RQ_OK ? SKUA_CQE_LOC_PROT_ERR : SKUA_CQE_LOC_QP_OP_ERR;
+	cqe->vendor_err = err;
+	cqe->flags = 0;
+	qp_complete_recv(qp, cqe);
 	qp_to_err(qp);
+}
+
+bool eth_takes(const struct skua_dev *dev, const struct seglist *frame)
+{
+	return dev_running(dev) && dev->port_flags & SKUA_PORT_F_ENABLE &&
+	       frame->bytes <= dev->mtu + FRAME_OVERHEAD;
+}
+
+void eth_deliver(struct skua_qp *qp, const struct seglist *frame)
+{
+	const uint8_t *bytes = frame->seg[0].p;
+	struct frame_info info = frame_parse(bytes, frame->bytes);
+	struct skua_cqe cqe = { .opcode = SKUA_CQE_RECV, .flags = csum_flags(qp->dev, bytes, &info) };
+
+	deliver(qp->dev, qp, frame, &cqe);
+}
+
+void eth_rx_frame(struct skua_dev *dev, const struct seglist *frame)
+{
+	const uint8_t *bytes = frame->seg[0].p;
+	struct skua_cqe cqe = { .opcode = SKUA_CQE_RECV };
+	struct frame_info info;
+
+	if (!dev_running(dev) || !(dev->port_flags & SKUA_PORT_F_ENABLE))
+		return;
+	if (!TAILQ_EMPTY(&dev->flows) && eth_takes(dev, frame) && steer_frame(dev, frame))
+		return;
+	if (!wanted(dev, bytes))
+		return;
+	if (!eth_takes(dev, frame)) {
+		STAT_INC(dev, rx_dropped);
+		return;
+	}
+	info = frame_parse(bytes, frame->bytes);
+	cqe.flags = csum_flags(dev, bytes, &info);
+	deliver(dev, port_receiver(dev, bytes, &info, &cqe), frame, &cqe);
 }
 
 const struct transport_ops eth_ops = {
 	.features = 1ull << SKUA_F_ETHERNET,
 	.driver = true,
+	.open = 1ull << SKUA_F_RAW_PACKET,
 	.qp_size = sizeof(struct skua_qp),
 	.run = eth_run,
 	.is_pending = unacked_is_pending,

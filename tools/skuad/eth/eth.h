@@ -14,4 +14,8 @@ extern const struct transport_ops eth_ops;
 /* A frame that is not RDMA's, in memory of our own. */
 void eth_rx_frame(struct skua_dev *dev, const struct seglist *frame);
 
+/* For steer.c: does the port take frames as long as that? Then one of them to @qp. */
+bool eth_takes(const struct skua_dev *dev, const struct seglist *frame);
+void eth_deliver(struct skua_qp *qp, const struct seglist *frame);
+
 #endif /* SKUAD_ETH_ETH_H */

@@ -24,7 +24,7 @@ enum verb {
 	AGAIN, POST, LINK, FAIL, NUM_VERBS
 };
 
-enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, XRCD, DM, COUNTER_SET, NUM_KINDS };
+enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, XRCD, DM, FLOW, COUNTER_SET, NUM_KINDS };
 
 enum template {
 	NOP, QUERY_DEVICE, QUERY_PORT, SET_PORT, QUERY_STATS, SET_GID, SET_RSS, CREATE_EQ,
@@ -35,7 +35,7 @@ enum template {
 	CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ, CREATE_RC_SRQ, CREATE_UD_SRQ,
 	RESIZE_CQ, MODIFY_CQ, CREATE_MW, DESTROY_MW,
 	CREATE_XRCD, DESTROY_XRCD, CREATE_XRC_SRQ, CREATE_XRC_INI, CREATE_XRC_TGT, XRC_TGT_TO_RTS,
-	ALLOC_DM, FREE_DM, COPY_DM, CREATE_MR_DM,
+	ALLOC_DM, FREE_DM, COPY_DM, CREATE_MR_DM, CREATE_RAW, CREATE_FLOW, DESTROY_FLOW,
 	CREATE_COUNTER_SET, DESTROY_COUNTER_SET, QUERY_COUNTER_SET, BIND_COUNTER_SET, NUM_TEMPLATES
 };
 
@@ -265,6 +265,17 @@ static struct skua_cmd target_rts_cmd(struct host *h, const struct step *s)
 	return cmd;
 }
 
+/* To a MAC that has bits of the step's numbers, or to any. */
+static struct skua_cmd flow_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_FLOW, .flow = {
+		.qpn = htole32(number(h, QP, s)), .type = (uint8_t)(s->n[0] % 3), .priority = htole16((uint16_t)s->n[1]) });
+
+	cmd.flow.mask.dmac[5] = (uint8_t)s->n[2];
+	cmd.flow.value.dmac[5] = cmd.flow.mask.dmac[5] & 2;
+	return cmd;
+}
+
 /* The command before it is changed; *kind: what it makes, if it does. */
 static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kind)
 {
@@ -442,6 +453,16 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 		return (struct skua_cmd)CMD(SKUA_CMD_CREATE_MR, .create_mr = {
 			.pdn = htole32(number(h, PD, s)), .type = SKUA_MR_DM, .access = htole32(ALL_RIGHTS),
 			.dmn = htole32(number(h, DM, s)), .dm_offset = htole64(s->n[1]), .length = htole64(s->n[2]) });
+	case CREATE_RAW:
+		*kind = QP;
+		cmd = qp_cmd(h, s, SKUA_QPT_ETH);
+		cmd.create_qp.flags = 0;
+		return cmd;
+	case CREATE_FLOW:
+		*kind = FLOW;
+		return flow_cmd(h, s);
+	case DESTROY_FLOW:
+		return object_cmd(SKUA_CMD_DESTROY_FLOW, number(h, FLOW, s));
 	case UNKNOWN:
 		cmd.hdr.opcode = htole16((uint16_t)s->n[0]);
 		return cmd;
@@ -712,6 +733,9 @@ static void fuzz_seeds(void)
 	FUZZ_SEED("counters", DO(CREATE_COUNTER_SET), DO(BIND_COUNTER_SET, .n[1] = 1), DO(QUERY_COUNTER_SET), DO(QUERY_STATS),
 		  DO(DESTROY_COUNTER_SET), DO(BIND_COUNTER_SET), DO(DESTROY_COUNTER_SET), DO(CREATE_COUNTER_SET),
 		  DO(BIND_COUNTER_SET, .n[1] = 1), { .verb = AGAIN });
+	FUZZ_SEED("flows", DO(CREATE_RAW), DO(CREATE_FLOW, .b = 1), DO(CREATE_FLOW, .b = 1, .n = { 2 }), DO(TO_STATE, .b = 1),
+		  DO(CREATE_FLOW, .b = 1, .n = { 1, 7, 255 }), DO(DESTROY_FLOW, .b = 1), DO(DESTROY_QP, .b = 1),
+		  DO(DESTROY_FLOW), { .verb = AGAIN });
 	FUZZ_SEED("lists", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1), DO(CREATE_MR_1, .n[1] = 3),
 		  DO(CREATE_MR_2, .n[1] = 5), DO(CREATE_MR_3, .n[1] = 599), DO(CREATE_MR_LARGE),
 		  DO(CREATE_MR_PHYS), DO(CREATE_MR_FAST), DO(CREATE_MR_FAST, .n[1] = 600), DO(DESTROY_MR), DO(DESTROY_MR, .b = 1));

@@ -73,6 +73,22 @@ static void fuzz_seeds(void)
 		  { .verb = POST, .a = 4, .b = SKUA_WQE_SEND, .c = 0x11, .n[0] = 1,
 		    .v[0] = 38 | 6 << 16, .bytes = { SGE(K_ALL, 200, 80) } },
 		  { .verb = WORK }, { .verb = POLL, .a = 1, .n[0] = 9 });
+	FUZZ_SEED("raw frames", CONFIG(.a = 0x60, .n[1] = 0x20), RQE(1, ALL),
+		  { .verb = PATCH, .b = 2, .bytes = {
+			255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 1, 8, 0,
+			0x45, 0, 0, 86, 0, 0, 0x40, 0, 64, 6, 0, 0, 192, 0, 2, 1, 192, 0 } },
+		  { .verb = PATCH, .b = 2, .n[0] = 32, .bytes = {
+			2, 2, 0x12, 0x34, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 2 } },
+		  { .verb = POST, .a = 4, .b = SKUA_WQE_SEND, .c = 0x11, .n[0] = 1,
+		    .v[0] = 34 | 16 << 16, .bytes = { SGE(K_ALL, 0, 100) } },
+		  { .verb = PATCH, .b = 2, .n[0] = 200, .bytes = {
+			2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0, 0, 5, 8, 0,
+			0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 17, 0, 0, 192, 0 } },
+		  { .verb = PATCH, .b = 2, .n[0] = 232, .bytes = {
+			2, 1, 192, 0, 2, 2, 0x12, 0x34, 0x12, 0xb7, 0, 20 } },
+		  { .verb = POST, .a = 4, .b = SKUA_WQE_SEND, .c = 0x11, .n[0] = 1,
+		    .v[0] = 38 | 6 << 16, .bytes = { SGE(K_ALL, 200, 80) } },
+		  { .verb = WORK }, { .verb = POLL, .a = 1, .n[0] = 9 });
 	/* Two pages of what was K_FAST, for the peer to write; then each side ends that. */
 	FUZZ_SEED("registered", CONFIG(.a = 8), WQE(SKUA_WQE_LOCAL_INV, 1, 0, 0, .n[2] = K_FAST),
 		  WQE(SKUA_WQE_REG_MR, 1, 0, 5, .n[2] = K_FAST, .v = { 15, 64 << 16 | 8000 }),

@@ -286,6 +286,18 @@ static void connect_ud(struct traffic *t, struct side *s)
 				    (struct skua_qp_attr){ .state = SKUA_QPS_RTS }));
 }
 
+/* Flows of a type that the step chooses to the QP: to all of the frames, and to some. */
+static void connect_raw(struct traffic *t, struct side *s, const struct step *how)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_FLOW, .flow = {
+		.qpn = htole32(s->qpn), .type = (uint8_t)(how->n[1] % 3) });
+
+	must(t->w, s->n, cmd);
+	cmd.flow.type = (uint8_t)((how->n[1] >> 4) % 3);
+	cmd.flow.mask.dmac[0] = 1;
+	must(t->w, s->n, cmd);
+}
+
 /* INIT to RTS, as far as it gets; @how: a step that chooses. */
 static void connect_side(struct traffic *t, struct side *s, const struct side *peer,
 			 const struct step *how)
@@ -297,7 +309,10 @@ static void connect_side(struct traffic *t, struct side *s, const struct side *p
 		for (uint8_t state = SKUA_QPS_INIT; state <= SKUA_QPS_RTS; state++)
 			must(t->w, s->n, state_cmd(s->qpn, state));
 		port.set_port.rx_qpn = htole32(s->qpn);
-		must(t->w, s->n, port);
+		if (t->privileged)
+			must(t->w, s->n, port);
+		else
+			connect_raw(t, s, how);
 		return;
 	}
 	if (t->type != SKUA_QPT_RC && t->type != SKUA_QPT_UC) {
@@ -331,7 +346,7 @@ static void traffic_create(struct traffic *t, const struct step *s)
 	uint8_t type = types[s->a >> 5];
 
 	*t = (struct traffic){
-		.type = type, .privileged = s->a & 8 || type == SKUA_QPT_ETH || type == SKUA_QPT_GSI,
+		.type = type, .privileged = s->a & 8 || s->a >> 5 == 1 || type == SKUA_QPT_GSI,
 		.log_sq = 8 - s->n[0] % 9, .log_rq = 6 - (s->n[0] >> 4) % 7,
 		.log_cq = 8 - (s->n[0] >> 8) % 9, .extra = true,
 	};

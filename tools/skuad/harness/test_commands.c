@@ -312,7 +312,7 @@ static void queue_pairs(void **state)
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_OBJECT, c->create_qp.recv_cqn = 0);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_qp.type = 0);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_qp.type = 0xff);
-	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_qp.type = SKUA_QPT_ETH);	/* not privileged */
+	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_qp.type = SKUA_QPT_GSI);	/* not privileged */
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_qp.log_sq_blocks = 31);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_qp.log_rq_size = 31);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_qp.log_rq_stride = 3);

@@ -674,6 +674,68 @@ static void the_windows_of_a_qp_are_freed_in_steps(void **state)
 	}
 }
 
+/* A raw packet QP beside the node's, with a CQ of its own, and receives. */
+static uint32_t raw_qp(struct world *w, struct node *n)
+{
+	struct completions old_cq = new_completions(n, LOG_CQ);
+	struct queues old = new_queues(n);
+	struct skua_cmd cmd;
+	uint32_t qpn;
+
+	n->cqn = must(w, n, create_cq_cmd(n));
+	cmd = create_qp_cmd(n);
+	cmd.create_qp.type = SKUA_QPT_ETH;
+	n->qpn = qpn = must(w, n, cmd);
+	for (uint8_t state = SKUA_QPS_INIT; state <= SKUA_QPS_RTR; state++)
+		must(w, n, state_cmd(qpn, state));
+	for (int i = 0; i < 1 << LOG_RQ; i++)
+		post_recv(n, n->buf, 9018);
+	use_queues(n, old);
+	use_completions(n, old_cq);
+	return qpn;
+}
+
+static void flow_to(struct world *w, struct node *n, uint32_t qpn, uint8_t type, uint8_t dmac)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_FLOW, .flow = {
+		.qpn = htole32(qpn), .type = type, .value.dmac[5] = dmac, .mask.dmac[5] = dmac });
+
+	must(w, n, cmd);
+}
+
+/* Each frame is compared with all flows, and of each packet of a train there are as many copies as there can be. */
+static void flows_and_sniffers_make_no_step_long(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t qpn = raw_qp(w, b);
+
+	for (unsigned int i = 0; i < LIMIT_SNIFFER; i++)
+		flow_to(w, b, raw_qp(w, b), SKUA_FLOW_SNIFFER, 0);
+	for (unsigned int i = LIMIT_SNIFFER; i < LIMIT_FLOW; i++)
+		flow_to(w, b, qpn, SKUA_FLOW_NORMAL, 0x80);
+	must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+	must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
+	for (int i = 0; i < 2; i++) {
+		struct node *n = &w->n[i], *peer = &w->n[!i];
+		struct skua_cmd rtr = rtr_cmd(n->qpn, peer, peer->qpn);
+
+		rtr.modify_qp.attr.path_mtu = 1;
+		must(w, n, init_cmd(n->qpn));
+		must(w, n, rtr);
+		must(w, n, rts_cmd(n->qpn));
+	}
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	eth_queues(w, a);
+	memcpy(at(a, a->buf), b->mac, 6);
+	memcpy((uint8_t *)at(a, a->buf) + 6, a->mac, 6);
+	for (int i = 0; i < 60; i++)
+		post(a, SKUA_WQE_SEND, 0, a->buf, 60, 0, 0, 0);
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 60, 0, 0, 0);
+	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -695,6 +757,7 @@ int main(void)
 		STEPPED(objects_are_listed_in_steps, "CMD-8"),
 		STEPPED(the_windows_of_a_qp_are_freed_in_steps, "MW-10 CMD-8 RST-1"),
 		STEPPED(a_hostile_program_makes_no_step_long, "RST-5"),
+		STEPPED(flows_and_sniffers_make_no_step_long, "RAW-7 RAW-8"),
 	};
 
 	work_most = WORK_OF_STEPS;

@@ -39,6 +39,8 @@ struct port_ops {
  * belong to one engine (EXDEV). NULL with errno set; what is wrong with the link is logged. */
 struct link_port *port_create(struct engine *engine, const char *link, const struct port_ops *ops, void *owner);
 void port_destroy(struct link_port *port);
+/* Others than before, from now on. On its engine's thread. */
+void port_set_ops(struct link_port *port, const struct port_ops *ops);
 
 /* The addresses by which others find it, and whether it carries anything. Any thread may read
  * them. */

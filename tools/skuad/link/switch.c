@@ -255,6 +255,11 @@ void port_destroy(struct link_port *port)
 	free(port);
 }
 
+void port_set_ops(struct link_port *port, const struct port_ops *ops)
+{
+	port->ops = ops;
+}
+
 void port_set_mac(struct link_port *port, const uint8_t *mac)
 {
 	__atomic_store_n(&port->mac, mac_key(mac), __ATOMIC_RELEASE);

@@ -9,7 +9,9 @@
 #include "core/dm.h"
 #include "core/transport.h"
 #include "eth/eth.h"
+#include "eth/steer.h"
 #include "nic/dev.h"
+#include "packet/packet.h"
 #include "roce/roce.h"
 #include "roce/rx.h"
 
@@ -120,6 +122,32 @@ static const struct port_ops port_ops = {
 	.rx_train = rx_train, .rx_frame = rx_frame, .tx_refused = tx_refused,
 };
 
+/* RAW-8: sniffers first. They see the packets of a train one by one. */
+static void rx_sniffed_train(void *owner, const struct train *t)
+{
+	uint8_t buf[ROCE_MAX_PACKET];
+	struct seglist packet = { .n = 1 };
+	struct skua_dev *dev = owner;
+
+	for (uint32_t i = 0; i < t->npkts; i++) {
+		packet.bytes = (uint32_t)roce_packet_build(buf, t, i);
+		packet.seg[0] = (struct seg){ buf, packet.bytes };
+		engine_charge_copy(dev->engine, packet.bytes);
+		steer_sniff(dev, &packet);
+	}
+	roce_rx_train(dev, t);
+}
+
+static void rx_sniffed_frame(void *owner, const struct seglist *frame)
+{
+	steer_sniff(owner, frame);
+	skua_dev_rx_frame(owner, frame);
+}
+
+static const struct port_ops sniffed_ops = {
+	.rx_train = rx_sniffed_train, .rx_frame = rx_sniffed_frame, .tx_refused = tx_refused,
+};
+
 struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_config *config,
 				 const struct skua_host_ops *ops, void *host)
 {
@@ -138,6 +166,8 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	dev->ops = ops;
 	dev->host = host;
 	dev->transports = transports;
+	dev->port_ops = &port_ops;
+	dev->sniffed_ops = &sniffed_ops;
 	dev->name = strdup(config->name);
 	dev->link_name = strdup(config->link);
 	dev->max_pages = config->max_pages ? config->max_pages : SKUA_DEV_MAX_PAGES;
@@ -148,11 +178,14 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	TAILQ_INIT(&dev->flood.kept);
 	TAILQ_INIT(&dev->err_qps);
 	TAILQ_INIT(&dev->failed_cqs);
+	TAILQ_INIT(&dev->flows);
+	TAILQ_INIT(&dev->sniffers);
 	if (!dev->name || !dev->link_name || !roce_create(dev) || numtab_init(&dev->eqs, LIMIT_EQ, false) ||
 	    numtab_init(&dev->pds, LIMIT_PD, false) || numtab_init(&dev->cqs, LIMIT_CQ, false) ||
 	    numtab_init(&dev->qps, LIMIT_QP, true) || numtab_init(&dev->mrs, LIMIT_MR + LIMIT_MW, true) ||
 	    numtab_init(&dev->srqs, LIMIT_SRQ, true) || numtab_init(&dev->xrcds, LIMIT_XRCD, false) ||
 	    numtab_init(&dev->dms, LIMIT_DM / SKUA_PAGE_SIZE, false) ||
+	    numtab_init(&dev->flow_numbers, LIMIT_FLOW, false) ||
 	    numtab_init(&dev->counter_sets, LIMIT_COUNTER_SET, false))
 		goto fail;
 	dev->port = port_create(engine, config->link, &port_ops, dev);
@@ -176,6 +209,7 @@ fail:
 	numtab_free(&dev->counter_sets);
 	numtab_free(&dev->xrcds);
 	numtab_free(&dev->dms);
+	numtab_free(&dev->flow_numbers);
 	free(dev->name);
 	free(dev->link_name);
 	free(dev);
@@ -206,6 +240,7 @@ void skua_dev_destroy(struct skua_dev *dev)
 	numtab_free(&dev->counter_sets);
 	numtab_free(&dev->xrcds);
 	numtab_free(&dev->dms);
+	numtab_free(&dev->flow_numbers);
 	free(dev->name);
 	free(dev->link_name);
 	free(dev);

@@ -36,6 +36,12 @@ bool skua_ib_has_xrc(const struct skua_dev *dev)
 	return skua_has(dev, SKUA_F_XRC) && skua_has(dev, SKUA_F_SRQ) && skua_has(dev, SKUA_F_RC);
 }
 
+/* Programs send and receive frames. */
+bool skua_ib_has_raw_packet(const struct skua_dev *dev)
+{
+	return skua_has(dev, SKUA_F_RAW_PACKET) && skua_has(dev, SKUA_F_ETHERNET);
+}
+
 int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			 struct ib_udata *udata)
 {
@@ -108,6 +114,10 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	if (skua_ib_has_xrc(dev))
 		attr->device_cap_flags |= IB_DEVICE_XRC;
 	attr->max_dm_size = skua_ib_max_dm(dev);
+	if (skua_ib_has_raw_packet(dev)) {
+		attr->device_cap_flags |= IB_DEVICE_MANAGED_FLOW_STEERING;
+		attr->max_raw_ethy_qp = attr->max_qp;
+	}
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;
 

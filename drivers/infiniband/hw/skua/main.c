@@ -10,6 +10,7 @@
 #include "ah.h"
 #include "cq.h"
 #include "dm.h"
+#include "flow.h"
 #include "flush.h"
 #include "mr.h"
 #include "mw.h"
@@ -181,6 +182,12 @@ static const struct ib_device_ops skua_ib_xrc_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, skua_ib_xrcd, ibxrcd),
 };
 
+/* With raw packet QPs. */
+static const struct ib_device_ops skua_ib_flow_ops = {
+	.create_flow = skua_ib_create_flow,
+	.destroy_flow = skua_ib_destroy_flow,
+};
+
 /* With SKUA_F_COUNTER_SET. */
 static const struct ib_device_ops skua_ib_counter_ops = {
 	.counter_alloc_stats = skua_ib_counter_alloc_stats,
@@ -273,6 +280,8 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 	}
 	if (skua_ib_has_xrc(skua))
 		ib_set_device_ops(ibdev, &skua_ib_xrc_ops);
+	if (skua_ib_has_raw_packet(skua))
+		ib_set_device_ops(ibdev, &skua_ib_flow_ops);
 	if (skua_has(skua, SKUA_F_COUNTER_SET))
 		ib_set_device_ops(ibdev, &skua_ib_counter_ops);
 }

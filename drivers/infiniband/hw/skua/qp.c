@@ -48,6 +48,7 @@ static const struct {
 	[IB_QPT_GSI]	= { SKUA_QPT_GSI, SKUA_F_UD },
 	[IB_QPT_XRC_INI] = { SKUA_QPT_XRC_INI, SKUA_F_XRC },
 	[IB_QPT_XRC_TGT] = { SKUA_QPT_XRC_TGT, SKUA_F_XRC },
+	[IB_QPT_RAW_PACKET] = { SKUA_QPT_ETH, SKUA_F_RAW_PACKET },
 };
 
 static bool skua_ib_has_type(struct skua_dev *dev, enum ib_qp_type type)
@@ -86,7 +87,10 @@ static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_at
 	if (!skua_ib_has_type(dev, attr->qp_type) || attr->create_flags ||
 	    attr->rwq_ind_tbl)
 		return -EOPNOTSUPP;
-	if (attr->srq && attr->qp_type == IB_QPT_GSI)
+	if (attr->srq && (attr->qp_type == IB_QPT_GSI || attr->qp_type == IB_QPT_RAW_PACKET))
+		return -EOPNOTSUPP;
+	/* In the kernel the frames are the network stack's. */
+	if (attr->qp_type == IB_QPT_RAW_PACKET && !(user && skua_ib_has_raw_packet(dev)))
 		return -EOPNOTSUPP;
 	/* In the kernel a send cannot name an SRQ of the peer. */
 	if (attr->qp_type == IB_QPT_XRC_INI && !(user && skua_ib_has_xrc(dev)))

@@ -68,6 +68,7 @@ static inline struct skua_dev *to_skua_dev(struct ib_device *ibdev)
 /* device.c */
 bool skua_ib_has_fast_reg(const struct skua_dev *dev);
 bool skua_ib_has_xrc(const struct skua_dev *dev);
+bool skua_ib_has_raw_packet(const struct skua_dev *dev);
 u32 skua_ib_max_qp_wr(const struct skua_dev *dev);
 int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			 struct ib_udata *udata);

@@ -117,6 +117,7 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->flush_caps = le32_to_cpu(caps.flush_caps);
 	limits->max_xrcd = le32_to_cpu(caps.max_xrcd);
 	limits->max_dm = le64_to_cpu(caps.max_dm);
+	limits->max_flow = le32_to_cpu(caps.max_flow);
 	limits->max_counter_set = le32_to_cpu(caps.max_counter_set);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
 	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
@@ -542,3 +543,22 @@ int skua_cmd_unbind_counter_set(struct skua_dev *dev, u32 qpn)
 	return skua_cmd_stop(to_skua_nic(dev), &cmd);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_unbind_counter_set, SKUA_NS);
+int skua_cmd_create_flow(struct skua_dev *dev, const struct skua_flow_params *params, u32 *number)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_FLOW);
+	cmd.flow.qpn = cpu_to_le32(params->qpn);
+	cmd.flow.type = params->type;
+	cmd.flow.priority = cpu_to_le16(params->priority);
+	cmd.flow.value = params->value;
+	cmd.flow.mask = params->mask;
+	return skua_cmd_create(to_skua_nic(dev), &cmd, number);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_create_flow, SKUA_NS);
+
+void skua_cmd_destroy_flow(struct skua_dev *dev, u32 number)
+{
+	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_FLOW, number);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_flow, SKUA_NS);

@@ -26,7 +26,7 @@
 				 BIT_ULL(SKUA_F_FAST_REG) | BIT_ULL(SKUA_F_DM) | \
 				 BIT_ULL(SKUA_F_FLUSH) | BIT_ULL(SKUA_F_ATOMIC_WRITE) | \
 				 BIT_ULL(SKUA_F_CQ_RESIZE) | BIT_ULL(SKUA_F_CQ_MODER) | \
-				 BIT_ULL(SKUA_F_COUNTER_SET))
+				 BIT_ULL(SKUA_F_RAW_PACKET) | BIT_ULL(SKUA_F_COUNTER_SET))
 
 static const char * const skua_health_names[] = {
 	[SKUA_HEALTH_OK]		= "no cause given",
