@@ -83,7 +83,7 @@ def debug_tests(name, *tests):
     """Tests under the debug kernel, in which all takes many times as long. A test that is ended
     leaves the NICs as they are to the next; so only the stage as a whole has a budget. Last is whether
     anything was lost."""
-    options = ('--kernel', 'debug', '--mem', '3G', '--env', 'SKUA_TEST_TIMEOUT=1800', '--env', 'SKUA_SLOWNESS=10',
+    options = ('--kernel', 'debug', '--mem', '3G', '--env', 'SKUA_TEST_TIMEOUT=3300', '--env', 'SKUA_SLOWNESS=10',
                '--env', 'SKUA_CYCLES=3')
     words = './run_selftests.sh', *tests, 'test_leaks.sh'
     inputs = [*_guest_inputs(words), kernels.DEBUG_CONFIG, kernels.MAKE_DEBUG]
