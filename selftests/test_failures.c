@@ -30,7 +30,7 @@ static struct ibv_mw *mw;
 static struct ibv_xrcd *xrcd;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
-static struct ibv_mr *mr;
+static struct ibv_mr *mr, *dm_mr;
 static struct ibv_dm *dm;
 static struct ibv_comp_channel *channel;
 
@@ -97,11 +97,21 @@ static int do_dm(void)
 }
 
 static void undo_dm(void) { ibv_free_dm(dm); }
-static int do_dm_mr(void) { return (mr = ibv_reg_dm_mr(side.pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED)) ? 0 : -1; }
+static int do_dm_mr(void) { return (dm_mr = ibv_reg_dm_mr(side.pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED)) ? 0 : -1; }
+static void undo_dm_mr(void) { ibv_dereg_mr(dm_mr); }
 
 static int do_use_dm(void)
 {
 	return ibv_memcpy_to_dm(dm, 0, side.mem, 100000) || ibv_memcpy_from_dm(side.mem, dm, 0, 100000);
+}
+
+
+/* To other memory, and back. */
+static int do_rereg(void)
+{
+	int err = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, side.mem + 4096, 1 << 20, 0);
+
+	return err ? err : ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, side.mem, 1 << 20, 0);
 }
 
 static int do_qp(void) { return (qp = side_create_qp(&side)) ? 0 : -1; }
@@ -331,8 +341,9 @@ static const struct step verbs[] = {
 	{ "resize SRQ", do_resize_srq, NULL },
 	{ "resize CQ", do_resize_cq, NULL },
 	{ "attach and detach", do_join, NULL },
-	{ "register MR of DM", do_dm_mr, undo_mr },
+	{ "register MR of DM", do_dm_mr, undo_dm_mr },
 	{ "copy DM", do_use_dm, NULL },
+	{ "register MR anew", do_rereg, NULL },
 	{ "query", do_query, NULL },
 }, netdev[] = {
 	{ "sizes of rings", do_rings, NULL },
@@ -405,9 +416,11 @@ TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 1800)
 	ASSERT_EQ(0, do_qp());
 	ASSERT_EQ(0, do_srq());
 	ASSERT_EQ(0, do_dm());
+	ASSERT_EQ(0, do_mr());
 	ASSERT_NE(NULL, ud = side_create_qp_of(&side, IBV_QPT_UD));
 	FAIL_EACH(verbs_of_objects, 1);
 	ASSERT_EQ(0, ibv_destroy_qp(ud));
+	undo_mr();
 	undo_dm();
 	undo_srq();
 	undo_qp();

@@ -219,6 +219,25 @@ TEST_F(removal, windows_and_their_mr_can_be_destroyed)
 		EXPECT_EQ(0, ibv_dealloc_mw(mw[i]));
 }
 
+/* RST-9: an MR of a device that is dead does not change any more. */
+TEST_F(removal, mrs_do_not_change)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_mr *mr = ibv_reg_mr(s->pd, s->mem, 4096, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_wc wc;
+
+	ASSERT_NE(NULL, mr);
+	ASSERT_EQ(0, take_away(variant, s));
+	for (int i = 0; i < SECONDS * 10 && !ibv_poll_cq(s->cq, 1, &wc); i++)
+		usleep(100000);
+	for (int flags = 1; flags <= IBV_REREG_MR_FLAGS_SUPPORTED; flags++) {
+		errno = 0;
+		EXPECT_EQ(IBV_REREG_MR_ERR_CMD, ibv_rereg_mr(mr, flags, s->pd, s->mem + 8192, 4096, 0));
+		EXPECT_EQ(EIO, errno);
+	}
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+}
+
 /* RST-9 DM-3: memory of a device that is dead can be freed, and no more. */
 TEST_F(removal, device_memory_can_be_freed)
 {

@@ -36,6 +36,7 @@ enum skua_cmd_opcode {
 	SKUA_CMD_DESTROY_QP	= 0x0043,
 	SKUA_CMD_CREATE_MR	= 0x0050,
 	SKUA_CMD_DESTROY_MR	= 0x0051,
+	SKUA_CMD_MODIFY_MR	= 0x0052,
 	SKUA_CMD_CREATE_MW	= 0x0058,
 	SKUA_CMD_DESTROY_MW	= 0x0059,
 	SKUA_CMD_ATTACH_MCAST	= 0x0060,
@@ -356,6 +357,28 @@ SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, iova, 16);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, dmn, 40);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_mr, pages, 64);
 
+/* MODIFY_MR: what the mask names is changed. */
+#define SKUA_MR_SET_PD		0x1
+#define SKUA_MR_SET_ACCESS	0x2
+#define SKUA_MR_SET_PAGES	0x4	/* iova, length and pages */
+#define SKUA_MR_SET_MASK	0x7
+
+struct skua_cmd_modify_mr {
+	__le32 key;
+	__le32 mask;		/* SKUA_MR_SET_* */
+	__le32 pdn;
+	__le32 access;		/* SKUA_ACCESS_* */
+	__le64 iova;
+	__le64 length;
+	__u8 rsvd0[32];
+	struct skua_pagelist pages;
+	__u8 rsvd1[96];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_modify_mr, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_modify_mr, iova, 16);
+SKUA_ASSERT_OFFSET(struct skua_cmd_modify_mr, pages, 64);
+
 enum skua_mw_type {
 	SKUA_MW_TYPE_1	= 1,	/* serves its PD; bound anew, or unbound, by BIND_MW */
 	SKUA_MW_TYPE_2	= 2,	/* serves the QP that bound it, until it is invalidated (2B) */
@@ -533,6 +556,7 @@ struct skua_cmd {
 		struct skua_cmd_create_qp create_qp;
 		struct skua_cmd_modify_qp modify_qp;
 		struct skua_cmd_create_mr create_mr;
+		struct skua_cmd_modify_mr modify_mr;
 		struct skua_cmd_create_mw create_mw;
 		struct skua_cmd_mcast mcast;
 		struct skua_cmd_create_srq create_srq;

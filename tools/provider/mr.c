@@ -27,6 +27,16 @@ struct ibv_mr *skua_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uin
 	return &vmr->ibv_mr;
 }
 
+int skua_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibv_pd, void *addr, size_t length,
+		  int access)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct ibv_rereg_mr cmd = {};
+
+	return ibv_cmd_rereg_mr(vmr, flags, addr, length, (uintptr_t)addr, access, ibv_pd, &cmd,
+				sizeof(cmd), &resp, sizeof(resp));
+}
+
 struct ibv_mr *skua_reg_dm_mr(struct ibv_pd *ibv_pd, struct ibv_dm *ibv_dm, uint64_t offset,
 			      size_t length, unsigned int access)
 {

@@ -129,6 +129,7 @@ static const struct verbs_context_ops skua_context_ops = {
 	.reg_dm_mr = skua_reg_dm_mr,
 	.reg_mr = skua_reg_mr,
 	.req_notify_cq = skua_req_notify_cq,
+	.rereg_mr = skua_rereg_mr,
 	.resize_cq = skua_resize_cq,
 	.unimport_dm = skua_unimport_dm,
 	.unimport_mr = skua_unimport_mr,

@@ -219,6 +219,8 @@ struct ibv_pd *skua_alloc_parent_domain(struct ibv_context *ibv_ctx,
 /* mr.c */
 struct ibv_mr *skua_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t hca_va,
 			   int access);
+int skua_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibv_pd, void *addr, size_t length,
+		  int access);
 struct ibv_mr *skua_reg_dm_mr(struct ibv_pd *ibv_pd, struct ibv_dm *ibv_dm, uint64_t offset,
 			      size_t length, unsigned int access);
 int skua_dereg_mr(struct verbs_mr *vmr);

@@ -140,7 +140,7 @@ int skua_cmd_bind_counter_set(struct skua_dev *dev, u32 qpn, u32 number);
 int skua_cmd_unbind_counter_set(struct skua_dev *dev, u32 qpn);
 
 /**
- * struct skua_mr_params - an MR to create
+ * struct skua_mr_params - an MR to create, or what becomes of one
  * @type: enum skua_mr_type
  * @access: SKUA_ACCESS_*
  * @pdn: its PD
@@ -150,6 +150,7 @@ int skua_cmd_unbind_counter_set(struct skua_dev *dev, u32 qpn);
  * @capacity: SKUA_MR_FAST: pages that a registration may have, which gives it all the rest; else 0
  * @dmn: SKUA_MR_DM: its DM; else 0
  * @dm_offset: SKUA_MR_DM: of its first byte in the DM; else 0
+ * @change: SKUA_MR_SET_*, for skua_cmd_modify_mr(), which ignores the rest
  */
 struct skua_mr_params {
 	enum skua_mr_type type;
@@ -161,9 +162,12 @@ struct skua_mr_params {
 	u32 capacity;
 	u32 dmn;
 	u64 dm_offset;
+	u32 change;
 };
 
 int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params, u32 *key);
+/* All that @params->change says, or nothing. -EBUSY: windows are bound to it. */
+int skua_cmd_modify_mr(struct skua_dev *dev, u32 key, const struct skua_mr_params *params);
 /* -EBUSY: windows are bound to it. Any variant of the key will do. */
 int skua_cmd_destroy_mr(struct skua_dev *dev, u32 key);
 

@@ -264,6 +264,32 @@ int ibv_cmd_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t hc
 	return answer;
 }
 
+static struct {
+	struct verbs_mr *vmr;
+	uint32_t flags;
+	void *addr;
+	size_t length;
+	uint64_t hca_va;
+	int access;
+	struct ibv_pd *pd;
+} rereg_req;
+
+int ibv_cmd_rereg_mr(struct verbs_mr *vmr, uint32_t flags, void *addr, size_t length, uint64_t hca_va, int access,
+		     struct ibv_pd *ibv_pd, struct ibv_rereg_mr *cmd, size_t cmd_sz, struct ib_uverbs_rereg_mr_resp *resp,
+		     size_t resp_sz)
+{
+	assert_int_equal(cmd_sz, sizeof(*cmd));
+	assert_int_equal(resp_sz, sizeof(*resp));
+	rereg_req.vmr = vmr;
+	rereg_req.flags = flags;
+	rereg_req.addr = addr;
+	rereg_req.length = length;
+	rereg_req.hca_va = hca_va;
+	rereg_req.access = access;
+	rereg_req.pd = ibv_pd;
+	return answer;
+}
+
 int ibv_cmd_reg_dm_mr(struct ibv_pd *ibv_pd, struct verbs_dm *dm, uint64_t offset, size_t length,
 		      unsigned int access, struct verbs_mr *vmr, struct ibv_command_buffer *link)
 {
@@ -1375,6 +1401,25 @@ static void test_every_region_is_the_kernels_to_judge(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+/* So is what becomes of one. Its address is the program's. */
+static void test_regions_change(void **state)
+{
+	struct ibv_mr *mr = skua_reg_mr(&pd.ibv_pd, &info, 8, 0x1234, 0);
+
+	assert_int_equal(skua_rereg_mr(verbs_get_mr(mr), 7, &pd.ibv_pd, db_page, 64, IBV_ACCESS_REMOTE_READ), 0);
+	assert_ptr_equal(rereg_req.vmr, verbs_get_mr(mr));
+	assert_int_equal(rereg_req.flags, 7);
+	assert_ptr_equal(rereg_req.addr, db_page);
+	assert_int_equal(rereg_req.hca_va, (uintptr_t)db_page);
+	assert_int_equal(rereg_req.length, 64);
+	assert_int_equal(rereg_req.access, IBV_ACCESS_REMOTE_READ);
+	assert_ptr_equal(rereg_req.pd, &pd.ibv_pd);
+	answer = EBUSY;
+	assert_int_equal(skua_rereg_mr(verbs_get_mr(mr), 2, NULL, NULL, 0, 0), EBUSY);
+	answer = 0;
+	assert_int_equal(skua_dereg_mr(verbs_get_mr(mr)), 0);
+}
+
 static void test_notify_rings_over_a_cqe(void **state)
 {
 	struct ibv_qp_cap cap = { .max_send_wr = 8 };
@@ -1435,6 +1480,7 @@ int main(void)
 		T(test_allocators_of_a_parent_domain),
 		T(test_rings_begin_empty),
 		T(test_every_region_is_the_kernels_to_judge),
+		T(test_regions_change),
 		T(test_notify_rings_over_a_cqe),
 	};
 

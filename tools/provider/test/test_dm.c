@@ -72,6 +72,13 @@ int ibv_cmd_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t hc
 	return ENOSYS;
 }
 
+int ibv_cmd_rereg_mr(struct verbs_mr *vmr, uint32_t flags, void *addr, size_t length, uint64_t hca_va, int access,
+		     struct ibv_pd *ibv_pd, struct ibv_rereg_mr *cmd, size_t cmd_sz, struct ib_uverbs_rereg_mr_resp *resp,
+		     size_t resp_sz)
+{
+	return ENOSYS;
+}
+
 int ibv_cmd_query_mr(struct ibv_pd *ibv_pd, struct verbs_mr *vmr, uint32_t mr_handle)
 {
 	return ENOSYS;

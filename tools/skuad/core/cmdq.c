@@ -26,6 +26,7 @@ struct command {
 #define CQ_HOLD	(1ull << SKUA_F_CQ_MODER)
 #define MW	(1ull << SKUA_F_MW)
 #define DM	(1ull << SKUA_F_DM)
+#define MR_MODIFY (1ull << SKUA_F_MR_MODIFY)
 #define RAW	(1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_ETHERNET)
 #define COUNTER	(1ull << SKUA_F_COUNTER_SET)
 
@@ -58,6 +59,7 @@ static const struct command commands[] = {
 	{ SKUA_CMD_DESTROY_QP,	 0, false, 4, 0,	cmd_destroy_qp },
 	{ SKUA_CMD_CREATE_MR,	 0, false, 128, 0,	cmd_create_mr },
 	{ SKUA_CMD_DESTROY_MR,	 0, false, 4, 0,	cmd_destroy_mr },
+	{ SKUA_CMD_MODIFY_MR,	 0, false, 128, MR_MODIFY, cmd_modify_mr },
 	{ SKUA_CMD_CREATE_MW,	 0, false, 5, MW,	cmd_create_mw },
 	{ SKUA_CMD_DESTROY_MW,	 0, false, 4, MW,	cmd_destroy_mw },
 	{ SKUA_CMD_ATTACH_MCAST, 0, false, 24, UD,	cmd_attach_mcast },
@@ -124,6 +126,8 @@ static bool rsvd_zero(const struct skua_cmd *cmd)
 		       !cmd->modify_qp.attr.av.rsvd && RSVD_ZERO(&cmd->modify_qp.attr, rsvd2);
 	case SKUA_CMD_CREATE_MR:
 		return RSVD_ZERO(&cmd->create_mr, rsvd0) && RSVD_ZERO(&cmd->create_mr, rsvd1);
+	case SKUA_CMD_MODIFY_MR:
+		return RSVD_ZERO(&cmd->modify_mr, rsvd0);
 	case SKUA_CMD_CREATE_FLOW:
 		return !cmd->flow.rsvd0 && RSVD_ZERO(&cmd->flow, rsvd1);
 	case SKUA_CMD_ATTACH_MCAST:
@@ -236,7 +240,7 @@ static void free_ring(struct skua_dev *dev, void *object)
 	free(ring);
 }
 
-int ring_begin(struct skua_dev *dev, const struct skua_pagelist *list)
+int list_begin(struct skua_dev *dev, const struct skua_pagelist *list)
 {
 	struct pages *ring = calloc(1, sizeof(*ring));
 
@@ -246,13 +250,14 @@ int ring_begin(struct skua_dev *dev, const struct skua_pagelist *list)
 	return pages_reserve(dev, ring, list);
 }
 
-void ring_replace(struct skua_dev *dev, struct pages *old)
+void list_replace(struct skua_dev *dev, struct pages *old)
 {
 	struct pages *ring = dev->cmdq.making;
 
 	pages_release(dev, old);
 	*old = *ring;
 	free(ring);
+	dev->cmdq.making = NULL;
 }
 
 int list_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list, uint64_t size, bool write)

@@ -156,7 +156,7 @@ static int begin_resize(struct skua_dev *dev)
 	if (in->log_size > LIMIT_LOG_CQE ||
 	    ring_check(&in->ring, sizeof(struct skua_cqe) << in->log_size, sizeof(struct skua_cqe)))
 		return SKUA_CMD_BAD_PARAM;
-	return ring_begin(dev, &in->ring);
+	return list_begin(dev, &in->ring);
 }
 
 int cmd_resize_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -174,7 +174,7 @@ int cmd_resize_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		status = SKUA_CMD_BAD_STATE;
 	if (status)
 		return status;
-	ring_replace(dev, &cq->ring);
+	list_replace(dev, &cq->ring);
 	cq->size = 1u << in->log_size;
 	cpl->index = htole32(cq->pi);
 	return SKUA_CMD_OK;

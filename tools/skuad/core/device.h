@@ -68,9 +68,9 @@ struct transport_ops;
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
 	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
-	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_DM | \
-	 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | \
-	 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_COUNTER_SET)
+	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_MR_MODIFY | \
+	 1ull << SKUA_F_DM | 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | 1ull << SKUA_F_CQ_RESIZE | \
+	 1ull << SKUA_F_CQ_MODER | 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_COUNTER_SET)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -328,6 +328,7 @@ int cmd_query_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_modify_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_mw(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_mw(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_attach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
@@ -374,9 +375,10 @@ int ring_check(const struct skua_pagelist *list, uint64_t size, uint32_t entry);
 int pages_reserve(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list);
 int pages_make_room(struct skua_dev *dev, struct pages *pages, uint32_t npages);	/* that are not known yet */
 int list_load(struct skua_dev *dev, struct pages *pages, const struct skua_pagelist *list, uint64_t size, bool write);
-/* A ring that takes the place of @old: the command makes it, list_load() fills it, and then it is put there. */
-int ring_begin(struct skua_dev *dev, const struct skua_pagelist *list);
-void ring_replace(struct skua_dev *dev, struct pages *old);
+/* A ring, or an MR's pages, to take the place of @old: the command makes it, list_load() fills it, and then it is put
+ * there. */
+int list_begin(struct skua_dev *dev, const struct skua_pagelist *list);
+void list_replace(struct skua_dev *dev, struct pages *old);
 void pages_release(struct skua_dev *dev, struct pages *pages);	/* free, maybe in steps, and give back quota */
 bool pages_charge(struct skua_dev *dev, uint32_t npages);
 
@@ -449,6 +451,8 @@ bool mr_add_key(struct skua_dev *dev, struct mr *mr);	/* false: there is no room
 bool mr_access_valid(const struct skua_dev *dev, uint32_t access);
 uint32_t mr_remote_rights(const struct skua_dev *dev);	/* those that there are: SKUA_ACCESS_* */
 bool mr_range_valid(uint64_t iova, uint64_t length);
+/* Range and header of the page list of an MR, or of none if @length is 0: enum skua_cmd_status. */
+int mr_list_check(uint64_t iova, uint64_t length, const struct skua_pagelist *list);
 
 /* fast.c: what WQEs and peers do to MRs of type FAST, and to windows. These return enum skua_vendor_err. */
 bool mr_reg_valid(const struct skua_dev *dev, const struct skua_wqe_reg_mr *reg);	/* its fields, by themselves */

@@ -103,6 +103,13 @@ bool mr_range_valid(uint64_t iova, uint64_t length)
 	return length && length <= LIMIT_MR_SIZE && iova + length - 1 >= length - 1;
 }
 
+int mr_list_check(uint64_t iova, uint64_t length, const struct skua_pagelist *list)
+{
+	if (!length)
+		return pagelist_empty(list) ? SKUA_CMD_OK : SKUA_CMD_BAD_PARAM;
+	return mr_range_valid(iova, length) ? pages_check(list, length) : SKUA_CMD_BAD_PARAM;
+}
+
 /* Capacity is for REG_MR, which gives the region all the rest. */
 static bool capacity_valid(const struct skua_dev *dev, const struct skua_cmd_create_mr *in)
 {
@@ -142,13 +149,8 @@ static int mr_make(struct skua_dev *dev)
 	if (in->type == SKUA_MR_PHYS) {
 		if (in->iova || length || !pagelist_empty(&in->pages))
 			return SKUA_CMD_BAD_PARAM;
-	} else if (in->type == SKUA_MR_DM || !length) {
-		if (!pagelist_empty(&in->pages))
-			return SKUA_CMD_BAD_PARAM;
 	} else {
-		if (!mr_range_valid(le64toh(in->iova), length))
-			return SKUA_CMD_BAD_PARAM;
-		status = pages_check(&in->pages, length);
+		status = mr_list_check(le64toh(in->iova), in->type == SKUA_MR_DM ? 0 : length, &in->pages);
 		if (status)
 			return status;
 	}

@@ -210,7 +210,7 @@ static int begin_modify(struct skua_dev *dev, struct srq *srq)
 		return SKUA_CMD_BAD_STATE;
 	if (!other_ring)
 		return SKUA_CMD_OK;
-	return ring_begin(dev, &in->ring);
+	return list_begin(dev, &in->ring);
 }
 
 int cmd_modify_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -228,7 +228,7 @@ int cmd_modify_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (status)
 		return status;
 	if (dev->cmdq.making) {
-		ring_replace(dev, &srq->rq.ring);
+		list_replace(dev, &srq->rq.ring);
 		srq->rq.size = 1u << in->log_size;
 	}
 	if (le32toh(in->mask) & SKUA_SRQ_SET_LIMIT)

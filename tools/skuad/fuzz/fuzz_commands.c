@@ -35,7 +35,7 @@ enum template {
 	CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ, CREATE_RC_SRQ, CREATE_UD_SRQ,
 	RESIZE_CQ, MODIFY_CQ, CREATE_MW, DESTROY_MW,
 	CREATE_XRCD, DESTROY_XRCD, CREATE_XRC_SRQ, CREATE_XRC_INI, CREATE_XRC_TGT, XRC_TGT_TO_RTS,
-	ALLOC_DM, FREE_DM, COPY_DM, CREATE_MR_DM, CREATE_RAW, CREATE_FLOW, DESTROY_FLOW,
+	ALLOC_DM, FREE_DM, COPY_DM, CREATE_MR_DM, MODIFY_MR, MODIFY_MR_1, MODIFY_MR_2, CREATE_RAW, CREATE_FLOW, DESTROY_FLOW,
 	CREATE_COUNTER_SET, DESTROY_COUNTER_SET, QUERY_COUNTER_SET, BIND_COUNTER_SET, NUM_TEMPLATES
 };
 
@@ -90,6 +90,17 @@ static struct skua_cmd mr_cmd(struct host *h, const struct step *s, uint8_t leve
 	cmd.create_mr.length = htole64(s->n[1] % 600 * 4096ull + 4096);
 	cmd.create_mr.pages = tables(h, level, s->n[1] % 600 + 1);
 	return cmd;
+}
+
+/* Any of the changes, to pages of its own or to those of a list of @level. */
+static struct skua_cmd modify_mr_cmd(struct host *h, const struct step *s, uint8_t level)
+{
+	struct skua_cmd create = mr_cmd(h, s, level);
+	const struct skua_cmd_create_mr *mr = &create.create_mr;
+
+	return (struct skua_cmd)CMD(SKUA_CMD_MODIFY_MR, .modify_mr = {
+		.key = htole32(number(h, MR, s)), .mask = htole32(s->n[2] % 8), .pdn = htole32(number(h, PD, s)),
+		.access = htole32(s->n[0] % 16), .iova = mr->iova, .length = mr->length, .pages = mr->pages });
 }
 
 static struct skua_cmd large_mr_cmd(struct host *h, const struct step *s)
@@ -448,6 +459,10 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 		return (struct skua_cmd)CMD(SKUA_CMD_DM_COPY, .dm_copy = {
 			.dmn = htole32(number(h, DM, s)), .direction = s->c >> 4 & 1, .offset = htole64(s->n[1]),
 			.length = htole32(s->n[2]), .addr = htole64(h->scratch + s->n[0] % SCRATCH) });
+	case MODIFY_MR:
+	case MODIFY_MR_1:
+	case MODIFY_MR_2:
+		return modify_mr_cmd(h, s, s->a % NUM_TEMPLATES - MODIFY_MR);
 	case CREATE_MR_DM:
 		*kind = MR;
 		return (struct skua_cmd)CMD(SKUA_CMD_CREATE_MR, .create_mr = {
@@ -726,6 +741,9 @@ static void fuzz_seeds(void)
 	FUZZ_SEED("domains", DO(SET_GID), DO(CREATE_XRCD), DO(CREATE_XRC_SRQ), DO(CREATE_XRC_TGT), DO(CREATE_XRC_INI),
 		  DO(TO_INIT, .b = 1), DO(TO_RTR, .b = 1), DO(XRC_TGT_TO_RTS, .b = 1), DO(TO_INIT, .b = 2),
 		  DO(DESTROY_XRCD), DO(DESTROY_SRQ), DO(DESTROY_QP, .b = 1), DO(DESTROY_QP, .b = 2), DO(DESTROY_XRCD));
+	FUZZ_SEED("changes", PAGES(0, 0), PAGES(1, 1), DO(CREATE_MR), DO(CREATE_PD), DO(MODIFY_MR, .n = { 1, 0, 7 }),
+		  DO(MODIFY_MR_1, .n = { 15, 300, 6 }), DO(MODIFY_MR_2, .c = 2 + 4, .n = { 0, 599, 4 }), DO(CREATE_MR_FAST),
+		  DO(MODIFY_MR, .b = 1, .n = { 1, 0, 1 }), DO(MODIFY_MR, .n = { 1, 0, 1 }), DO(DESTROY_MR), DO(MODIFY_MR));
 	FUZZ_SEED("device-memory", DO(ALLOC_DM, .n[1] = 70000), DO(ALLOC_DM, .n[1] = LIMIT_DM), DO(ALLOC_DM, .n[1] = 5),
 		  DO(COPY_DM, .n = { 1, 4, 65536 }), DO(COPY_DM, .c = 16, .n = { 0, 69996, 4 }),
 		  DO(CREATE_MR_DM, .n = { 0, 8, 69992 }), DO(FREE_DM), DO(DESTROY_MR), DO(FREE_DM), DO(FREE_DM, .b = 1),

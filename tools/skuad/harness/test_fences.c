@@ -100,6 +100,28 @@ static void destroy_mr(struct world *w, struct node *n)
 	must(w, n, object_cmd(SKUA_CMD_DESTROY_MR, n->key));
 }
 
+/* The region gets, as @mask says, another PD, no rights, or no bytes. */
+static void modify_mr(struct world *w, struct node *n, uint32_t mask, uint32_t pdn)
+{
+	must(w, n, (struct skua_cmd)CMD(SKUA_CMD_MODIFY_MR, .modify_mr = {
+		.key = htole32(n->key), .mask = htole32(mask), .pdn = htole32(pdn) }));
+}
+
+static void change_pd(struct world *w, struct node *n)
+{
+	modify_mr(w, n, SKUA_MR_SET_PD, must(w, n, (struct skua_cmd)CMD(SKUA_CMD_CREATE_PD)));
+}
+
+static void change_rights(struct world *w, struct node *n)
+{
+	modify_mr(w, n, SKUA_MR_SET_ACCESS, 0);
+}
+
+static void change_pages(struct world *w, struct node *n)
+{
+	modify_mr(w, n, SKUA_MR_SET_PAGES, 0);
+}
+
 static void destroy_qp(struct world *w, struct node *n)
 {
 	must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, n->qpn));
@@ -155,6 +177,12 @@ static const struct way {
 	{ "bus mastering", bus_mastering, bus_master_on, true },
 	{ "unmap", unmap, map_again, true },
 	{ "unmap of a region", unmap_one, map_region, true },
+};
+
+/* Those that are not for regions of type FAST. */
+static const struct way changes[] = {
+	{ "MODIFY_MR, the PD", change_pd, NULL, false },
+	{ "MODIFY_MR, the pages", change_pages, NULL, false },
 };
 
 static bool holds(const uint8_t *p, size_t len, uint8_t value)
@@ -257,12 +285,19 @@ static void take_away(const struct way *way, bool threaded, int victim_is, int r
 	world_destroy(w);
 }
 
+static void go_way(const struct way *way, bool threaded, int rounds)
+{
+	for (int victim = 0; victim < 2; victim++)
+		for (int round = 0; round < rounds; round++)
+			take_away(way, threaded, victim, threaded ? round * 40 : round);
+}
+
 static void each_way(bool threaded, int rounds)
 {
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		for (int victim = 0; victim < 2; victim++)
-			for (int round = 0; round < rounds; round++)
-				take_away(&ways[i], threaded, victim, threaded ? round * 40 : round);
+		go_way(&ways[i], threaded, rounds);
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		go_way(&changes[i], threaded, rounds);
 }
 
 static void one_engine(void **state)
@@ -652,6 +687,35 @@ static void a_response_through_a_window(void **state)
 	response_under_way("DESTROY_QP", window_2, destroy_qp);
 }
 
+static uint32_t whole_region(struct world *w, struct node *n)
+{
+	(void)w;
+	return n->key;
+}
+
+/* The new pages are there, and the trains from the old ones are waited for. */
+static void reset_behind_change(struct world *w, struct node *n)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_MODIFY_MR, .modify_mr = {
+		.key = htole32(n->key), .mask = htole32(SKUA_MR_SET_PAGES), .iova = htole64(n->buf),
+		.length = htole64(4096), .pages = list(n->buf + QUARTER, 4096) });
+
+	memcpy(at(n, n->cmd_ring + n->cmd_pi % (1 << LOG_CMD) * sizeof(cmd)), &cmd, sizeof(cmd));
+	host_store32(&((struct skua_dbr *)at(n, n->cmd_dbr))->pi, ++n->cmd_pi);
+	ring(n, SKUA_DB_CMD, 0, n->cmd_pi);
+	sleep_ms(5);
+	register_reset(w, n);
+}
+
+static void a_response_of_a_region_that_changes(void **state)
+{
+	(void)state;
+	response_under_way("MODIFY_MR, then RESET", whole_region, reset_behind_change);
+	response_under_way("MODIFY_MR, the PD", whole_region, change_pd);
+	response_under_way("MODIFY_MR, the rights", whole_region, change_rights);
+	response_under_way("MODIFY_MR, the pages", whole_region, change_pages);
+}
+
 /* A QP that ends while the CQE of an invalidation waits: it comes, and then the flush. */
 static void the_error_of_a_qp_with_an_invalidation(void **state)
 {
@@ -679,12 +743,13 @@ int main(void)
 {
 #define TEST(f, rules) { rules ": " #f, f, NULL, NULL, NULL }
 	const struct CMUnitTest tests[] = {
-		TEST(one_engine, "MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 INI-2"),
+		TEST(one_engine, "MR-12 MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 INI-2"),
 		TEST(two_engines, "MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 SEC-8"),
 		TEST(invalidated_by_itself, "ORD-4 MEM-12 MR-5"),
 		TEST(invalidated_by_the_peer, "ORD-5 MEM-12 CQE-2"),
 		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-2 ORD-4 ORD-5 MR-5 PL-11 QPS-7 SRQ-7 XRC-14"),
 		TEST(a_response_through_a_window, "MEM-12 MW-9 MW-10 MW-11 ORD-4 ORD-5"),
+		TEST(a_response_of_a_region_that_changes, "MR-12 MEM-12 RST-1"),
 		TEST(the_error_of_a_qp_with_an_invalidation, "ORD-5 ORD-7"),
 	};
 

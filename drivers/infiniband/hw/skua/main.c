@@ -133,6 +133,11 @@ static const struct ib_device_ops skua_ib_fast_reg_ops = {
 	.map_mr_sg = skua_ib_map_mr_sg,
 };
 
+/* With SKUA_F_MR_MODIFY. */
+static const struct ib_device_ops skua_ib_mr_modify_ops = {
+	.rereg_user_mr = skua_ib_rereg_user_mr,
+};
+
 /* With SKUA_F_MW. */
 static const struct ib_device_ops skua_ib_mw_ops = {
 	.alloc_mw = skua_ib_alloc_mw,
@@ -266,6 +271,8 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 		ib_set_device_ops(ibdev, &skua_ib_ud_ops);
 	if (skua_ib_has_fast_reg(skua))
 		ib_set_device_ops(ibdev, &skua_ib_fast_reg_ops);
+	if (skua_has(skua, SKUA_F_MR_MODIFY))
+		ib_set_device_ops(ibdev, &skua_ib_mr_modify_ops);
 	if (skua_has(skua, SKUA_F_MW))
 		ib_set_device_ops(ibdev, &skua_ib_mw_ops);
 	if (skua_has(skua, SKUA_F_DM))

@@ -107,32 +107,54 @@ struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 	return &mr->ibmr;
 }
 
-/* Pin the memory, and create the region with its page list. */
-static int skua_ib_create_user_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 start, int access,
-				  struct skua_mr_params *params)
+static int skua_ib_modify_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd,
+			     struct skua_mr_params *params)
+{
+	params->pdn = to_skua_ib_pd(ibpd)->pdn;
+	return skua_cmd_modify_mr(to_skua_dev(ibpd->device), mr->key, params);
+}
+
+/* Pin memory of a program, and have it described to the device by @describe, a command. */
+static struct ib_umem *
+skua_ib_pin_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 start, int access,
+	       struct skua_mr_params *params,
+	       int (*describe)(struct skua_ib_mr *mr, struct ib_pd *ibpd,
+			       struct skua_mr_params *params))
 {
 	struct skua_dev *dev = to_skua_dev(ibpd->device);
 	struct skua_pagelist_builder pages;
+	struct ib_umem *umem;
 	int err;
 
-	mr->umem = ib_umem_get_va(ibpd->device, start, params->length,
-				  access & ~IB_ACCESS_OPTIONAL);
-	if (IS_ERR(mr->umem))
-		return PTR_ERR(mr->umem);
-	err = skua_ib_umem_describe(dev, mr->umem, &pages);
+	umem = ib_umem_get_va(ibpd->device, start, params->length, access & ~IB_ACCESS_OPTIONAL);
+	if (IS_ERR(umem))
+		return umem;
+	err = skua_ib_umem_describe(dev, umem, &pages);
 	if (err)
 		goto err_umem;
 	params->pages = &pages.list;
-	err = skua_ib_create_mr(mr, ibpd, params);
+	err = describe(mr, ibpd, params);
 	/* The device has read the list, or never will: one that died was reset before this. */
 	skua_pagelist_free(dev, &pages);
 	if (err)
 		goto err_umem;
-	return 0;
+	return umem;
 
 err_umem:
-	ib_umem_release(mr->umem);
-	return err;
+	ib_umem_release(umem);
+	return ERR_PTR(err);
+}
+
+/* A region of length 0 has no memory (MR-8), and no umem. */
+static struct ib_umem *
+skua_ib_describe_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 start, int access,
+		    struct skua_mr_params *params,
+		    int (*describe)(struct skua_ib_mr *mr, struct ib_pd *ibpd,
+				    struct skua_mr_params *params))
+{
+	if (params->length)
+		return skua_ib_pin_mr(mr, ibpd, start, access, params, describe);
+	return ERR_PTR(describe(mr, ibpd, params));
 }
 
 struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access,
@@ -146,6 +168,7 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 		.length = length,
 	};
 	struct skua_ib_mr *mr;
+	struct ib_umem *umem;
 	int err;
 
 	if (dmah || access & ~SKUA_IB_MR_ACCESS)
@@ -159,14 +182,67 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	/* A region of length 0 has no memory (MR-8). */
-	err = length ? skua_ib_create_user_mr(mr, ibpd, start, access, &params) :
-		       skua_ib_create_mr(mr, ibpd, &params);
-	if (err) {
+	umem = skua_ib_describe_mr(mr, ibpd, start, access, &params, skua_ib_create_mr);
+	if (IS_ERR(umem)) {
 		kfree(mr);
-		return ERR_PTR(err);
+		return ERR_CAST(umem);
 	}
+	mr->umem = umem;
+	mr->access = access;
 	return &mr->ibmr;
+}
+
+/*
+ * The region keeps its key, and if this fails, all that it was. Memory that was pinned for reading
+ * is pinned anew if it is to be written now.
+ */
+struct ib_mr *skua_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length, u64 iova,
+				    int access, struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct skua_dev *dev = to_skua_dev(ibmr->device);
+	struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
+	struct skua_mr_params params = {};
+	struct ib_umem *umem;
+	int err;
+
+	err = ib_no_udata_io(udata);
+	if (err)
+		return ERR_PTR(err);
+	if (flags & IB_MR_REREG_PD)
+		params.change |= SKUA_MR_SET_PD;
+	if (flags & IB_MR_REREG_ACCESS) {
+		if (access & ~SKUA_IB_MR_ACCESS)
+			return ERR_PTR(-EOPNOTSUPP);
+		params.change |= SKUA_MR_SET_ACCESS;
+		params.access = skua_ib_access(dev, access);
+	} else {
+		access = mr->access;
+	}
+	if (flags & IB_MR_REREG_TRANS) {
+		if (length > dev->limits.max_mr_size)
+			return ERR_PTR(-EINVAL);
+		params.change |= SKUA_MR_SET_PAGES;
+		params.iova = iova;
+		params.length = length;
+	} else if (mr->umem && !mr->umem->writable && ib_access_writable(access)) {
+		/* Of another process, which shares the context: it is not found by its address. */
+		if (mr->umem->owning_mm != current->mm)
+			return ERR_PTR(-EINVAL);
+		start = mr->umem->address;
+		params.change |= SKUA_MR_SET_PAGES;
+		params.iova = ibmr->iova;
+		params.length = mr->umem->length;
+	}
+
+	umem = skua_ib_describe_mr(mr, ibpd, start, access, &params, skua_ib_modify_mr);
+	if (IS_ERR(umem))
+		return ERR_CAST(umem);
+	if (params.change & SKUA_MR_SET_PAGES) {
+		ib_umem_release(mr->umem);
+		mr->umem = umem;
+	}
+	mr->access = access;
+	return NULL;
 }
 
 /* Device memory is named by offsets. No window is bound to it. */

@@ -15,6 +15,7 @@ struct skua_dev;
  * struct skua_ib_mr - a memory region
  * @ibmr: as the core knows it
  * @umem: memory of a program
+ * @access: what the program has asked for
  * @key: as it was created; a fast registration changes its low 8 bits
  * @capacity: pages that a fast registration may have; 0: it is no MR for that
  * @npages: of the next fast registration
@@ -24,6 +25,7 @@ struct skua_dev;
 struct skua_ib_mr {
 	struct ib_mr ibmr;
 	struct ib_umem *umem;
+	int access;
 	u32 key;
 	u32 capacity;
 	u32 npages;
@@ -46,6 +48,8 @@ int skua_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, uns
 struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access,
 				  struct ib_dmah *dmah, struct ib_udata *udata);
+struct ib_mr *skua_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length, u64 iova,
+				    int access, struct ib_pd *ibpd, struct ib_udata *udata);
 struct ib_mr *skua_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
 				struct ib_dm_mr_attr *attr, struct uverbs_attr_bundle *attrs);
 int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);

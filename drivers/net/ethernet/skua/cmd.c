@@ -413,6 +413,23 @@ int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_create_mr, SKUA_NS);
 
+int skua_cmd_modify_mr(struct skua_dev *dev, u32 key, const struct skua_mr_params *params)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_MODIFY_MR);
+	cmd.modify_mr.key = cpu_to_le32(key);
+	cmd.modify_mr.mask = cpu_to_le32(params->change);
+	cmd.modify_mr.pdn = cpu_to_le32(params->pdn);
+	cmd.modify_mr.access = cpu_to_le32(params->access);
+	cmd.modify_mr.iova = cpu_to_le64(params->iova);
+	cmd.modify_mr.length = cpu_to_le64(params->length);
+	if (params->pages)
+		cmd.modify_mr.pages = *params->pages;
+	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_modify_mr, SKUA_NS);
+
 int skua_cmd_destroy_mr(struct skua_dev *dev, u32 key)
 {
 	return skua_cmd_try_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_MR, key);
