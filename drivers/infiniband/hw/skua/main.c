@@ -3,7 +3,6 @@
  * skua_ib.ko: binding to the auxiliary device that skua.ko makes, and the table of verbs.
  */
 #include <linux/module.h>
-#include <rdma/rdma_counter.h>
 
 #include <rdma/skua-abi.h>
 

@@ -56,10 +56,11 @@ int skua_ib_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 
 int skua_ib_fill_res_qp_entry_raw(struct sk_buff *msg, struct ib_qp *ibqp)
 {
+	u32 qpn = to_skua_ib_qp(ibqp)->watch.number;
 	struct skua_qp_attr attr;
 	int err;
 
-	err = skua_cmd_query_qp(to_skua_dev(ibqp->device), to_skua_ib_qp(ibqp)->watch.number, &attr);
+	err = skua_cmd_query_qp(to_skua_dev(ibqp->device), qpn, &attr);
 	if (err)
 		return err;
 	return nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(attr), &attr);

@@ -4,7 +4,6 @@
  * by these, too, because monitoring looks for them.
  */
 #include <linux/skua/command.h>
-#include <rdma/rdma_counter.h>
 
 #include "skua_ib.h"
 
