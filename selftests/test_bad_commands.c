@@ -178,7 +178,7 @@ TEST_F(commands, create_qp_common)
 		{ "too much inline", { .max_inline_data = 513, .qp_type = IBV_QPT_RC }, EINVAL },
 		{ "too many SGEs of UD", { .max_send_sge = 31, .qp_type = IBV_QPT_UD }, EINVAL },
 		{ "type 1 is the kernel's", { .qp_type = 1 }, EINVAL },
-		{ "raw packets", { .qp_type = IBV_QPT_RAW_PACKET }, EOPNOTSUPP },
+		{ "too many SGEs of raw packets", { .max_send_sge = 31, .qp_type = IBV_QPT_RAW_PACKET }, EINVAL },
 		{ "type 0 is the kernel's", { .qp_type = 0 }, EINVAL },
 		{ "type 200", { .qp_type = 200 }, EINVAL },
 		{ "an SRQ that is not there", { .qp_type = IBV_QPT_RC, .is_srq = 1 }, EINVAL },

@@ -51,6 +51,19 @@ xsrq_pingpong() {
 	[ "$status" = 0 ]
 }
 
+# Frames from NIC to NIC: it takes MACs, and connects to nobody.
+raw_ethernet() {
+	local left right server status=0
+	left=$(left cat /sys/class/net/skua0/address)
+	right=$(right cat /sys/class/net/skua1/address)
+	right timeout 60 "$1" -d skua_1 --server -B "$right" -E "$left" "${@:2}" &
+	server=$!
+	sleep 3
+	left timeout 60 "$1" -d skua_0 --client -B "$left" -E "$right" "${@:2}" || status=1
+	wait "$server" || status=1
+	[ "$status" = 0 ]
+}
+
 t 'ibv_devices lists both NICs' lists
 t 'ibv_devinfo tells of a port and its GIDs' tells
 t 'ibv_rc_pingpong, polling' pingpong
@@ -61,4 +74,5 @@ t 'ibv_srq_pingpong, polling' srq_pingpong
 t 'ibv_srq_pingpong -e, with events' srq_pingpong -e
 t 'ibv_xsrq_pingpong, three clients, polling' xsrq_pingpong
 t 'ibv_xsrq_pingpong -e, with events' xsrq_pingpong -e
+t 'raw_ethernet_lat' raw_ethernet raw_ethernet_lat -s 64 -n 200
 end

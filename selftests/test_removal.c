@@ -309,6 +309,53 @@ TEST_F(removal, an_xrc_domain_is_taken_apart)
 	EXPECT_EQ(0, ibv_close_xrcd(srq_attr.xrcd));
 }
 
+/* RST-9 RAW-11: the device that had the flow is gone, or has forgotten it. */
+TEST_F(removal, a_flow_and_wqs_are_taken_apart)
+{
+	struct side *s = &self->sides[0];
+	struct {
+		struct ibv_flow_attr attr;
+		struct ibv_flow_spec_eth eth;
+	} rule = {
+		{ .size = sizeof(rule), .num_of_specs = 1, .port = 1 },
+		{ IBV_FLOW_SPEC_ETH, sizeof(rule.eth), { .dst_mac = { 2, 0, 0, 0, 0, 9 } }, { .dst_mac = { 255 } } },
+	};
+	struct ibv_wq_init_attr wq_attr = { .wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = s->pd, .cq = s->cq };
+	struct ibv_wq_attr ready = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY };
+	struct ibv_wq *wq = ibv_create_wq(s->context, &wq_attr);
+	struct ibv_rwq_ind_table_init_attr table_attr = { .ind_tbl = &wq };
+	uint8_t key[40] = {};
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RAW_PACKET, .pd = s->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
+		.rx_hash_conf = { IBV_RX_HASH_FUNC_TOEPLITZ, 40, key, IBV_RX_HASH_SRC_IPV4 },
+	};
+	struct ibv_qp *raw = side_create_qp_of(s, IBV_QPT_RAW_PACKET), *spread;
+	struct ibv_flow *flow[2];
+	struct ibv_wc wc;
+
+	ASSERT_TRUE(wq && raw);
+	ASSERT_EQ(0, ibv_modify_wq(wq, &ready));
+	attr.rwq_ind_tbl = ibv_create_rwq_ind_table(s->context, &table_attr);
+	ASSERT_NE(NULL, attr.rwq_ind_tbl);
+	spread = ibv_create_qp_ex(s->context, &attr);
+	ASSERT_NE(NULL, spread);
+	flow[0] = ibv_create_flow(raw, &rule.attr);
+	flow[1] = ibv_create_flow(spread, &rule.attr);
+	ASSERT_TRUE(flow[0] && flow[1]);
+	ASSERT_EQ(0, take_away(variant, s));
+	for (int i = 0; i < SECONDS * 10 && !ibv_poll_cq(s->cq, 1, &wc); i++)
+		usleep(100000);
+	EXPECT_EQ(NULL, ibv_create_flow(raw, &rule.attr));
+	EXPECT_EQ(NULL, ibv_create_wq(s->context, &wq_attr));
+	EXPECT_EQ(0, ibv_destroy_flow(flow[0]));
+	EXPECT_EQ(0, ibv_destroy_flow(flow[1]));
+	EXPECT_EQ(0, ibv_destroy_qp(raw));
+	EXPECT_EQ(0, ibv_destroy_qp(spread));
+	EXPECT_EQ(0, ibv_destroy_rwq_ind_table(attr.rwq_ind_tbl));
+	EXPECT_EQ(0, ibv_destroy_wq(wq));
+}
+
 static struct ibv_qp *qp_in_a_group(struct side *s, const union ibv_gid *group)
 {
 	struct ibv_qp *qp = side_create_qp_of(s, IBV_QPT_UD);

@@ -52,6 +52,8 @@ enum skua_cmd_opcode {
 	SKUA_CMD_DM_COPY	= 0x0082,
 	SKUA_CMD_CREATE_FLOW	= 0x0090,
 	SKUA_CMD_DESTROY_FLOW	= 0x0091,
+	SKUA_CMD_CREATE_RSS	= 0x0092,
+	SKUA_CMD_DESTROY_RSS	= 0x0093,
 	SKUA_CMD_CREATE_COUNTER_SET	= 0x00a0,
 	SKUA_CMD_DESTROY_COUNTER_SET	= 0x00a1,
 	SKUA_CMD_QUERY_COUNTER_SET	= 0x00a2,	/* out: struct skua_stats */
@@ -518,13 +520,14 @@ SKUA_ASSERT_OFFSET(struct skua_flow_key, src_ip, 16);
 SKUA_ASSERT_OFFSET(struct skua_flow_key, flow_label, 48);
 SKUA_ASSERT_OFFSET(struct skua_flow_key, src_port, 56);
 
-/* CREATE_FLOW: frames whose bits of the mask have this value go to a QP. */
+/* CREATE_FLOW: frames whose bits of the mask have this value go to a QP, or are spread. */
 struct skua_cmd_create_flow {
-	__le32 qpn;		/* of type ETH, with an RQ */
+	__le32 qpn;		/* of type ETH, with an RQ; 0: spread by */
 	__u8 type;		/* enum skua_flow_type */
 	__u8 rsvd0;
 	__le16 priority;	/* of those that match, the lowest decides, then the oldest */
-	__u8 rsvd1[56];
+	__le32 rssn;		/* an RSS object; 0: to qpn */
+	__u8 rsvd1[52];
 	struct skua_flow_key value;
 	struct skua_flow_key mask;
 	__u8 rsvd2[32];
@@ -532,6 +535,30 @@ struct skua_cmd_create_flow {
 
 SKUA_ASSERT_SIZE(struct skua_cmd_create_flow, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_create_flow, value, 64);
+
+/* Fields of a frame that a hash covers. */
+#define SKUA_HASH_SRC_IPV4	0x01
+#define SKUA_HASH_DST_IPV4	0x02
+#define SKUA_HASH_SRC_IPV6	0x04
+#define SKUA_HASH_DST_IPV6	0x08
+#define SKUA_HASH_SRC_PORT_TCP	0x10
+#define SKUA_HASH_DST_PORT_TCP	0x20
+#define SKUA_HASH_SRC_PORT_UDP	0x40
+#define SKUA_HASH_DST_PORT_UDP	0x80
+#define SKUA_HASH_MASK		0xff
+
+/* CREATE_RSS: frames of flows are spread over QPs of type ETH. */
+struct skua_cmd_create_rss {
+	__u8 log_size;		/* entries of the table, log2 */
+	__u8 rsvd0[3];
+	__le32 fields;		/* SKUA_HASH_* */
+	__u8 key[40];		/* of the Toeplitz hash */
+	__le32 qpn[32];		/* the table */
+	__u8 rsvd1[48];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_create_rss, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_create_rss, qpn, 48);
 
 /* BIND_COUNTER_SET: where a QP counts from now on. */
 struct skua_cmd_bind_counter_set {
@@ -564,6 +591,7 @@ struct skua_cmd {
 		struct skua_cmd_alloc_dm alloc_dm;
 		struct skua_cmd_dm_copy dm_copy;
 		struct skua_cmd_create_flow flow;
+		struct skua_cmd_create_rss rss;
 		struct skua_cmd_bind_counter_set bind_set;
 		__u8 body[224];
 	};
@@ -627,8 +655,9 @@ struct skua_device_caps {
 	__le64 max_dm;			/* bytes; 0 without SKUA_F_DM */
 	__le32 max_flow;		/* 0 without SKUA_F_RAW_PACKET, as the next */
 	__le32 max_sniffer;		/* of them, flows that are sniffers */
+	__le32 max_rss;			/* RSS objects; 0 without SKUA_F_RAW_PACKET */
 	__le32 max_counter_set;		/* 0 without SKUA_F_COUNTER_SET */
-	__u8 rsvd1[44];
+	__u8 rsvd1[40];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);

@@ -3,7 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <skua/cmd.h>
+
 #include "skua.h"
+
+static_assert(IBV_RX_HASH_SRC_IPV4 == SKUA_HASH_SRC_IPV4 && IBV_RX_HASH_DST_IPV6 == SKUA_HASH_DST_IPV6 &&
+	      (int)IBV_RX_HASH_SRC_PORT_TCP == SKUA_HASH_SRC_PORT_TCP &&
+	      (int)IBV_RX_HASH_DST_PORT_UDP == SKUA_HASH_DST_PORT_UDP,
+	      "what the frames of a flow are spread by has verbs' numbers");
 
 struct ibv_flow *skua_create_flow(struct ibv_qp *ibv_qp, struct ibv_flow_attr *attr)
 {

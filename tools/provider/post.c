@@ -176,15 +176,9 @@ static inline int skua_recv_build(struct skua_qp *qp, const struct ibv_recv_wr *
 	return 0;
 }
 
-int skua_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+static inline int skua_recv_build_all(struct skua_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	struct skua_qp *qp = to_skua_qp(ibv_qp);
 	int err = 0;
-
-	if (unlikely(ibv_qp->state == IBV_QPS_RESET)) {
-		*bad_wr = wr;
-		return EINVAL;
-	}
 
 	skua_lock(&qp->rq_lock);
 	for (; wr; wr = wr->next) {
@@ -197,4 +191,18 @@ int skua_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_rec
 	skua_rq_publish(&qp->rq);
 	skua_unlock(&qp->rq_lock);
 	return err;
+}
+
+int skua_qp_post_recv(struct skua_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	return skua_recv_build_all(qp, wr, bad_wr);
+}
+
+int skua_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	if (unlikely(ibv_qp->state == IBV_QPS_RESET)) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	return skua_recv_build_all(to_skua_qp(ibv_qp), wr, bad_wr);
 }

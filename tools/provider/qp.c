@@ -72,7 +72,7 @@ static int skua_qp_size_sq(const struct skua_alloc_ucontext_resp *caps, struct s
 	return 0;
 }
 
-static int skua_qp_size_rq(const struct skua_alloc_ucontext_resp *caps, struct skua_qp *qp,
+int skua_qp_size_rq(const struct skua_alloc_ucontext_resp *caps, struct skua_qp *qp,
 			   const struct ibv_qp_cap *asked)
 {
 	uint32_t stride;
@@ -96,7 +96,7 @@ static int skua_qp_size_rq(const struct skua_alloc_ucontext_resp *caps, struct s
 	return 0;
 }
 
-static int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp, struct skua_pd *pd)
+int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp, struct skua_pd *pd)
 {
 	/* The RQ begins at a multiple of its entries' size, the records at one of theirs. */
 	size_t sq_size = align((size_t)qp->sq.blocks * SKUA_WQE_BLOCK, 1u << qp->rq.log_stride);
@@ -131,7 +131,7 @@ err_sq_slots:
 	return err;
 }
 
-static void skua_qp_free_rings(struct skua_qp *qp)
+void skua_qp_free_rings(struct skua_qp *qp)
 {
 	skua_buf_free(&qp->buf);
 	free(qp->rq.wr_id);
@@ -282,20 +282,26 @@ struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 	};
 	bool send_ops = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	bool recv = attr_ex->qp_type == IBV_QPT_XRC_RECV;
+	uint32_t rss = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
 	uint32_t needs = recv ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
 	struct skua_qp *qp;
 
 	if (attr_ex->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
-				   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
+				   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | rss) ||
 	    (attr_ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr_ex->create_flags) ||
 	    (recv && send_ops && attr_ex->send_ops_flags)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (!(attr_ex->comp_mask & needs)) {
+	rss &= attr_ex->comp_mask;
+	if (rss)
+		needs |= IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
+	if ((attr_ex->comp_mask & needs) != needs) {
 		errno = EINVAL;
 		return NULL;
 	}
+	if (rss)
+		return skua_create_rss_qp(ibv_ctx, attr_ex);
 	if (recv)
 		return skua_create_xrc_recv_qp(ibv_ctx, attr_ex);
 

@@ -26,4 +26,9 @@ DECLARE_DRV_CMD(skua_cmd_create_xsrq, IB_USER_VERBS_CMD_CREATE_XSRQ,
 DECLARE_DRV_CMD(skua_cmd_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ,
 		skua_modify_srq_req, empty);
 
+DECLARE_DRV_CMD(skua_cmd_create_wq, IB_USER_VERBS_EX_CMD_CREATE_WQ,
+		skua_create_wq_req, empty);
+DECLARE_DRV_CMD(skua_cmd_create_rss_qp, IB_USER_VERBS_EX_CMD_CREATE_QP,
+		skua_create_rss_qp_req, empty);
+
 #endif /* SKUA_PROVIDER_ABI_H */

@@ -267,6 +267,10 @@ void skua_cq_fill_ex_ops(struct ibv_cq_ex *cq_ex, uint64_t wc_flags);
 /* qp.c */
 struct skua_qp *skua_qp_new(void);
 void skua_qp_init_locks(struct skua_qp *qp, bool needed);
+/* Of these two: 0 or an errno. */
+int skua_qp_size_rq(const struct skua_alloc_ucontext_resp *caps, struct skua_qp *qp, const struct ibv_qp_cap *asked);
+int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp, struct skua_pd *pd);
+void skua_qp_free_rings(struct skua_qp *qp);
 struct ibv_qp *skua_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 				 struct ibv_qp_init_attr_ex *attr_ex);
@@ -295,7 +299,18 @@ struct ibv_qp *skua_open_qp(struct ibv_context *ibv_ctx, struct ibv_qp_open_attr
 struct ibv_flow *skua_create_flow(struct ibv_qp *ibv_qp, struct ibv_flow_attr *attr);
 int skua_destroy_flow(struct ibv_flow *flow);
 
+/* wq.c */
+struct ibv_wq *skua_create_wq(struct ibv_context *ibv_ctx, struct ibv_wq_init_attr *attr);
+int skua_modify_wq(struct ibv_wq *ibv_wq, struct ibv_wq_attr *attr);
+int skua_destroy_wq(struct ibv_wq *ibv_wq);
+struct ibv_rwq_ind_table *skua_create_rwq_ind_table(struct ibv_context *ibv_ctx,
+						    struct ibv_rwq_ind_table_init_attr *attr);
+int skua_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table);
+struct ibv_qp *skua_create_rss_qp(struct ibv_context *ibv_ctx, struct ibv_qp_init_attr_ex *attr);
+
 /* post.c */
+/* Whatever state it has. */
+int skua_qp_post_recv(struct skua_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int skua_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 

@@ -84,6 +84,27 @@ struct skua_create_qp_resp {
 	__u32 comp_mask;
 };
 
+/* A WQ: the RQ of a raw packet QP without an SQ. */
+struct skua_create_wq_req {
+	__aligned_u64 rq_addr;		/* receive WQEs */
+	__aligned_u64 rq_dbr_addr;	/* struct skua_dbr */
+	__aligned_u64 wq_handle;	/* returned in CQEs */
+	__u8 log_rq_size;		/* entries, log2 */
+	__u8 log_rq_stride;		/* bytes of an entry, log2 */
+	__u16 reserved;
+	__u32 comp_mask;		/* 0 */
+};
+
+/* A QP with an indirection table, instead of struct skua_create_qp_req. */
+struct skua_create_rss_qp_req {
+	__aligned_u64 fields;		/* of verbs' enum ibv_rx_hash_fields */
+	__u8 function;			/* of verbs' enum ibv_rx_hash_function_flags */
+	__u8 key_len;			/* bytes of the key */
+	__u16 reserved;
+	__u32 comp_mask;		/* 0 */
+	__u8 key[40];
+};
+
 struct skua_create_srq_req {
 	__aligned_u64 buf_addr;		/* receive WQEs */
 	__aligned_u64 dbr_addr;		/* struct skua_dbr */

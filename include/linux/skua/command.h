@@ -187,7 +187,8 @@ int skua_cmd_detach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16]);
 
 /**
  * struct skua_flow_params - a flow to create
- * @qpn: the QP that gets its frames
+ * @qpn: the QP that gets its frames; 0: they are spread
+ * @rssn: by this RSS object; 0: they are not
  * @type: enum skua_flow_type
  * @priority: of those that match a frame, the lowest decides, then the oldest
  * @value: what a frame has in the bits of @mask; 0 in all others
@@ -195,6 +196,7 @@ int skua_cmd_detach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16]);
  */
 struct skua_flow_params {
 	u32 qpn;
+	u32 rssn;
 	enum skua_flow_type type;
 	u16 priority;
 	struct skua_flow_key value;
@@ -203,5 +205,8 @@ struct skua_flow_params {
 
 int skua_cmd_create_flow(struct skua_dev *dev, const struct skua_flow_params *params, u32 *number);
 void skua_cmd_destroy_flow(struct skua_dev *dev, u32 number);
+
+int skua_cmd_create_rss(struct skua_dev *dev, const struct skua_cmd_create_rss *rss, u32 *rssn);
+void skua_cmd_destroy_rss(struct skua_dev *dev, u32 rssn);
 
 #endif /* LINUX_SKUA_COMMAND_H */

@@ -51,6 +51,7 @@ struct notifier_block;
  * @max_xrcd: XRC domains
  * @max_dm: bytes of device memory
  * @max_flow: flows
+ * @max_rss: RSS objects
  * @max_counter_set: counter sets
  * @max_send_sge: SGEs of a send WQE
  * @max_recv_sge: SGEs of a receive WQE
@@ -89,6 +90,7 @@ struct skua_limits {
 	u32 flush_caps;
 	u32 max_xrcd;
 	u32 max_flow;
+	u32 max_rss;
 	u32 max_counter_set;
 	u16 max_send_sge;
 	u16 max_recv_sge;

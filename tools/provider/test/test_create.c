@@ -148,6 +148,54 @@ int ibv_cmd_create_flow(struct ibv_qp *qp, struct ibv_flow *flow_id, struct ibv_
 	return answer;
 }
 
+static struct skua_create_wq_req wq_req;
+
+int ibv_cmd_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr, struct ibv_wq *wq,
+		      struct ibv_create_wq *cmd, size_t cmd_size, struct ib_uverbs_ex_create_wq_resp *resp,
+		      size_t resp_size)
+{
+	wq_req = ((struct skua_cmd_create_wq *)cmd)->drv_payload;
+	wq->context = context;
+	wq->cq = attr->cq;
+	wq->wq_num = 0x77;
+	return answer;
+}
+
+int ibv_cmd_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr, struct ibv_modify_wq *cmd, size_t cmd_size)
+{
+	if (!answer)
+		wq->state = attr->wq_state;
+	return answer;
+}
+
+int ibv_cmd_destroy_wq(struct ibv_wq *wq)
+{
+	return answer;
+}
+
+int ibv_cmd_create_rwq_ind_table(struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *attr,
+				 struct ibv_rwq_ind_table *table, struct ib_uverbs_ex_create_rwq_ind_table_resp *resp,
+				 size_t resp_size)
+{
+	return answer;
+}
+
+int ibv_cmd_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table)
+{
+	return answer;
+}
+
+static struct skua_create_rss_qp_req rss_req;
+
+int ibv_cmd_create_qp_ex2(struct ibv_context *context, struct verbs_qp *qp, struct ibv_qp_init_attr_ex *attr,
+			  struct ibv_create_qp_ex *cmd, size_t cmd_size, struct ib_uverbs_ex_create_qp_resp *resp,
+			  size_t resp_size)
+{
+	rss_req = ((struct skua_cmd_create_rss_qp *)cmd)->drv_payload;
+	qp->qp.context = context;
+	return answer;
+}
+
 int ibv_cmd_destroy_flow(struct ibv_flow *flow_id)
 {
 	return answer;
@@ -860,6 +908,96 @@ static void test_flows_are_the_kernels(void **state)
 	answer = 0;
 }
 
+/* A receive of a WQ completes as one of a QP. */
+static void test_a_wq_receives(void **state)
+{
+	struct ibv_cq *cq = make_cq(16);
+	struct ibv_wq_init_attr init = { .wq_type = IBV_WQT_RQ, .max_wr = 3, .max_sge = 2, .pd = &pd.ibv_pd, .cq = cq };
+	struct ibv_wq_attr to_ready = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY };
+	struct ibv_wq_attr to_reset = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RESET };
+	struct ibv_recv_wr *bad, wr = { .wr_id = 0x55 };
+	struct ibv_wq *wq = skua_create_wq(&ctx.vctx.context, &init);
+	struct skua_cqe cqe = { .opcode = SKUA_CQE_RECV, .qpn = htole32(0x77) };
+	struct ibv_wc wc;
+
+	assert_non_null(wq);
+	assert_int_equal(init.max_wr, 4);
+	assert_int_equal(wq_req.log_rq_size, 2);
+	assert_int_equal(wq->post_recv(wq, &wr, &bad), EINVAL);
+	assert_int_equal(skua_modify_wq(wq, &to_ready), 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(wq->post_recv(wq, &wr, &bad), 0);
+	assert_int_equal(wq->post_recv(wq, &wr, &bad), ENOMEM);
+	cqe.qp_handle = htole64(wq_req.wq_handle);
+	cqe.flags = SKUA_CQE_PHASE;
+	to_skua_cq(cq)->ring.cqes[0] = cqe;
+	assert_int_equal(skua_poll_cq(cq, 1, &wc), 1);
+	assert_int_equal(wc.wr_id, 0x55);
+	assert_int_equal(wq->post_recv(wq, &wr, &bad), 0);
+	/* Nothing of it is left in RESET. */
+	to_skua_cq(cq)->ring.cqes[1] = cqe;
+	answer = EINVAL;
+	assert_int_equal(skua_modify_wq(wq, &to_reset), EINVAL);
+	answer = 0;
+	assert_int_equal(skua_modify_wq(wq, &to_reset), 0);
+	assert_int_equal(skua_poll_cq(cq, 1, &wc), 0);
+	assert_int_equal(skua_modify_wq(wq, &to_ready), 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(wq->post_recv(wq, &wr, &bad), 0);
+	answer = EBUSY;
+	assert_int_equal(skua_destroy_wq(wq), EBUSY);
+	answer = 0;
+	assert_int_equal(skua_destroy_wq(wq), 0);
+	init.max_wr = 0;
+	assert_null(skua_create_wq(&ctx.vctx.context, &init));
+	init.max_wr = 1;
+	init.max_sge = 31;
+	assert_null(skua_create_wq(&ctx.vctx.context, &init));
+	init.max_sge = 1;
+	answer = ENOMEM;
+	assert_null(skua_create_wq(&ctx.vctx.context, &init));
+	assert_int_equal(errno, ENOMEM);
+	answer = 0;
+	skua_destroy_cq(cq);
+}
+
+static void test_a_qp_that_spreads(void **state)
+{
+	uint8_t key[40] = { 1, [39] = 2 };
+	struct ibv_rwq_ind_table_init_attr table_attr = {};
+	struct ibv_rwq_ind_table *table = skua_create_rwq_ind_table(&ctx.vctx.context, &table_attr);
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RAW_PACKET, .pd = &pd.ibv_pd, .rwq_ind_tbl = table,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
+		.rx_hash_conf = { IBV_RX_HASH_FUNC_TOEPLITZ, 40, key, IBV_RX_HASH_SRC_IPV4 },
+	};
+	struct ibv_qp *qp;
+
+	assert_non_null(table);
+	qp = skua_create_qp_ex(&ctx.vctx.context, &attr);
+	assert_non_null(qp);
+	assert_memory_equal(rss_req.key, key, 40);
+	assert_int_equal(rss_req.fields, IBV_RX_HASH_SRC_IPV4);
+	assert_int_equal(rss_req.function, IBV_RX_HASH_FUNC_TOEPLITZ);
+	assert_int_equal(rss_req.key_len, 40);
+	assert_int_equal(skua_destroy_qp(qp), 0);
+	attr.rx_hash_conf.rx_hash_key_len = 41;
+	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EINVAL);
+	attr.rx_hash_conf.rx_hash_key_len = 40;
+	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE;
+	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EINVAL);
+	attr.comp_mask |= IBV_QP_INIT_ATTR_RX_HASH;
+	answer = EOPNOTSUPP;
+	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(skua_create_rwq_ind_table(&ctx.vctx.context, &table_attr));
+	assert_int_equal(skua_destroy_rwq_ind_table(table), EOPNOTSUPP);
+	answer = 0;
+	assert_int_equal(skua_destroy_rwq_ind_table(table), 0);
+}
+
 /* XRC-2, XRC-12: its CQEs go with it, and those of others stay. */
 static void test_an_xrc_srq(void **state)
 {
@@ -1463,6 +1601,8 @@ int main(void)
 		T(test_an_xrc_send_qp_takes_no_more_than_it_said),
 		T(test_a_raw_packet_qp),
 		T(test_flows_are_the_kernels),
+		T(test_a_wq_receives),
+		T(test_a_qp_that_spreads),
 		T(test_an_xrc_srq),
 		T(test_qp_ex),
 		T(test_destroy_takes_the_cqes_along),

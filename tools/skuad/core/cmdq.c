@@ -75,6 +75,8 @@ static const struct command commands[] = {
 	{ SKUA_CMD_DM_COPY,	 0, false, 25, DM,	cmd_dm_copy },
 	{ SKUA_CMD_CREATE_FLOW,	 0, false, 192, RAW,	cmd_create_flow },
 	{ SKUA_CMD_DESTROY_FLOW, 0, false, 4, RAW,	cmd_destroy_flow },
+	{ SKUA_CMD_CREATE_RSS,	 0, false, 176, RAW,	cmd_create_rss },
+	{ SKUA_CMD_DESTROY_RSS,	 0, false, 4, RAW,	cmd_destroy_rss },
 	{ SKUA_CMD_CREATE_COUNTER_SET,	0, false, 0, COUNTER, cmd_create_counter_set },
 	{ SKUA_CMD_DESTROY_COUNTER_SET, 0, false, 4, COUNTER, cmd_destroy_counter_set },
 	{ SKUA_CMD_QUERY_COUNTER_SET,	0, true,  4, COUNTER, cmd_query_counter_set },
@@ -130,6 +132,8 @@ static bool rsvd_zero(const struct skua_cmd *cmd)
 		return RSVD_ZERO(&cmd->modify_mr, rsvd0);
 	case SKUA_CMD_CREATE_FLOW:
 		return !cmd->flow.rsvd0 && RSVD_ZERO(&cmd->flow, rsvd1);
+	case SKUA_CMD_CREATE_RSS:
+		return RSVD_ZERO(&cmd->rss, rsvd0);
 	case SKUA_CMD_ATTACH_MCAST:
 	case SKUA_CMD_DETACH_MCAST:
 		return !cmd->mcast.rsvd0;

@@ -43,6 +43,7 @@ struct transport_ops;
 #define LIMIT_XRCD		16384u
 #define LIMIT_FLOW		256u	/* a frame may be compared with all of them */
 #define LIMIT_SNIFFER		8u	/* and each packet of a train copied to all of these */
+#define LIMIT_RSS		1024u
 #define LIMIT_COUNTER_SET	512u	/* QUERY_STATS adds them up in one step */
 #define LIMIT_LOG_EQE		17
 #define LIMIT_LOG_CMD		10
@@ -239,7 +240,8 @@ struct skua_dev {
 	struct hostmem mem;
 	struct cmdq cmdq;
 
-	struct numtab eqs, pds, cqs, qps, mrs, srqs, xrcds, dms, flow_numbers, counter_sets;	/* mrs: windows, too */
+	struct numtab eqs, pds, cqs, qps, mrs, srqs, xrcds, dms, flow_numbers, rsss, counter_sets;	/* mrs: windows, too */
+	uint64_t qp_serial;		/* of the QP that was created last */
 	uint32_t num_mws;
 	uint64_t dm_used;		/* bytes of LIMIT_DM */
 	uint64_t pages_used, max_pages;	/* quota */
@@ -346,6 +348,8 @@ int cmd_free_dm(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_dm_copy(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_flow(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_flow(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_create_rss(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_destroy_rss(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_query_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
@@ -387,6 +391,7 @@ bool pages_charge(struct skua_dev *dev, uint32_t npages);
 bool qp_free_all(struct skua_dev *dev, int32_t *budget);
 bool srq_free_all(struct skua_dev *dev, int32_t *budget);
 bool xrcd_free_all(struct skua_dev *dev, int32_t *budget);
+bool flow_free_all(struct skua_dev *dev, int32_t *budget);	/* and RSS objects */
 bool counter_free_all(struct skua_dev *dev, int32_t *budget);
 bool mr_free_all(struct skua_dev *dev, int32_t *budget);
 bool cq_free_all(struct skua_dev *dev, int32_t *budget);

@@ -45,7 +45,10 @@ static void flow_insert(struct skua_dev *dev, struct flow *flow)
 {
 	struct flow *next;
 
-	LIST_INSERT_HEAD(&flow->qp->flows, flow, of_qp);
+	if (flow->qp)
+		LIST_INSERT_HEAD(&flow->qp->flows, flow, of_qp);
+	else
+		flow->rss->refs++;
 	if (is_sniffer(flow)) {
 		TAILQ_INSERT_TAIL(&dev->sniffers, flow, entry);
 		dev->num_sniffers++;
@@ -63,7 +66,10 @@ static void flow_insert(struct skua_dev *dev, struct flow *flow)
 
 static void flow_destroy(struct skua_dev *dev, struct flow *flow)
 {
-	LIST_REMOVE(flow, of_qp);
+	if (flow->qp)
+		LIST_REMOVE(flow, of_qp);
+	else
+		flow->rss->refs--;
 	if (is_sniffer(flow)) {
 		TAILQ_REMOVE(&dev->sniffers, flow, entry);
 		if (!--dev->num_sniffers)
@@ -81,6 +87,11 @@ void flow_forget_qp(struct skua_qp *qp)
 
 	while ((flow = LIST_FIRST(&qp->flows)))
 		flow_destroy(qp->dev, flow);
+}
+
+static bool is_receiver(const struct skua_qp *qp)
+{
+	return qp->type == SKUA_QPT_ETH && qp->rq.size;
 }
 
 static bool key_valid(const struct skua_flow_key *key)
@@ -106,11 +117,12 @@ int cmd_create_flow(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
 	const struct skua_cmd_create_flow *in = &dev->cmdq.cmd.flow;
 	struct skua_qp *qp = numtab_get(&dev->qps, le32toh(in->qpn));
+	struct rss_object *rss = numtab_get(&dev->rsss, le32toh(in->rssn));
 	struct flow *flow;
 
-	if (!qp)
+	if ((in->qpn && !qp) || (in->rssn && !rss))
 		return SKUA_CMD_BAD_OBJECT;
-	if (qp->type != SKUA_QPT_ETH || !qp->rq.size || in->type > SKUA_FLOW_SNIFFER || !rule_valid(in))
+	if (!in->qpn == !in->rssn || (qp && !is_receiver(qp)) || in->type > SKUA_FLOW_SNIFFER || !rule_valid(in))
 		return SKUA_CMD_BAD_PARAM;
 	if (in->type == SKUA_FLOW_SNIFFER && dev->num_sniffers == LIMIT_SNIFFER)
 		return SKUA_CMD_NO_RESOURCE;
@@ -124,6 +136,7 @@ int cmd_create_flow(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	flow->type = in->type;
 	flow->priority = le16toh(in->priority);
 	flow->qp = qp;
+	flow->rss = rss;
 	flow->value.key = in->value;
 	flow->mask.key = in->mask;
 	flow_insert(dev, flow);
@@ -140,4 +153,93 @@ int cmd_destroy_flow(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		return SKUA_CMD_BAD_OBJECT;
 	flow_destroy(dev, flow);
 	return SKUA_CMD_OK;
+}
+
+struct skua_qp *rss_target(const struct skua_dev *dev, const struct rss_object *rss, uint32_t hash)
+{
+	const struct rss_entry *entry = &rss->entry[hash & rss->mask];
+	struct skua_qp *qp = numtab_get(&dev->qps, entry->qpn);
+
+	return qp && qp->serial == entry->serial ? qp : NULL;
+}
+
+/* RAW-13: a status, and the table. */
+static int read_table(const struct skua_dev *dev, const struct skua_cmd_create_rss *in, struct rss_object *rss)
+{
+	int status = SKUA_CMD_OK;
+
+	if (in->log_size > SKUA_RSS_MAX_LOG)
+		return SKUA_CMD_BAD_PARAM;
+	rss->mask = (1u << in->log_size) - 1;
+	for (unsigned int i = 0; i < 1 << SKUA_RSS_MAX_LOG; i++) {
+		uint32_t qpn = le32toh(in->qpn[i]);
+		const struct skua_qp *qp = numtab_get(&dev->qps, qpn);
+
+		if (i <= rss->mask && !qp)
+			return SKUA_CMD_BAD_OBJECT;
+		if (i <= rss->mask ? !is_receiver(qp) : qpn)
+			status = SKUA_CMD_BAD_PARAM;
+		if (qp)
+			rss->entry[i] = (struct rss_entry){ qpn, qp->serial };
+	}
+	return status;
+}
+
+int cmd_create_rss(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	const struct skua_cmd_create_rss *in = &dev->cmdq.cmd.rss;
+	struct rss_object table = { .fields = le32toh(in->fields) }, *rss;
+	int status = read_table(dev, in, &table);
+
+	if (status)
+		return status;
+	if (table.fields & ~(uint32_t)SKUA_HASH_MASK)
+		return SKUA_CMD_BAD_PARAM;
+	rss = malloc(sizeof(*rss));
+	if (rss) {
+		*rss = table;
+		rss->number = numtab_add(&dev->rsss, rss);
+	}
+	if (!rss || !rss->number) {
+		free(rss);
+		return SKUA_CMD_NO_RESOURCE;
+	}
+	memcpy(rss->key, in->key, sizeof(rss->key));
+	cpl->number = htole32(rss->number);
+	return SKUA_CMD_OK;
+}
+
+static void rss_destroy(struct skua_dev *dev, struct rss_object *rss)
+{
+	numtab_del(&dev->rsss, rss->number);
+	free(rss);
+}
+
+int cmd_destroy_rss(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	struct rss_object *rss = numtab_get(&dev->rsss, le32toh(dev->cmdq.cmd.object.number));
+
+	(void)cpl;
+	if (!rss)
+		return SKUA_CMD_BAD_OBJECT;
+	if (rss->refs)
+		return SKUA_CMD_BUSY;
+	rss_destroy(dev, rss);
+	return SKUA_CMD_OK;
+}
+
+bool flow_free_all(struct skua_dev *dev, int32_t *budget)
+{
+	struct rss_object *rss;
+	struct flow *flow;
+
+	while ((flow = numtab_any(&dev->flow_numbers, budget))) {
+		flow_destroy(dev, flow);
+		*budget -= FREE_COST;
+	}
+	while (!dev->flow_numbers.count && (rss = numtab_any(&dev->rsss, budget))) {
+		rss_destroy(dev, rss);
+		*budget -= FREE_COST;
+	}
+	return !dev->flow_numbers.count && !dev->rsss.count;
 }

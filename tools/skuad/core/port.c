@@ -59,6 +59,7 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (dev_has(dev, SKUA_F_RAW_PACKET)) {
 		caps.max_flow = htole32(LIMIT_FLOW);
 		caps.max_sniffer = htole32(LIMIT_SNIFFER);
+		caps.max_rss = htole32(LIMIT_RSS);
 	}
 	if (dev_has(dev, SKUA_F_COUNTER_SET))
 		caps.max_counter_set = htole32(LIMIT_COUNTER_SET);

@@ -509,6 +509,7 @@ static int qp_make(struct skua_dev *dev)
 	cmd_makes(dev, qp, qp_unmake);
 	qp->dev = dev;
 	qp->stats = &dev->stats;
+	qp->serial = ++dev->qp_serial;
 	qp->ops = ops;
 	qp->type = in->type;
 	qp->privileged = privileged;

@@ -146,6 +146,7 @@ struct skua_qp {
 	LIST_HEAD(, mcast_member) groups;	/* that it is attached to */
 	LIST_HEAD(, mw) windows;	/* of type 2, that it bound */
 	LIST_HEAD(, flow) flows;	/* to it */
+	uint64_t serial;		/* which no other QP of the device ever has */
 
 	/*
 	 * XRC_TGT: a request says which SRQ it is for. Until the next one comes, pd and privileged are those of the

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/copy.h"
+#include "core/flow.h"
 #include "core/transport.h"
 #include "eth/eth.h"
 #include "eth/steer.h"
@@ -133,19 +134,25 @@ static uint8_t csum_flags(const struct skua_dev *dev, const uint8_t *frame, cons
 	return (info->l3_ok ? SKUA_CQE_L3_CSUM_OK : 0) | (frame_l4_ok(frame, info) ? SKUA_CQE_L4_CSUM_OK : 0);
 }
 
+static void tell_hash(struct skua_cqe *cqe, const struct frame_hash *hash)
+{
+	cqe->rss_hash = htole32(hash->hash);
+	if (hash->ports)
+		cqe->flags |= SKUA_CQE_L4_HASH;
+}
+
 /* The QP that takes the port's frames, or those with this hash, which goes to @cqe. NULL: none does. */
 static struct skua_qp *port_receiver(const struct skua_dev *dev, const uint8_t *frame,
 				     const struct frame_info *info, struct skua_cqe *cqe)
 {
-	uint32_t qpn = dev->rx_qpn, hash;
+	uint32_t qpn = dev->rx_qpn;
+	struct frame_hash hash;
 
 	if (dev_has(dev, SKUA_F_ETH_RSS) && info->ip) {
-		hash = frame_hash(frame, info, dev->rss.key);
-		cqe->rss_hash = htole32(hash);
-		if (info->proto)
-			cqe->flags |= SKUA_CQE_L4_HASH;
-		if (dev->rss.qpn[hash & dev->rss.mask])
-			qpn = dev->rss.qpn[hash & dev->rss.mask];
+		hash = frame_hash(frame, info, SKUA_HASH_MASK, dev->rss.key);
+		tell_hash(cqe, &hash);
+		if (dev->rss.qpn[hash.hash & dev->rss.mask])
+			qpn = dev->rss.qpn[hash.hash & dev->rss.mask];
 	}
 	return numtab_get(&dev->qps, qpn);
 }
@@ -195,13 +202,22 @@ bool eth_takes(const struct skua_dev *dev, const struct seglist *frame)
 	       frame->bytes <= dev->mtu + FRAME_OVERHEAD;
 }
 
-void eth_deliver(struct skua_qp *qp, const struct seglist *frame)
+void eth_deliver(struct skua_dev *dev, const struct flow *flow, const struct seglist *frame,
+		 const struct skua_qp *sender)
 {
 	const uint8_t *bytes = frame->seg[0].p;
 	struct frame_info info = frame_parse(bytes, frame->bytes);
-	struct skua_cqe cqe = { .opcode = SKUA_CQE_RECV, .flags = csum_flags(qp->dev, bytes, &info) };
+	struct skua_cqe cqe = { .opcode = SKUA_CQE_RECV, .flags = csum_flags(dev, bytes, &info) };
+	struct skua_qp *qp = flow->qp;
+	struct frame_hash hash;
 
-	deliver(qp->dev, qp, frame, &cqe);
+	if (flow->rss) {
+		hash = frame_hash(bytes, &info, flow->rss->fields, flow->rss->key);
+		tell_hash(&cqe, &hash);
+		qp = rss_target(dev, flow->rss, hash.hash);
+	}
+	if (!sender || qp != sender)
+		deliver(dev, qp, frame, &cqe);
 }
 
 void eth_rx_frame(struct skua_dev *dev, const struct seglist *frame)

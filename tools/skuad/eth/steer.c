@@ -96,7 +96,7 @@ void steer_sniff(struct skua_dev *dev, const struct seglist *frame)
 	key = read_key(frame);
 	for (; (flow = flow_match(dev, flow, &key)); flow = TAILQ_NEXT(flow, entry)) {
 		engine_charge_copy(dev->engine, frame->bytes);
-		eth_deliver(flow->qp, frame);
+		eth_deliver(dev, flow, frame, NULL);
 	}
 }
 
@@ -106,7 +106,7 @@ bool steer_frame(struct skua_dev *dev, const struct seglist *frame)
 	struct flow *flow = flow_match(dev, TAILQ_FIRST(&dev->flows), &key);
 
 	if (flow)
-		eth_deliver(flow->qp, frame);
+		eth_deliver(dev, flow, frame, NULL);
 	return flow;
 }
 
@@ -120,5 +120,5 @@ void steer_back(struct skua_qp *qp, const struct seglist *frame)
 	if (!flow || flow->type != SKUA_FLOW_NORMAL)
 		return;
 	engine_charge_copy(qp->dev->engine, frame->bytes);
-	eth_deliver(flow->qp, frame);
+	eth_deliver(qp->dev, flow, frame, qp);
 }

@@ -24,7 +24,7 @@ enum verb {
 	AGAIN, POST, LINK, FAIL, NUM_VERBS
 };
 
-enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, XRCD, DM, FLOW, COUNTER_SET, NUM_KINDS };
+enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, XRCD, DM, FLOW, SPREAD, COUNTER_SET, NUM_KINDS };
 
 enum template {
 	NOP, QUERY_DEVICE, QUERY_PORT, SET_PORT, QUERY_STATS, SET_GID, SET_RSS, CREATE_EQ,
@@ -36,6 +36,7 @@ enum template {
 	RESIZE_CQ, MODIFY_CQ, CREATE_MW, DESTROY_MW,
 	CREATE_XRCD, DESTROY_XRCD, CREATE_XRC_SRQ, CREATE_XRC_INI, CREATE_XRC_TGT, XRC_TGT_TO_RTS,
 	ALLOC_DM, FREE_DM, COPY_DM, CREATE_MR_DM, MODIFY_MR, MODIFY_MR_1, MODIFY_MR_2, CREATE_RAW, CREATE_FLOW, DESTROY_FLOW,
+	CREATE_RSS, DESTROY_RSS, CREATE_SPREAD_FLOW,
 	CREATE_COUNTER_SET, DESTROY_COUNTER_SET, QUERY_COUNTER_SET, BIND_COUNTER_SET, NUM_TEMPLATES
 };
 
@@ -287,6 +288,16 @@ static struct skua_cmd flow_cmd(struct host *h, const struct step *s)
 	return cmd;
 }
 
+static struct skua_cmd rss_object_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_RSS, .rss = {
+		.log_size = (uint8_t)(s->n[1] % 6), .fields = htole32(s->n[2] & SKUA_HASH_MASK) });
+
+	for (unsigned int i = 0; i < 1u << cmd.rss.log_size; i++)
+		cmd.rss.qpn[i] = htole32(number(h, QP, s));
+	return cmd;
+}
+
 /* The command before it is changed; *kind: what it makes, if it does. */
 static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kind)
 {
@@ -478,6 +489,17 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 		return flow_cmd(h, s);
 	case DESTROY_FLOW:
 		return object_cmd(SKUA_CMD_DESTROY_FLOW, number(h, FLOW, s));
+	case CREATE_RSS:
+		*kind = SPREAD;
+		return rss_object_cmd(h, s);
+	case DESTROY_RSS:
+		return object_cmd(SKUA_CMD_DESTROY_RSS, number(h, SPREAD, s));
+	case CREATE_SPREAD_FLOW:
+		*kind = FLOW;
+		cmd = flow_cmd(h, s);
+		cmd.flow.qpn = 0;
+		cmd.flow.rssn = htole32(number(h, SPREAD, s));
+		return cmd;
 	case UNKNOWN:
 		cmd.hdr.opcode = htole16((uint16_t)s->n[0]);
 		return cmd;
@@ -754,6 +776,8 @@ static void fuzz_seeds(void)
 	FUZZ_SEED("flows", DO(CREATE_RAW), DO(CREATE_FLOW, .b = 1), DO(CREATE_FLOW, .b = 1, .n = { 2 }), DO(TO_STATE, .b = 1),
 		  DO(CREATE_FLOW, .b = 1, .n = { 1, 7, 255 }), DO(DESTROY_FLOW, .b = 1), DO(DESTROY_QP, .b = 1),
 		  DO(DESTROY_FLOW), { .verb = AGAIN });
+	FUZZ_SEED("spread flows", DO(CREATE_RAW), DO(CREATE_RSS, .b = 1, .n = { 0, 2, 255 }), DO(CREATE_SPREAD_FLOW),
+		  DO(DESTROY_RSS), DO(DESTROY_QP, .b = 1), DO(DESTROY_FLOW), DO(DESTROY_RSS), { .verb = AGAIN });
 	FUZZ_SEED("lists", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1), DO(CREATE_MR_1, .n[1] = 3),
 		  DO(CREATE_MR_2, .n[1] = 5), DO(CREATE_MR_3, .n[1] = 599), DO(CREATE_MR_LARGE),
 		  DO(CREATE_MR_PHYS), DO(CREATE_MR_FAST), DO(CREATE_MR_FAST, .n[1] = 600), DO(DESTROY_MR), DO(DESTROY_MR, .b = 1));

@@ -20,10 +20,10 @@ static const uint8_t all_ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
 /* All objects gone, as reset leaves the device; true when there is none left. */
 static bool free_objects(struct skua_dev *dev, int32_t *budget)
 {
-	return qp_free_all(dev, budget) && srq_free_all(dev, budget) && xrcd_free_all(dev, budget) &&
-	       counter_free_all(dev, budget) && mr_free_all(dev, budget) && dm_free_all(dev, budget) &&
-	       cq_free_all(dev, budget) && eq_free_all(dev, budget) && pd_free_all(dev, budget) &&
-	       sent_free_all(dev, budget) && pages_free_old(&dev->old_pages, budget);
+	return flow_free_all(dev, budget) && qp_free_all(dev, budget) && srq_free_all(dev, budget) &&
+	       xrcd_free_all(dev, budget) && counter_free_all(dev, budget) && mr_free_all(dev, budget) &&
+	       dm_free_all(dev, budget) && cq_free_all(dev, budget) && eq_free_all(dev, budget) &&
+	       pd_free_all(dev, budget) && sent_free_all(dev, budget) && pages_free_old(&dev->old_pages, budget);
 }
 
 static struct skua_dev *dev_of(const struct engine_client *client)
@@ -185,7 +185,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	    numtab_init(&dev->qps, LIMIT_QP, true) || numtab_init(&dev->mrs, LIMIT_MR + LIMIT_MW, true) ||
 	    numtab_init(&dev->srqs, LIMIT_SRQ, true) || numtab_init(&dev->xrcds, LIMIT_XRCD, false) ||
 	    numtab_init(&dev->dms, LIMIT_DM / SKUA_PAGE_SIZE, false) ||
-	    numtab_init(&dev->flow_numbers, LIMIT_FLOW, false) ||
+	    numtab_init(&dev->flow_numbers, LIMIT_FLOW, false) || numtab_init(&dev->rsss, LIMIT_RSS, false) ||
 	    numtab_init(&dev->counter_sets, LIMIT_COUNTER_SET, false))
 		goto fail;
 	dev->port = port_create(engine, config->link, &port_ops, dev);
@@ -210,6 +210,7 @@ fail:
 	numtab_free(&dev->xrcds);
 	numtab_free(&dev->dms);
 	numtab_free(&dev->flow_numbers);
+	numtab_free(&dev->rsss);
 	free(dev->name);
 	free(dev->link_name);
 	free(dev);
@@ -241,6 +242,7 @@ void skua_dev_destroy(struct skua_dev *dev)
 	numtab_free(&dev->xrcds);
 	numtab_free(&dev->dms);
 	numtab_free(&dev->flow_numbers);
+	numtab_free(&dev->rsss);
 	free(dev->name);
 	free(dev->link_name);
 	free(dev);

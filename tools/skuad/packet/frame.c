@@ -134,8 +134,9 @@ void frame_fill_csum(uint8_t *frame, size_t len, size_t start, size_t offset)
 	memcpy(frame + start + offset, &csum, sizeof(csum));
 }
 
-static uint32_t toeplitz(uint32_t hash, const uint8_t *p, size_t len, const uint8_t *key)
+static uint32_t toeplitz(const uint8_t *p, size_t len, const uint8_t *key)
 {
+	uint32_t hash = 0;
 	uint64_t window;
 
 	for (size_t i = 0; i < len; i++) {
@@ -148,17 +149,40 @@ static uint32_t toeplitz(uint32_t hash, const uint8_t *p, size_t len, const uint
 	return hash;
 }
 
-uint32_t frame_hash(const uint8_t *frame, const struct frame_info *info, const uint8_t *key)
+/* Those of the two at @p, of @len bytes each, that are wanted. */
+static size_t take_pair(uint8_t *to, const uint8_t *p, size_t len, bool first, bool second)
 {
+	size_t n = 0;
+
+	if (first) {
+		memcpy(to, p, len);
+		n = len;
+	}
+	if (second) {
+		memcpy(to + n, p + len, len);
+		n += len;
+	}
+	return n;
+}
+
+struct frame_hash frame_hash(const uint8_t *frame, const struct frame_info *info, uint32_t fields, const uint8_t *key)
+{
+	uint32_t src = info->ip == 4 ? SKUA_HASH_SRC_IPV4 : SKUA_HASH_SRC_IPV6;
+	uint32_t src_port = info->proto == IPPROTO_TCP ? SKUA_HASH_SRC_PORT_TCP : SKUA_HASH_SRC_PORT_UDP;
 	uint8_t padded[SKUA_RSS_KEY_LEN + 8] = { 0 };
-	uint32_t hash;
+	uint8_t bytes[2 * 16 + PORTS];
+	struct frame_hash hash = { 0 };
+	size_t addrs, n;
 
 	if (!info->ip)
-		return 0;
+		return hash;
+	/* A destination's bit is the one behind its source's. */
+	n = addrs = take_pair(bytes, frame + info->addrs, addrs_len(info) / 2, fields & src, fields & src << 1);
+	if (info->proto)
+		n += take_pair(bytes + n, frame + info->l4, PORTS / 2, fields & src_port, fields & src_port << 1);
 	/* Eight bytes of the key are read at a time, of which the last are not used. */
 	memcpy(padded, key, SKUA_RSS_KEY_LEN);
-	hash = toeplitz(0, frame + info->addrs, addrs_len(info), padded);
-	if (info->proto)
-		hash = toeplitz(hash, frame + info->l4, PORTS, padded + addrs_len(info));
+	hash.hash = toeplitz(bytes, n, padded);
+	hash.ports = n > addrs;
 	return hash;
 }

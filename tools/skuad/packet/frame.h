@@ -32,7 +32,12 @@ bool frame_l4_ok(const uint8_t *frame, const struct frame_info *info);
 /* Complete the checksum from @start on, at @start + @offset, which lie in the frame. */
 void frame_fill_csum(uint8_t *frame, size_t len, size_t start, size_t offset);
 
-/* Toeplitz's hash of addresses and ports with a key of SKUA_RSS_KEY_LEN bytes; 0: none. */
-uint32_t frame_hash(const uint8_t *frame, const struct frame_info *info, const uint8_t *key);
+struct frame_hash {
+	uint32_t hash;			/* 0 where there is none */
+	bool ports;			/* it covers a port */
+};
+
+/* Toeplitz's hash of those of @fields (SKUA_HASH_*) that the frame has, with a key of SKUA_RSS_KEY_LEN bytes. */
+struct frame_hash frame_hash(const uint8_t *frame, const struct frame_info *info, uint32_t fields, const uint8_t *key);
 
 #endif /* SKUAD_PACKET_FRAME_H */

@@ -117,7 +117,7 @@ static uint32_t hash(const struct frame *f)
 {
 	struct frame_info info = frame_parse(f->b, f->len);
 
-	return frame_hash(f->b, &info, key);
+	return frame_hash(f->b, &info, SKUA_HASH_MASK, key).hash;
 }
 
 static void hash_of_ports(void **state)

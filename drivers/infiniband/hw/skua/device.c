@@ -2,6 +2,7 @@
 /*
  * What the device is and can do.
  */
+#include <skua/cmd.h>
 #include <skua/pagelist.h>
 #include <skua/wqe.h>
 
@@ -117,6 +118,10 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	if (skua_ib_has_raw_packet(dev)) {
 		attr->device_cap_flags |= IB_DEVICE_MANAGED_FLOW_STEERING;
 		attr->max_raw_ethy_qp = attr->max_qp;
+		attr->max_wq_type_rq = attr->max_qp;
+		attr->rss_caps.supported_qpts = BIT(IB_QPT_RAW_PACKET);
+		attr->rss_caps.max_rwq_indirection_tables = limits->max_rss;
+		attr->rss_caps.max_rwq_indirection_table_size = BIT(SKUA_RSS_MAX_LOG);
 	}
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;

@@ -14,6 +14,7 @@
 
 #include "compat.h"
 #include "flow.h"
+#include "rss.h"
 #include "skua_ib.h"
 
 static_assert(SKUA_FLOW_DONT_FRAGMENT == IB_IPV4_DONT_FRAG);
@@ -183,7 +184,7 @@ static int skua_ib_flow_to_hw(const struct ib_flow_attr *attr, struct skua_flow_
 struct ib_flow *skua_ib_create_flow(struct ib_qp *ibqp, struct ib_flow_attr *attr,
 				    struct ib_udata *udata)
 {
-	struct skua_flow_params params = { .qpn = ibqp->qp_num };
+	struct skua_flow_params params = {};
 	struct skua_ib_flow *flow;
 	int err;
 
@@ -192,6 +193,10 @@ struct ib_flow *skua_ib_create_flow(struct ib_qp *ibqp, struct ib_flow_attr *att
 		return ERR_PTR(err);
 	if (ibqp->qp_type != IB_QPT_RAW_PACKET)
 		return ERR_PTR(-EOPNOTSUPP);
+	if (skua_ib_is_rss(ibqp))
+		params.rssn = ibqp->qp_num;
+	else
+		params.qpn = ibqp->qp_num;
 	err = skua_ib_flow_to_hw(attr, &params);
 	if (err)
 		return ERR_PTR(err);

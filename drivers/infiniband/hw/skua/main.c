@@ -16,6 +16,7 @@
 #include "pd.h"
 #include "qp.h"
 #include "restrack.h"
+#include "rss.h"
 #include "skua_ib.h"
 #include "srq.h"
 #include "ucontext.h"
@@ -187,9 +188,16 @@ static const struct ib_device_ops skua_ib_xrc_ops = {
 };
 
 /* With raw packet QPs. */
-static const struct ib_device_ops skua_ib_flow_ops = {
+static const struct ib_device_ops skua_ib_raw_packet_ops = {
 	.create_flow = skua_ib_create_flow,
+	.create_rwq_ind_table = skua_ib_create_rwq_ind_table,
+	.create_wq = skua_ib_create_wq,
 	.destroy_flow = skua_ib_destroy_flow,
+	.destroy_rwq_ind_table = skua_ib_destroy_rwq_ind_table,
+	.destroy_wq = skua_ib_destroy_wq,
+	.modify_wq = skua_ib_modify_wq,
+
+	INIT_RDMA_OBJ_SIZE(ib_rwq_ind_table, skua_ib_rwq_ind_table, ibtable),
 };
 
 /* With SKUA_F_COUNTER_SET. */
@@ -287,7 +295,7 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 	if (skua_ib_has_xrc(skua))
 		ib_set_device_ops(ibdev, &skua_ib_xrc_ops);
 	if (skua_ib_has_raw_packet(skua))
-		ib_set_device_ops(ibdev, &skua_ib_flow_ops);
+		ib_set_device_ops(ibdev, &skua_ib_raw_packet_ops);
 	if (skua_has(skua, SKUA_F_COUNTER_SET))
 		ib_set_device_ops(ibdev, &skua_ib_counter_ops);
 }

@@ -18,6 +18,7 @@
 #include "mr.h"
 #include "pd.h"
 #include "qp.h"
+#include "rss.h"
 #include "skua_ib.h"
 #include "srq.h"
 #include "ucontext.h"
@@ -84,8 +85,7 @@ static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_at
 	const struct skua_limits *limits = &dev->limits;
 	const struct ib_qp_cap *cap = &attr->cap;
 
-	if (!skua_ib_has_type(dev, attr->qp_type) || attr->create_flags ||
-	    attr->rwq_ind_tbl)
+	if (!skua_ib_has_type(dev, attr->qp_type) || attr->create_flags)
 		return -EOPNOTSUPP;
 	if (attr->srq && (attr->qp_type == IB_QPT_GSI || attr->qp_type == IB_QPT_RAW_PACKET))
 		return -EOPNOTSUPP;
@@ -106,42 +106,53 @@ static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_at
 	return 0;
 }
 
-/* Create it in the device, and let its events come. Its page lists are needed only for that. */
-static int skua_ib_qp_start(struct skua_dev *dev, struct skua_ib_qp *qp,
-			    struct skua_qp_params *params)
+/* Their page lists are needed only for the command. */
+int skua_ib_queues_start(struct skua_dev *dev, struct skua_obj_watch *watch,
+			 const struct skua_ib_qmem *sq_mem, const struct skua_ib_qmem *rq_mem,
+			 struct skua_qp_params *params)
 {
 	struct skua_pagelist_builder sq, rq;
 	int err;
 
-	err = skua_ib_qmem_describe(dev, &qp->sq_mem, &sq);
+	err = skua_ib_qmem_describe(dev, sq_mem, &sq);
 	if (err)
 		return err;
-	err = skua_ib_qmem_describe(dev, &qp->rq_mem, &rq);
+	err = skua_ib_qmem_describe(dev, rq_mem, &rq);
 	if (err)
 		goto out_sq;
 	params->sq = &sq.list;
-	params->sq_dbr = qp->sq_mem.dbr_dma;
+	params->sq_dbr = sq_mem->dbr_dma;
 	params->rq = &rq.list;
-	params->rq_dbr = qp->rq_mem.dbr_dma;
-	err = skua_cmd_create_qp(dev, params, &qp->watch.number);
+	params->rq_dbr = rq_mem->dbr_dma;
+	err = skua_cmd_create_qp(dev, params, &watch->number);
 	skua_pagelist_free(dev, &rq);
 out_sq:
 	skua_pagelist_free(dev, &sq);
 	if (err)
 		return err;
 
-	qp->ibqp.qp_num = qp->watch.number;
-	qp->watch.event = skua_ib_qp_event;
-	err = skua_qp_watch(dev, &qp->watch);
+	err = skua_qp_watch(dev, watch);
 	if (err)
-		skua_cmd_destroy_qp(dev, qp->watch.number);
+		skua_cmd_destroy_qp(dev, watch->number);
 	return err;
 }
 
-static void skua_ib_qp_stop(struct skua_dev *dev, struct skua_ib_qp *qp)
+void skua_ib_queues_stop(struct skua_dev *dev, struct skua_obj_watch *watch)
 {
-	skua_cmd_destroy_qp(dev, qp->watch.number);
-	skua_qp_unwatch(dev, &qp->watch);
+	skua_cmd_destroy_qp(dev, watch->number);
+	skua_qp_unwatch(dev, watch);
+}
+
+static int skua_ib_qp_start(struct skua_dev *dev, struct skua_ib_qp *qp,
+			    struct skua_qp_params *params)
+{
+	int err;
+
+	qp->watch.event = skua_ib_qp_event;
+	err = skua_ib_queues_start(dev, &qp->watch, &qp->sq_mem, &qp->rq_mem, params);
+	if (!err)
+		qp->ibqp.qp_num = qp->watch.number;
+	return err;
 }
 
 /* Programs' queues */
@@ -162,26 +173,30 @@ static int skua_ib_user_sq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext
 	return skua_ib_qmem_take(ucontext, &qp->sq_mem, umem, req->sq_dbr_addr);
 }
 
-static int skua_ib_user_rq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
-				struct skua_ib_qp *qp, const struct skua_create_qp_req *req)
+int skua_ib_user_rq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
+			 struct skua_ib_qmem *mem, u64 addr, u64 dbr_addr, u8 log_size,
+			 u8 log_stride)
 {
 	struct ib_umem *umem;
 
+	if (log_size >= 32 || BIT_ULL(log_size) > dev->dev->limits.max_rq_entries ||
+	    log_stride < SKUA_RQE_MIN_LOG_STRIDE || log_stride > SKUA_RQE_MAX_LOG_STRIDE)
+		return -EINVAL;
+
+	umem = skua_ib_umem_queue(dev, addr, BIT_ULL(log_size) << log_stride, BIT(log_stride));
+	return skua_ib_qmem_take(ucontext, mem, umem, dbr_addr);
+}
+
+static int skua_ib_qp_rq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
+			      struct skua_ib_qp *qp, const struct skua_create_qp_req *req)
+{
 	if (qp->ibqp.srq && !(req->flags & SKUA_CREATE_QP_NO_RQ))
 		return -EINVAL;
 	if (req->flags & SKUA_CREATE_QP_NO_RQ)
 		return req->rq_addr || req->rq_dbr_addr || req->log_rq_size ||
 		       req->log_rq_stride ? -EINVAL : 0;
-	if (req->log_rq_size >= 32 ||
-	    BIT_ULL(req->log_rq_size) > dev->dev->limits.max_rq_entries ||
-	    req->log_rq_stride < SKUA_RQE_MIN_LOG_STRIDE ||
-	    req->log_rq_stride > SKUA_RQE_MAX_LOG_STRIDE)
-		return -EINVAL;
-
-	umem = skua_ib_umem_queue(dev, req->rq_addr,
-				  BIT_ULL(req->log_rq_size) << req->log_rq_stride,
-				  BIT(req->log_rq_stride));
-	return skua_ib_qmem_take(ucontext, &qp->rq_mem, umem, req->rq_dbr_addr);
+	return skua_ib_user_rq_take(dev, ucontext, &qp->rq_mem, req->rq_addr, req->rq_dbr_addr,
+				    req->log_rq_size, req->log_rq_stride);
 }
 
 static int skua_ib_user_queues_take(struct skua_ib_dev *dev, struct skua_ib_qp *qp,
@@ -200,7 +215,7 @@ static int skua_ib_user_queues_take(struct skua_ib_dev *dev, struct skua_ib_qp *
 	err = skua_ib_user_sq_take(dev, ucontext, qp, &req);
 	if (err)
 		return err;
-	err = skua_ib_user_rq_take(dev, ucontext, qp, &req);
+	err = skua_ib_qp_rq_take(dev, ucontext, qp, &req);
 	if (err)
 		return err;
 
@@ -381,6 +396,8 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	struct skua_qp_params params;
 	int err;
 
+	if (skua_ib_is_rss(ibqp))
+		return skua_ib_create_rss_qp(ibqp, attr, udata);
 	/* With an SRQ, what is asked for of a receive queue is ignored. */
 	if (attr->srq) {
 		attr->cap.max_recv_wr = 0;
@@ -415,7 +432,7 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	return 0;
 
 err_stop:
-	skua_ib_qp_stop(dev->dev, qp);
+	skua_ib_queues_stop(dev->dev, &qp->watch);
 err_queues:
 	skua_ib_queues_free(dev->dev, qp);
 	return err;
@@ -430,7 +447,11 @@ int skua_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	err = ib_no_udata_io(udata);
 	if (err)
 		return err;
-	skua_ib_qp_stop(dev->dev, qp);
+	if (skua_ib_is_rss(ibqp)) {
+		skua_ib_destroy_rss_qp(ibqp);
+		return 0;
+	}
+	skua_ib_queues_stop(dev->dev, &qp->watch);
 	if (!udata && !skua_ib_has_no_queues(ibqp))
 		skua_ib_qp_withdraw(dev, qp);
 	skua_ib_queues_free(dev->dev, qp);
@@ -606,7 +627,7 @@ int skua_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	err = ib_no_udata_io(udata);
 	if (err)
 		return err;
-	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS || skua_ib_is_rss(ibqp))
 		return -EOPNOTSUPP;
 	mutex_lock(&qp->modify_lock);
 	err = skua_ib_modify_locked(ibqp, attr, mask);
@@ -621,6 +642,8 @@ int skua_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	struct skua_qp_attr hw;
 	int err;
 
+	if (skua_ib_is_rss(ibqp))
+		return -EOPNOTSUPP;
 	err = skua_cmd_query_qp(to_skua_dev(ibqp->device), qp->watch.number, &hw);
 	if (err)
 		return err;

@@ -93,7 +93,20 @@ static inline bool skua_ib_has_no_queues(const struct ib_qp *ibqp)
 	return ibqp->qp_type == IB_QPT_XRC_TGT;
 }
 
+struct skua_ib_dev;
+struct skua_ib_ucontext;
+struct skua_qp_params;
+
 /* qp.c */
+/* Create a QP of these queues in the device, and let its events come. @params lacks the queues. */
+int skua_ib_queues_start(struct skua_dev *dev, struct skua_obj_watch *watch,
+			 const struct skua_ib_qmem *sq_mem, const struct skua_ib_qmem *rq_mem,
+			 struct skua_qp_params *params);
+void skua_ib_queues_stop(struct skua_dev *dev, struct skua_obj_watch *watch);
+/* Check and pin a program's RQ. It is @mem's, whose owner frees it on error, too. */
+int skua_ib_user_rq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
+			 struct skua_ib_qmem *mem, u64 addr, u64 dbr_addr, u8 log_size,
+			 u8 log_stride);
 int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
 int skua_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		      struct ib_udata *udata);

@@ -118,6 +118,7 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->max_xrcd = le32_to_cpu(caps.max_xrcd);
 	limits->max_dm = le64_to_cpu(caps.max_dm);
 	limits->max_flow = le32_to_cpu(caps.max_flow);
+	limits->max_rss = le32_to_cpu(caps.max_rss);
 	limits->max_counter_set = le32_to_cpu(caps.max_counter_set);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
 	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
@@ -566,6 +567,7 @@ int skua_cmd_create_flow(struct skua_dev *dev, const struct skua_flow_params *pa
 
 	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_FLOW);
 	cmd.flow.qpn = cpu_to_le32(params->qpn);
+	cmd.flow.rssn = cpu_to_le32(params->rssn);
 	cmd.flow.type = params->type;
 	cmd.flow.priority = cpu_to_le16(params->priority);
 	cmd.flow.value = params->value;
@@ -579,3 +581,19 @@ void skua_cmd_destroy_flow(struct skua_dev *dev, u32 number)
 	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_FLOW, number);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_flow, SKUA_NS);
+
+int skua_cmd_create_rss(struct skua_dev *dev, const struct skua_cmd_create_rss *rss, u32 *rssn)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_CREATE_RSS);
+	cmd.rss = *rss;
+	return skua_cmd_create(to_skua_nic(dev), &cmd, rssn);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_create_rss, SKUA_NS);
+
+void skua_cmd_destroy_rss(struct skua_dev *dev, u32 rssn)
+{
+	skua_cmd_destroy(to_skua_nic(dev), SKUA_CMD_DESTROY_RSS, rssn);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_rss, SKUA_NS);
