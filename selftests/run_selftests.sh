@@ -5,16 +5,17 @@
 # "N passed, N failed, N skipped". With arguments, only those. test_limits, test_pagelists, test_inject.sh,
 # test_death.sh, test_power.sh, test_release, test_cm.sh, test_loss.sh, test_hostile.sh, test_iommu.sh, test_failures,
 # test_kernel_failures.sh, test_probe_failures.sh and test_leaks.sh are only run if they are named: they want more time,
-# a guest of 5 GiB, a device that fails, an IOMMU, or the debug kernel.
+# a guest of 5 GiB, a device that fails, an IOMMU, or the debug kernel. Those with raw packets come after test_netdev.sh,
+# which compares the device's counts of frames with those of the network stack.
 #
 # usage: run_selftests.sh [TEST...]
 
 cd "$(dirname "$0")" || exit 1
 [ $# -gt 0 ] ||
-	set -- test_programs.sh test_verbs test_bad_objects test_bad_memory test_bad_qps test_bad_posting \
+	set -- test_verbs test_bad_objects test_bad_memory test_bad_qps test_bad_posting \
 		test_bad_work test_bad_commands test_rc test_ud test_uc test_srq test_xrc test_cq test_mw test_dm test_rereg \
-		test_flush test_mcast test_raw test_events test_threads test_fork test_teardown test_netdev.sh test_counters.sh \
-		test_kernel.sh test_device.sh test_removal \
+		test_flush test_mcast test_events test_threads test_fork test_teardown test_netdev.sh test_counters.sh \
+		test_raw test_programs.sh test_kernel.sh test_device.sh test_removal \
 		test_survival.sh
 passed=0 failed=0 skipped=0
 
