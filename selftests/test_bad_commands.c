@@ -627,7 +627,6 @@ TEST_F(commands, data_path_by_system_calls)
 		{ "post_recv", IB_USER_VERBS_CMD_POST_RECV },
 		{ "peek_cq", IB_USER_VERBS_CMD_PEEK_CQ },
 		{ "query_mr", IB_USER_VERBS_CMD_QUERY_MR },
-		{ "rereg_mr", IB_USER_VERBS_CMD_REREG_MR },
 	};
 	uint32_t resp[64];
 	struct { uint64_t response; uint32_t handle, words[15]; } cmd = {

@@ -151,27 +151,23 @@ TEST_F(bad, queries)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
-static int no_rereg(struct side *s)
+static int no_advice(struct side *s)
 {
-	int err = ibv_rereg_mr(s->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_sge sge = { .addr = (uintptr_t)s->mem, .length = 64, .lkey = s->mr->lkey };
 
-	return err == IBV_REREG_MR_ERR_CMD ? errno : err;
+	return ibv_advise_mr(s->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1);
 }
 
-static int no_dm(struct side *s)
+static int no_dmabuf(struct side *s)
 {
-	struct ibv_alloc_dm_attr attr = { .length = 64 };
-
-	return MADE(ibv_alloc_dm(s->context, &attr), ibv_free_dm);
+	return MADE(ibv_reg_dmabuf_mr(s->pd, 0, 4096, 0, 0, IBV_ACCESS_LOCAL_WRITE), ibv_dereg_mr);
 }
 
-static int no_wq(struct side *s)
+static int no_rate_limit(struct side *s)
 {
-	struct ibv_wq_init_attr attr = {
-		.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = s->pd, .cq = s->cq,
-	};
+	struct ibv_qp_rate_limit_attr attr = { .rate_limit = 1000 };
 
-	return MADE(ibv_create_wq(s->context, &attr), ibv_destroy_wq);
+	return ibv_modify_qp_rate_limit(s->qp, &attr);
 }
 
 /* Each says so, and the device's capabilities do not say otherwise. */
@@ -182,17 +178,17 @@ TEST_F(bad, verbs_that_there_are_not)
 		int (*call)(struct side *s);
 		int err;
 	} rows[] = {
-		{ "rereg_mr", no_rereg, EOPNOTSUPP },
-		{ "alloc_dm", no_dm, EOPNOTSUPP },
-		{ "create_wq", no_wq, EOPNOTSUPP },
+		{ "advise_mr", no_advice, EOPNOTSUPP },
+		{ "reg_dmabuf_mr", no_dmabuf, EOPNOTSUPP },
+		{ "modify_qp_rate_limit", no_rate_limit, EOPNOTSUPP },
 	};
 	struct ibv_device_attr_ex attr;
 
 	for EACH(row, rows)
 		GAVE(row->err, row->call(&self->s[0]), row);
 	ASSERT_EQ(0, ibv_query_device_ex(self->s[0].context, NULL, &attr));
-	EXPECT_EQ(0, attr.orig_attr.max_raw_ipv6_qp + attr.orig_attr.max_raw_ethy_qp);
-	EXPECT_EQ(0, attr.max_dm_size);
+	EXPECT_EQ(0, attr.orig_attr.max_raw_ipv6_qp);
+	EXPECT_EQ(0, attr.packet_pacing_caps.qp_rate_limit_max);
 	EXPECT_EQ(0, attr.odp_caps.general_caps);
 	EXPECT_EQ(0, attr.orig_attr.device_cap_flags &
 		  (IBV_DEVICE_RESIZE_MAX_WR | IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_AUTO_PATH_MIG));
