@@ -10,12 +10,15 @@ from skualab.checks.table import CHECKS
 from skualab.host import paths, say
 from skualab.roots.stage import tail
 
-# A test that failed: TAP says why below this line, cmocka above. And what run_selftests.sh says of a script.
+# A test that failed: TAP says why below this line, cmocka above, unittest down to an empty line. And what
+# run_selftests.sh says of a script.
 NOT_OK, FAILED = re.compile(r'not ok |# \S+ ended with status '), re.compile(r'\[  FAILED  \]')
+UNITTEST = re.compile(r'(FAIL|ERROR): test')
 
 
 def failures(log, each=8, most=40):
-    """The lines of a log that tell of failed tests: @each of them with so many lines that say why."""
+    """The lines of a log that tell of failed tests: @each of them with so many lines that say why, and all that
+    unittest says."""
     with open(log, errors='replace') as file:
         texts = file.readlines()
     shown = set()
@@ -24,6 +27,8 @@ def failures(log, each=8, most=40):
             shown.update(range(i, min(i + 1 + each, len(texts))))
         elif FAILED.match(text):
             shown.update(range(max(i - each, 0), i + 1))
+        elif UNITTEST.match(text):
+            shown.update(range(i, texts.index('\n', i) if '\n' in texts[i:] else len(texts)))
     return [texts[i] for i in sorted(shown)[:most]]
 
 

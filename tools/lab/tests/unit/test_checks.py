@@ -122,6 +122,12 @@ class Checks(unittest.TestCase):
         said = ''.join(report.failures(log, each=1))
         self.assertEqual(said, 'not ok 2 b\n# why b\n[  ERROR   ] --- why c\n[  FAILED  ] c\n')
 
+    def test_what_unittest_says_of_a_failure_is_shown_whole(self):
+        log = os.path.join(self.place.name, 'log')
+        with open(log, 'w') as file:
+            file.write('test_a ... ok\n=====\nERROR: test_b (tests)\nTraceback:\n  there\nOops\n\n-----\nRan 2 tests\n')
+        self.assertEqual(''.join(report.failures(log, each=1)), 'ERROR: test_b (tests)\nTraceback:\n  there\nOops\n')
+
     def test_whatever_needs_something_built_needs_the_root_first(self):
         for one in CHECKS:
             self.assertIn(root.STAGE, list(one.needs)[:1] or [root.STAGE], one.name)
