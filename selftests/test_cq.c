@@ -131,28 +131,70 @@ TEST_F(cq, other_sizes_while_a_thread_polls)
 	ASSERT_LT(40, resized);
 }
 
+/* A QP in ERR on the CQ of @s, whose @count receives are flushed, more than fill a page of CQEs; or NULL. */
+static struct ibv_qp *flush_receives(struct side *s, unsigned int count)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = s->cq, .recv_cq = s->cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = count, .max_recv_sge = 1 },
+	};
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp *qp = ibv_create_qp(s->pd, &init);
+	struct ibv_recv_wr *bad, wr = {};
+
+	if (!qp || qp_to_init(qp, 0))
+		return NULL;
+	for (; wr.wr_id < count; wr.wr_id++)
+		if (ibv_post_recv(qp, &wr, &bad))
+			return NULL;
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE) ? NULL : qp;
+}
+
 /* Each is refused, and nothing is lost. */
 TEST_F(cq, sizes_that_cannot_be)
 {
 	struct ibv_cq *cq = self->s[0].cq;
 	struct ibv_device_attr attr;
-	int cqe = cq->cqe;
+	struct ibv_wc wc;
+	struct ibv_qp *qp;
+	int cqe;
 
 	ASSERT_EQ(0, ibv_query_device(self->s[0].context, &attr));
-	POST(5);
+	ASSERT_EQ(0, ibv_resize_cq(cq, 256));
+	cqe = cq->cqe;
+	qp = flush_receives(&self->s[0], 100);
+	ASSERT_NE(NULL, qp);
 	sleep(1);
 	ASSERT_EQ(EINVAL, ibv_resize_cq(cq, 0));
 	ASSERT_EQ(EINVAL, ibv_resize_cq(cq, -1));
 	ASSERT_EQ(EINVAL, ibv_resize_cq(cq, attr.max_cqe + 1));
 	ASSERT_EQ(EINVAL, ibv_resize_cq(cq, 4));	/* fewer than are in it */
 	ASSERT_EQ(cqe, cq->cqe);
-	SEEN(5);
+	for (unsigned int i = 0; i < 100; i++) {
+		ASSERT_TRUE(side_wait(&self->s[0], &wc, 20));
+		ASSERT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+		ASSERT_EQ(i, wc.wr_id);
+	}
+	ASSERT_EQ(0, ibv_destroy_qp(qp));
 	ASSERT_EQ(0, ibv_resize_cq(cq, attr.max_cqe));
 	ASSERT_EQ(attr.max_cqe, cq->cqe);
 	ASSERT_EQ(0, ibv_resize_cq(cq, 1));
 	POST(1);
 	SEEN(1);
 	ASSERT_EQ(0, ibv_resize_cq(cq, cqe));
+}
+
+/* A program that asks for fewer CQEs than it posted WQEs may have been faster than the NIC. */
+TEST_F(cq, a_small_size_while_work_is_under_way)
+{
+	struct ibv_cq *cq = self->s[0].cq;
+
+	for (unsigned int i = 0; i < 200; i++) {
+		POST(PAIR_WRS);
+		ASSERT_EQ(0, ibv_resize_cq(cq, 1));
+		ASSERT_LE(PAIR_WRS, cq->cqe);
+		SEEN(PAIR_WRS);
+	}
 }
 
 /* An arming from before holds in the new ring. */

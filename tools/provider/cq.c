@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <ccan/minmax.h>
 #include <util/util.h>
 
 #include "skua.h"
@@ -138,6 +139,17 @@ struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 	return &cq->vcq.cq_ex;
 }
 
+/*
+ * The CQEs of a ring for @cqe of them. It takes whole pages, so fewer CQEs than fill one save nothing, and those of
+ * WQEs that are not complete yet, which the device cannot count, are likely to have room.
+ */
+static uint32_t skua_cq_resized(struct skua_context *ctx, uint32_t cqe)
+{
+	uint32_t page = to_skua_device(ctx->vctx.context.device)->page_size / sizeof(struct skua_cqe);
+
+	return roundup_pow_of_two(max(cqe, min(page, ctx->caps.max_cqe)));
+}
+
 /* With the locks held: nobody polls or arms, and the device may begin to write to the new ring at any index. */
 static int skua_cq_resize(struct skua_cq *cq, uint32_t cqe)
 {
@@ -148,7 +160,7 @@ static int skua_cq_resize(struct skua_cq *cq, uint32_t cqe)
 	struct skua_buf buf;
 	int err;
 
-	skua_cq_set_size(&ring, roundup_pow_of_two(cqe));
+	skua_cq_set_size(&ring, skua_cq_resized(ctx, cqe));
 	err = skua_buf_alloc(ctx, cq->domain, &buf, (size_t)ring.size * sizeof(*ring.cqes));
 	if (err)
 		return err;
