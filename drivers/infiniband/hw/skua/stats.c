@@ -55,6 +55,9 @@ struct rdma_hw_stats *skua_ib_alloc_hw_port_stats(struct ib_device *ibdev, u32 p
 
 /*
  * The core adds what its counters count, and have counted, so here counts what no counter set does.
+ *
+ * It asks for the first time when it makes the port's attributes, before the device is registered,
+ * and loses their memory if that fails. Nothing has been counted by then, so the NIC is not asked.
  */
 int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
 			 int index)
@@ -63,8 +66,11 @@ int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u
 	struct skua_stats counters;
 	int err;
 
+	if (!ib_device_try_get(ibdev))
+		return ARRAY_SIZE(skua_ib_stats);
 	err = skua_has(dev, SKUA_F_COUNTER_SET) ? skua_cmd_query_counter_set(dev, 0, &counters) :
 						  skua_cmd_query_stats(dev, &counters);
+	ib_device_put(ibdev);
 	if (err)
 		return err;
 	skua_ib_fill_stats(stats, &counters);
