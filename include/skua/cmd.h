@@ -37,6 +37,8 @@ enum skua_cmd_opcode {
 	SKUA_CMD_CREATE_MR	= 0x0050,
 	SKUA_CMD_DESTROY_MR	= 0x0051,
 	SKUA_CMD_MODIFY_MR	= 0x0052,
+	SKUA_CMD_UPDATE_PAGES	= 0x0054,
+	SKUA_CMD_FAULT_RESUME	= 0x0055,
 	SKUA_CMD_CREATE_MW	= 0x0058,
 	SKUA_CMD_DESTROY_MW	= 0x0059,
 	SKUA_CMD_ATTACH_MCAST	= 0x0060,
@@ -154,6 +156,7 @@ SKUA_ASSERT_OFFSET(struct skua_cmd_set_rss, qpn, 48);
 enum skua_eq_type {
 	SKUA_EQ_COMP	= 0,	/* struct skua_comp_eqe */
 	SKUA_EQ_ASYNC	= 1,	/* struct skua_async_eqe; one at most */
+	SKUA_EQ_FAULT	= 2,	/* struct skua_fault_eqe; one at most */
 };
 
 struct skua_cmd_create_eq {
@@ -267,9 +270,10 @@ enum skua_qp_state {
 #define SKUA_ACCESS_REMOTE_ATOMIC	0x8
 #define SKUA_ACCESS_MW_BIND		0x10	/* MRs: windows may be bound */
 #define SKUA_ACCESS_ZERO_BASED		0x20	/* windows: addresses begin at 0 */
+#define SKUA_ACCESS_ON_DEMAND		0x40	/* MRs: pages come and go by UPDATE_PAGES */
 #define SKUA_ACCESS_FLUSH_GLOBAL	0x100
 #define SKUA_ACCESS_FLUSH_PERSISTENT	0x200
-#define SKUA_ACCESS_MASK		0x33f
+#define SKUA_ACCESS_MASK		0x37f
 
 /* MODIFY_QP: fields of struct skua_qp_attr that are given. */
 #define SKUA_QP_ATTR_STATE		0x00001
@@ -345,11 +349,11 @@ struct skua_cmd_create_mr {
 	__u8 rsvd0[3];
 	__le32 capacity;	/* SKUA_MR_FAST: a free MR for REG_MR of so many pages; else 0 */
 	__le64 iova;		/* address of the first byte, as WQEs give it */
-	__le64 length;		/* bytes */
+	__le64 length;		/* bytes; with SKUA_ACCESS_ON_DEMAND, 0 stands for 2^64 */
 	__le64 dm_offset;	/* SKUA_MR_DM: of the first byte in its DM; else 0 */
 	__le32 dmn;		/* SKUA_MR_DM: its DM; else 0 */
 	__u8 rsvd1[20];
-	struct skua_pagelist pages;
+	struct skua_pagelist pages;	/* with SKUA_ACCESS_ON_DEMAND: log_page and offset only */
 	__u8 rsvd2[96];
 };
 
@@ -380,6 +384,35 @@ struct skua_cmd_modify_mr {
 SKUA_ASSERT_SIZE(struct skua_cmd_modify_mr, 224);
 SKUA_ASSERT_OFFSET(struct skua_cmd_modify_mr, iova, 16);
 SKUA_ASSERT_OFFSET(struct skua_cmd_modify_mr, pages, 64);
+
+/* UPDATE_PAGES: pages of an MR with SKUA_ACCESS_ON_DEMAND become present, or absent. */
+#define SKUA_UPDATE_PAGES_MAX	512	/* that one command makes present */
+
+struct skua_cmd_update_pages {
+	__le32 key;
+	__le32 rsvd0;
+	__le64 first;		/* page of the MR, counted from 0 */
+	__le64 count;		/* pages */
+	__le64 list;		/* DMA address of their page-list entries; 0: they become absent */
+	__u8 rsvd1[192];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_update_pages, 224);
+SKUA_ASSERT_OFFSET(struct skua_cmd_update_pages, list, 24);
+
+enum skua_page_fault_result {
+	SKUA_PAGE_FAULT_RETRY	= 0,	/* the pages may be there now: the device looks again */
+	SKUA_PAGE_FAULT_FAIL	= 1,	/* the address cannot be made present */
+};
+
+/* FAULT_RESUME: ends the page fault that has the token. */
+struct skua_cmd_fault_resume {
+	__le32 token;
+	__u8 result;		/* enum skua_page_fault_result */
+	__u8 rsvd[219];
+};
+
+SKUA_ASSERT_SIZE(struct skua_cmd_fault_resume, 224);
 
 enum skua_mw_type {
 	SKUA_MW_TYPE_1	= 1,	/* serves its PD; bound anew, or unbound, by BIND_MW */
@@ -584,6 +617,8 @@ struct skua_cmd {
 		struct skua_cmd_modify_qp modify_qp;
 		struct skua_cmd_create_mr create_mr;
 		struct skua_cmd_modify_mr modify_mr;
+		struct skua_cmd_update_pages update_pages;
+		struct skua_cmd_fault_resume fault_resume;
 		struct skua_cmd_create_mw create_mw;
 		struct skua_cmd_mcast mcast;
 		struct skua_cmd_create_srq create_srq;
@@ -620,7 +655,7 @@ SKUA_ASSERT_OFFSET(struct skua_cmd_cpl, flags, 63);
 struct skua_device_caps {
 	__u8 guid[8];			/* EUI-64, network order */
 	__le64 max_mr_size;		/* bytes, at pages of 4 KiB */
-	__le64 max_pages;		/* quota: page-list entries, SQ blocks, READs of peers */
+	__le64 max_pages;		/* quota: page-list entries, SQ blocks, and more: PL-10 */
 	__le32 clock_khz;		/* CLOCK and timestamps */
 	__le32 fw_version;		/* major << 16 | minor */
 	__le32 max_eq;
@@ -710,13 +745,14 @@ SKUA_ASSERT_OFFSET(struct skua_port_attr, mac, 24);
 	X(rdma_rx_bad_icrc) X(rdma_rx_bad_opcode) X(rdma_rx_bad_pkey) X(rdma_rx_bad_addr) \
 	X(rdma_rx_bad_qkey) X(rdma_rx_no_receive) X(rdma_rx_incomplete) X(rdma_rx_mcast) \
 	X(rdma_rx_ecn_marked) X(cnp_sent) X(cnp_received) X(tx_spoofed) \
-	X(rdma_tx_flush) X(rdma_rx_flush) X(rdma_tx_atomic_write) X(rdma_rx_atomic_write)
+	X(rdma_tx_flush) X(rdma_rx_flush) X(rdma_tx_atomic_write) X(rdma_rx_atomic_write) \
+	X(page_faults)
 
 struct skua_stats {
 #define SKUA_STATS_FIELD(name) __le64 name;
 	SKUA_STATS(SKUA_STATS_FIELD)
 #undef SKUA_STATS_FIELD
-	__le64 rsvd[10];
+	__le64 rsvd[9];
 };
 
 SKUA_ASSERT_SIZE(struct skua_stats, 512);

@@ -70,6 +70,7 @@ enum skua_vendor_err {
 	SKUA_VENDOR_ERR_PEER_REQUEST	= 17,	/* an invalid request of the peer */
 	SKUA_VENDOR_ERR_PEER_RESPONSE	= 18,	/* a response that does not fit its request */
 	SKUA_VENDOR_ERR_NO_PATH		= 19,	/* the GID entry of the AV is empty */
+	SKUA_VENDOR_ERR_NOT_PRESENT	= 20,	/* a page on demand that the host could not bring */
 	SKUA_VENDOR_ERR_KEY_STATE	= 21,	/* an MR or window in use that may not be */
 };
 

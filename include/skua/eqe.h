@@ -51,4 +51,30 @@ SKUA_ASSERT_SIZE(struct skua_async_eqe, 64);
 SKUA_ASSERT_OFFSET(struct skua_async_eqe, handle, 8);
 SKUA_ASSERT_OFFSET(struct skua_async_eqe, flags, 63);
 
+enum skua_page_fault_side {
+	SKUA_PAGE_FAULT_REQUESTER	= 0,
+	SKUA_PAGE_FAULT_RESPONDER	= 1,
+};
+
+/* Page fault, 64 bytes. The last 8 bytes are stored last, in one piece. */
+struct skua_fault_eqe {
+	__u8 side;		/* enum skua_page_fault_side */
+	__u8 write;		/* 1: the page is to be written */
+	__u8 rsvd0[2];
+	__le32 qpn;
+	__le64 handle;		/* qp_handle */
+	__le64 timestamp;	/* device clock */
+	__le64 addr;		/* the first byte that cannot be reached, as WQE or peer gives it */
+	__le64 length;		/* bytes from there on that the SGE or the message still needs */
+	__le32 token;		/* for FAULT_RESUME */
+	__le32 key;		/* of the MR, as WQE or peer gives it */
+	__u8 rsvd1[15];
+	__u8 flags;		/* SKUA_EQE_PHASE */
+};
+
+SKUA_ASSERT_SIZE(struct skua_fault_eqe, 64);
+SKUA_ASSERT_OFFSET(struct skua_fault_eqe, addr, 24);
+SKUA_ASSERT_OFFSET(struct skua_fault_eqe, token, 40);
+SKUA_ASSERT_OFFSET(struct skua_fault_eqe, flags, 63);
+
 #endif /* SKUA_EQE_H */

@@ -17,6 +17,7 @@
 
 /* An entry is a DMA address aligned to what it points to, and flags below bit 12. */
 #define SKUA_PL_PRESENT		0x1ull
+#define SKUA_PL_READ_ONLY	0x2ull	/* UPDATE_PAGES: the device must not write there */
 #define SKUA_PL_ADDR_MASK	(~0xfffull)
 
 /*

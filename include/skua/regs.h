@@ -66,7 +66,7 @@ enum skua_health {
 	SKUA_HEALTH_CMD_SIZE	 = 2,	/* CMD_LOG_SIZE out of range */
 	SKUA_HEALTH_CMD_ADDRESS	 = 3,	/* a command ring or record cannot be reached */
 	SKUA_HEALTH_CMD_OVERRUN	 = 4,	/* more commands published than the ring holds */
-	SKUA_HEALTH_EQ_ADDRESS	 = 5,	/* the asynchronous EQ cannot be reached any more */
+	SKUA_HEALTH_EQ_ADDRESS	 = 5,	/* an EQ other than for completions is out of reach */
 	SKUA_HEALTH_INTERNAL	 = 6,	/* the device's own fault */
 	SKUA_HEALTH_INJECTED	 = 7,	/* a fault asked for by a test */
 };
@@ -86,6 +86,7 @@ enum skua_health {
 #define SKUA_F_MW		11	/* memory windows of type 1 and 2 */
 #define SKUA_F_FAST_REG		12	/* REG_MR: memory regions are filled by work requests */
 #define SKUA_F_MR_MODIFY	14	/* MODIFY_MR */
+#define SKUA_F_ON_DEMAND	15	/* memory regions whose pages come on demand */
 #define SKUA_F_DM		16	/* device memory */
 #define SKUA_F_FLUSH		17	/* FLUSH of RC */
 #define SKUA_F_ATOMIC_WRITE	18	/* ATOMIC WRITE of RC */

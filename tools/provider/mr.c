@@ -69,6 +69,12 @@ int skua_dereg_mr(struct verbs_mr *vmr)
 	return 0;
 }
 
+int skua_advise_mr(struct ibv_pd *ibv_pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		   struct ibv_sge *sg_list, uint32_t num_sge)
+{
+	return ibv_cmd_advise_mr(ibv_pd, advice, flags, sg_list, num_sge);
+}
+
 struct ibv_mr *skua_import_mr(struct ibv_pd *ibv_pd, uint32_t handle)
 {
 	struct verbs_mr *vmr;

@@ -79,6 +79,7 @@ static int skua_query_rt_values(struct ibv_context *ibv_ctx, struct ibv_values_e
 }
 
 static const struct verbs_context_ops skua_context_ops = {
+	.advise_mr = skua_advise_mr,
 	.alloc_dm = skua_alloc_dm,
 	.alloc_mw = skua_alloc_mw,
 	.alloc_parent_domain = skua_alloc_parent_domain,

@@ -146,7 +146,8 @@ int skua_cmd_unbind_counter_set(struct skua_dev *dev, u32 qpn);
  * @pdn: its PD
  * @iova: address of its first byte, as WQEs and peers give it
  * @length: bytes
- * @pages: its memory, NULL: none (SKUA_MR_PHYS, SKUA_MR_DM, or with @capacity)
+ * @pages: its memory, NULL: none (SKUA_MR_PHYS, SKUA_MR_DM, or with @capacity). On demand: page size
+ *	and offset
  * @capacity: SKUA_MR_FAST: pages that a registration may have, which gives it all the rest; else 0
  * @dmn: SKUA_MR_DM: its DM; else 0
  * @dm_offset: SKUA_MR_DM: of its first byte in the DM; else 0
@@ -170,6 +171,15 @@ int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params
 int skua_cmd_modify_mr(struct skua_dev *dev, u32 key, const struct skua_mr_params *params);
 /* -EBUSY: windows are bound to it. Any variant of the key will do. */
 int skua_cmd_destroy_mr(struct skua_dev *dev, u32 key);
+
+/*
+ * Of an MR on demand: @count pages from @first on become what the entries at @list say, or absent.
+ * None of the two waits for commands of other kinds. Dropping is a fence, on a dead device, too.
+ */
+int skua_cmd_set_pages(struct skua_dev *dev, u32 key, u64 first, u32 count, dma_addr_t list);
+void skua_cmd_drop_pages(struct skua_dev *dev, u32 key, u64 first, u64 count);
+/* The page fault is over. @ok: the access may be tried again; it fails otherwise. */
+void skua_cmd_fault_resume(struct skua_dev *dev, u32 token, bool ok);
 
 int skua_cmd_create_mw(struct skua_dev *dev, u32 pdn, enum skua_mw_type type, u32 *key);
 /* Any variant of the key will do. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Skua: events of CQs, QPs and SRQs, from the EQs to whoever owns the object.
+ * Skua: events of CQs, QPs and SRQs, from the EQs to whoever owns the object; and page faults.
  *
  * An owner watches an object after its CREATE command and unwatches it after its DESTROY
  * command. After unwatch no callback runs or will run, so that the owner may free what the
@@ -61,5 +61,17 @@ int skua_qp_watch(struct skua_dev *dev, struct skua_obj_watch *watch);
 void skua_qp_unwatch(struct skua_dev *dev, struct skua_obj_watch *watch);
 int skua_srq_watch(struct skua_dev *dev, struct skua_obj_watch *watch);
 void skua_srq_unwatch(struct skua_dev *dev, struct skua_obj_watch *watch);
+
+/**
+ * struct skua_fault_watch - who resolves page faults
+ * @fault: a QP has a page fault, which skua_cmd_fault_resume() ends; process context
+ */
+struct skua_fault_watch {
+	void (*fault)(struct skua_fault_watch *watch, const struct skua_fault_eqe *eqe);
+};
+
+/* One at a time. Without one, accesses that fault fail. */
+void skua_fault_watch(struct skua_dev *dev, struct skua_fault_watch *watch);
+void skua_fault_unwatch(struct skua_dev *dev);
 
 #endif /* LINUX_SKUA_EVENT_H */

@@ -312,6 +312,23 @@ int ibv_cmd_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t hc
 	return answer;
 }
 
+/* The last advice. */
+static struct {
+	enum ibv_advise_mr_advice advice;
+	uint32_t flags, num_sge;
+	struct ibv_sge *sg_list;
+} advice_req;
+
+int ibv_cmd_advise_mr(struct ibv_pd *ibv_pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sg_list,
+		      uint32_t num_sge)
+{
+	advice_req.advice = advice;
+	advice_req.flags = flags;
+	advice_req.sg_list = sg_list;
+	advice_req.num_sge = num_sge;
+	return answer;
+}
+
 static struct {
 	struct verbs_mr *vmr;
 	uint32_t flags;
@@ -1559,6 +1576,28 @@ static void test_regions_change(void **state)
 	assert_int_equal(skua_dereg_mr(verbs_get_mr(mr)), 0);
 }
 
+/* So are all addresses on demand, and what is known of them before. */
+static void test_memory_on_demand_is_the_kernels(void **state)
+{
+	struct ibv_mr *mr = skua_reg_mr(&pd.ibv_pd, NULL, SIZE_MAX, 0, IBV_ACCESS_ON_DEMAND);
+	struct ibv_sge sge[3];
+
+	assert_non_null(mr);
+	assert_null(mr_req.addr);
+	assert_true(mr_req.length == SIZE_MAX);
+	assert_int_equal(mr_req.access, IBV_ACCESS_ON_DEMAND);
+	assert_int_equal(skua_dereg_mr(verbs_get_mr(mr)), 0);
+
+	assert_int_equal(skua_advise_mr(&pd.ibv_pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, sge, 3), 0);
+	assert_int_equal(advice_req.advice, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE);
+	assert_int_equal(advice_req.flags, IBV_ADVISE_MR_FLAG_FLUSH);
+	assert_ptr_equal(advice_req.sg_list, sge);
+	assert_int_equal(advice_req.num_sge, 3);
+	answer = EPERM;
+	assert_int_equal(skua_advise_mr(&pd.ibv_pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge, 1), EPERM);
+	answer = 0;
+}
+
 static void test_notify_rings_over_a_cqe(void **state)
 {
 	struct ibv_qp_cap cap = { .max_send_wr = 8 };
@@ -1622,6 +1661,7 @@ int main(void)
 		T(test_rings_begin_empty),
 		T(test_every_region_is_the_kernels_to_judge),
 		T(test_regions_change),
+		T(test_memory_on_demand_is_the_kernels),
 		T(test_notify_rings_over_a_cqe),
 	};
 

@@ -2,12 +2,19 @@
 /*
  * The command queue (manual: commands): commands are copied once, checked, carried out one
  * after the other, a long one in steps.
+ *
+ * Commands for pages on demand are urgent: the host's memory management waits for them. They are carried out between
+ * the steps of a long command, and before commands that wait for it. So all that the host has published is copied first,
+ * into a list of each kind. There is room for as many as the ring has entries, which are all that a host may have
+ * outstanding.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/copy.h"
 #include "core/device.h"
+#include "core/fault.h"
+#include "core/sparse.h"
 
 struct command {
 	uint16_t opcode;
@@ -25,10 +32,18 @@ struct command {
 #define CQ_SIZE	(1ull << SKUA_F_CQ_RESIZE)
 #define CQ_HOLD	(1ull << SKUA_F_CQ_MODER)
 #define MW	(1ull << SKUA_F_MW)
+#define ON_DEMAND	(1ull << SKUA_F_ON_DEMAND)
 #define DM	(1ull << SKUA_F_DM)
 #define MR_MODIFY (1ull << SKUA_F_MR_MODIFY)
 #define RAW	(1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_ETHERNET)
 #define COUNTER	(1ull << SKUA_F_COUNTER_SET)
+
+#define TAKE_MAX	16	/* commands that are copied in a step: 4 KiB */
+
+struct taken_cmd {
+	STAILQ_ENTRY(taken_cmd) entry;
+	struct skua_cmd cmd;
+};
 
 static int cmd_nop(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
@@ -60,6 +75,8 @@ static const struct command commands[] = {
 	{ SKUA_CMD_CREATE_MR,	 0, false, 128, 0,	cmd_create_mr },
 	{ SKUA_CMD_DESTROY_MR,	 0, false, 4, 0,	cmd_destroy_mr },
 	{ SKUA_CMD_MODIFY_MR,	 0, false, 128, MR_MODIFY, cmd_modify_mr },
+	{ SKUA_CMD_UPDATE_PAGES, 0, false, 32, ON_DEMAND, cmd_update_pages },
+	{ SKUA_CMD_FAULT_RESUME, 0, false, 5, ON_DEMAND, cmd_fault_resume },
 	{ SKUA_CMD_CREATE_MW,	 0, false, 5, MW,	cmd_create_mw },
 	{ SKUA_CMD_DESTROY_MW,	 0, false, 4, MW,	cmd_destroy_mw },
 	{ SKUA_CMD_ATTACH_MCAST, 0, false, 24, UD,	cmd_attach_mcast },
@@ -130,6 +147,8 @@ static bool rsvd_zero(const struct skua_cmd *cmd)
 		return RSVD_ZERO(&cmd->create_mr, rsvd0) && RSVD_ZERO(&cmd->create_mr, rsvd1);
 	case SKUA_CMD_MODIFY_MR:
 		return RSVD_ZERO(&cmd->modify_mr, rsvd0);
+	case SKUA_CMD_UPDATE_PAGES:
+		return !cmd->update_pages.rsvd0;
 	case SKUA_CMD_CREATE_FLOW:
 		return !cmd->flow.rsvd0 && RSVD_ZERO(&cmd->flow, rsvd1);
 	case SKUA_CMD_CREATE_RSS:
@@ -158,14 +177,23 @@ static int check(const struct skua_dev *dev, const struct skua_cmd *cmd, const s
 	return SKUA_CMD_OK;
 }
 
+/* As cmd_drain(), with the state of the command. */
+static int drain(struct skua_dev *dev, bool *draining, uint64_t *ticket)
+{
+	if (!*draining)
+		*ticket = port_ticket(dev->port);
+	*draining = !port_drained(dev->port, *ticket);
+	return *draining ? -1 : SKUA_CMD_OK;
+}
+
 int cmd_drain(struct skua_dev *dev)
 {
-	struct cmdq *q = &dev->cmdq;
+	return drain(dev, &dev->cmdq.draining, &dev->cmdq.ticket);
+}
 
-	if (!q->draining)
-		q->ticket = port_ticket(dev->port);
-	q->draining = !port_drained(dev->port, q->ticket);
-	return q->draining ? -1 : SKUA_CMD_OK;
+int cmd_drain_urgent(struct skua_dev *dev)
+{
+	return drain(dev, &dev->cmdq.urgent.draining, &dev->cmdq.urgent.ticket);
 }
 
 int cmd_output(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const void *out, uint32_t len)
@@ -285,7 +313,20 @@ void cmdq_reset(struct skua_dev *dev)
 
 	if (q->making)
 		q->unmake(dev, q->making);
+	free(q->taken);
 	*q = (struct cmdq){ 0 };
+}
+
+/* Lists of commands that are taken, and room for @n of them. */
+static bool make_room(struct cmdq *q, uint32_t n)
+{
+	q->taken = malloc(n * sizeof(*q->taken));
+	STAILQ_INIT(&q->free);
+	STAILQ_INIT(&q->waiting);
+	STAILQ_INIT(&q->urgent_waiting);
+	for (uint32_t i = 0; q->taken && i < n; i++)
+		STAILQ_INSERT_TAIL(&q->free, &q->taken[i], entry);
+	return q->taken;
 }
 
 bool cmdq_start(struct skua_dev *dev)
@@ -306,11 +347,15 @@ bool cmdq_start(struct skua_dev *dev)
 		skua_dev_fail(dev, SKUA_HEALTH_CMD_ADDRESS);
 		return false;
 	}
+	if (!make_room(q, (uint32_t)n)) {
+		skua_dev_fail(dev, SKUA_HEALTH_INTERNAL);
+		return false;
+	}
 	q->awake = true;
 	return true;
 }
 
-static void complete(struct skua_dev *dev, struct skua_cmd_cpl *cpl, int status)
+static void complete(struct skua_dev *dev, const struct skua_cmd_hdr *hdr, struct skua_cmd_cpl *cpl, int status)
 {
 	struct cmdq *q = &dev->cmdq;
 	uint32_t n = 1u << q->log_size;
@@ -323,24 +368,33 @@ static void complete(struct skua_dev *dev, struct skua_cmd_cpl *cpl, int status)
 	}
 	if (status)
 		STAT_INC(dev, bad_commands);
-	cpl->id = q->cmd.hdr.id;
+	cpl->id = hdr->id;
 	cpl->status = (uint8_t)status;
 	cpl->flags = q->cpl_pi & n ? 0 : SKUA_CMD_CPL_PHASE;
 	copy_entry(p, cpl, sizeof(*cpl));
 	q->cpl_pi++;
-	if (le16toh(q->cmd.hdr.flags) & SKUA_CMD_EVENT) {
+	if (le16toh(hdr->flags) & SKUA_CMD_EVENT) {
 		STAT_INC(dev, interrupts);
 		dev->ops->raise_irq(dev->host, 0);
 	}
+	async_event_retry(dev);
+	fault_event_retry(dev);
 }
 
-/* Copy the next command. False: there is none. */
-static bool fetch(struct skua_dev *dev)
+/* Is a command carried out, does one wait for that, or is there to be freed what one has released? */
+static bool has_work(const struct skua_dev *dev)
+{
+	const struct cmdq *q = &dev->cmdq;
+
+	return q->busy || q->urgent.busy || !STAILQ_EMPTY(&q->waiting) || !STAILQ_EMPTY(&q->urgent_waiting) ||
+	       dev->old_pages || dev->old_tables;
+}
+
+/* Look for commands, and ask for the doorbell if there is nothing to do. False: the device is dead. */
+static bool look(struct skua_dev *dev)
 {
 	struct cmdq *q = &dev->cmdq;
-	uint32_t n = 1u << q->log_size;
 	struct skua_dbr *dbr = mem_ref_at(&dev->mem, &q->dbr, sizeof(*dbr), true);
-	uint8_t *p;
 
 	if (!dbr) {
 		skua_dev_fail(dev, SKUA_HEALTH_CMD_ADDRESS);
@@ -348,74 +402,146 @@ static bool fetch(struct skua_dev *dev)
 	}
 	if (q->pi == q->ci)
 		q->pi = host_load32(&dbr->pi);
-	if (q->pi == q->ci) {
+	if (q->pi == q->ci && !has_work(dev)) {
 		/* Ask for the doorbell, then look once more. */
 		if (dev_has(dev, SKUA_F_EVENT_IDX))
 			host_store32(&dbr->event, q->pi);
 		host_full_barrier();
 		q->pi = host_load32(&dbr->pi);
-		if (q->pi == q->ci) {
-			q->awake = false;
+		q->awake = q->pi != q->ci;
+	}
+	if (q->pi - q->ci <= 1u << q->log_size)
+		return true;
+	skua_dev_fail(dev, SKUA_HEALTH_CMD_OVERRUN);
+	return false;
+}
+
+static bool is_urgent(const struct skua_cmd *cmd)
+{
+	uint16_t opcode = le16toh(cmd->hdr.opcode);
+
+	return opcode == SKUA_CMD_UPDATE_PAGES || opcode == SKUA_CMD_FAULT_RESUME;
+}
+
+/* Copy commands, as far as there is room. False: the device is dead. */
+static bool take(struct skua_dev *dev)
+{
+	struct cmdq *q = &dev->cmdq;
+	uint32_t n = 1u << q->log_size;
+	struct taken_cmd *cmd;
+	const uint8_t *p;
+
+	if (!look(dev))
+		return false;
+	for (int i = 0; i < TAKE_MAX && q->pi != q->ci && (cmd = STAILQ_FIRST(&q->free)); i++) {
+		p = hostmem_at(&dev->mem, q->ring_addr + (q->ci & (n - 1)) * sizeof(cmd->cmd), sizeof(cmd->cmd), false);
+		if (!p) {
+			skua_dev_fail(dev, SKUA_HEALTH_CMD_ADDRESS);
 			return false;
 		}
+		copy_from_host(&cmd->cmd, p, sizeof(cmd->cmd));
+		q->ci++;
+		STAILQ_REMOVE_HEAD(&q->free, entry);
+		if (is_urgent(&cmd->cmd))
+			STAILQ_INSERT_TAIL(&q->urgent_waiting, cmd, entry);
+		else
+			STAILQ_INSERT_TAIL(&q->waiting, cmd, entry);
 	}
-	if (q->pi - q->ci > n) {
-		skua_dev_fail(dev, SKUA_HEALTH_CMD_OVERRUN);
-		return false;
-	}
-	p = hostmem_at(&dev->mem, q->ring_addr + (q->ci & (n - 1)) * sizeof(q->cmd),
-		       sizeof(q->cmd), false);
-	if (!p) {
-		skua_dev_fail(dev, SKUA_HEALTH_CMD_ADDRESS);
-		return false;
-	}
-	copy_from_host(&q->cmd, p, sizeof(q->cmd));
-	q->ci++;
-	q->flushing = false;
 	return true;
 }
 
-bool cmdq_run(struct skua_dev *dev)
+/* The first command of a list. False: there is none. */
+static bool next(struct cmdq *q, struct taken_cmds *from, struct skua_cmd *cmd)
+{
+	struct taken_cmd *first = STAILQ_FIRST(from);
+
+	if (!first)
+		return false;
+	*cmd = first->cmd;
+	STAILQ_REMOVE_HEAD(from, entry);
+	STAILQ_INSERT_HEAD(&q->free, first, entry);
+	return true;
+}
+
+/* Begin a command: its status so far. False: it is not to be carried out, by will of a test. */
+static bool begin(struct skua_dev *dev, const struct skua_cmd *cmd, int *status)
+{
+	const struct command *c = find(le16toh(cmd->hdr.opcode));
+
+	STAT_INC(dev, commands);
+	if (inject_takes_command(dev))
+		return false;
+	*status = check(dev, cmd, c);
+	if (!*status && inject_fails_command(dev, c->opcode))
+		*status = SKUA_CMD_NO_RESOURCE;
+	return true;
+}
+
+/* Go on with an urgent command, or begin the next. True if anything was done. */
+static bool run_urgent(struct skua_dev *dev)
+{
+	struct urgent_cmd *u = &dev->cmdq.urgent;
+	struct skua_cmd_cpl cpl = { 0 };
+	int status = SKUA_CMD_OK;
+
+	if (!u->busy) {
+		if (!next(&dev->cmdq, &dev->cmdq.urgent_waiting, &u->cmd))
+			return false;
+		if (!begin(dev, &u->cmd, &status))
+			return true;
+	}
+	if (!status)
+		status = find(le16toh(u->cmd.hdr.opcode))->run(dev, &cpl);
+	u->busy = status < 0;
+	if (!u->busy && dev_running(dev))
+		complete(dev, &u->cmd.hdr, &cpl, status);
+	return true;
+}
+
+/* The same of all others. */
+static bool run_next(struct skua_dev *dev)
 {
 	struct cmdq *q = &dev->cmdq;
 	struct skua_cmd_cpl cpl = { 0 };
-	const struct command *c;
 	int32_t budget = STEP_COST;
 	int status = SKUA_CMD_OK;
 
-	if (!q->awake)
-		return false;
 	if (!q->busy) {
 		/* What commands before have released comes first, so that it cannot pile up. */
-		if (dev->old_pages) {
+		if (dev->old_pages || dev->old_tables) {
 			pages_free_old(&dev->old_pages, &budget);
+			sparse_free_old(dev, &budget);
 			return true;
 		}
-		if (!fetch(dev))
+		if (!next(q, &q->waiting, &q->cmd))
 			return false;
-		STAT_INC(dev, commands);
-		if (inject_takes_command(dev))
+		q->flushing = false;
+		if (!begin(dev, &q->cmd, &status))
 			return true;
-		c = find(le16toh(q->cmd.hdr.opcode));
-		status = check(dev, &q->cmd, c);
-		if (!status && inject_fails_command(dev, c->opcode))
-			status = SKUA_CMD_NO_RESOURCE;
-	} else {
-		c = find(le16toh(q->cmd.hdr.opcode));
 	}
 	if (!status)
-		status = c->run(dev, &cpl);
+		status = find(le16toh(q->cmd.hdr.opcode))->run(dev, &cpl);
 	q->busy = status < 0;
 	if (q->busy)
 		return true;
 	if (status && q->making)
 		q->unmake(dev, q->making);
 	q->making = NULL;
-	if (!dev_running(dev))
-		return true;
-	complete(dev, &cpl, status);
-	async_event_retry(dev);
+	if (dev_running(dev))
+		complete(dev, &q->cmd.hdr, &cpl, status);
 	return true;
+}
+
+bool cmdq_run(struct skua_dev *dev)
+{
+	bool any;
+
+	if (!dev->cmdq.awake)
+		return false;
+	if (!take(dev) || !dev->cmdq.awake)
+		return false;
+	any = run_urgent(dev);
+	return (dev_running(dev) && run_next(dev)) || any;
 }
 
 bool cmdq_active(const struct skua_dev *dev)

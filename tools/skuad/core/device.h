@@ -25,6 +25,7 @@
 #include "skua/wqe.h"
 
 struct roce_dev;
+struct sparse_table;
 struct skua_qp;
 struct transport_ops;
 
@@ -70,8 +71,8 @@ struct transport_ops;
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
 	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
 	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_MR_MODIFY | \
-	 1ull << SKUA_F_DM | 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | 1ull << SKUA_F_CQ_RESIZE | \
-	 1ull << SKUA_F_CQ_MODER | 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_COUNTER_SET)
+	 1ull << SKUA_F_ON_DEMAND | 1ull << SKUA_F_DM | 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | \
+	 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_COUNTER_SET)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -80,6 +81,33 @@ struct async_event {
 	uint8_t type;			/* enum skua_event_type */
 	uint32_t number;
 	uint64_t handle;
+};
+
+/* An access found that this page is not there (core/odp.c). */
+struct page_miss {
+	uint32_t key;
+	bool write;
+	uint64_t addr;			/* the first byte that cannot be reached */
+	uint64_t length;		/* bytes from there on that are needed */
+};
+
+enum page_fault_state {
+	PAGE_FAULT_NONE,
+	PAGE_FAULT_WAITING,		/* for the host's answer */
+	PAGE_FAULT_FAILED,		/* that was its answer */
+};
+
+#define FAULT_SIDES	2		/* enum skua_page_fault_side */
+
+/* A page fault of a QP (core/fault.c). */
+struct page_fault {
+	enum page_fault_state state;
+	uint32_t token;			/* WAITING */
+	uint8_t side;
+	bool queued;			/* for room in the EQ */
+	TAILQ_ENTRY(page_fault) entry;
+	struct skua_qp *qp;
+	struct page_miss miss;
 };
 
 struct pd {
@@ -178,13 +206,28 @@ struct mcast {
 	struct mcast_bucket bucket[1 << MCAST_LOG_BUCKETS];
 };
 
-/* The command queue: registers, and the command that is being carried out in steps. */
+/* Commands that were copied from the ring (core/cmdq.c). */
+struct taken_cmd;
+STAILQ_HEAD(taken_cmds, taken_cmd);
+
+/* A command for pages on demand, which does not wait for the others. */
+struct urgent_cmd {
+	bool busy;			/* cmd goes on */
+	bool draining;			/* the part of it that goes on */
+	uint64_t ticket;		/* draining: up to here */
+	struct skua_cmd cmd;
+};
+
+/* The command queue: registers, and the commands that are being carried out in steps. */
 struct cmdq {
 	uint64_t ring_addr, cpl_addr, dbr_addr;
 	uint32_t log_size;
 	struct mem_ref dbr;		/* struct skua_dbr */
 	uint32_t pi, ci;		/* commands published, as last read; taken */
 	uint32_t cpl_pi;
+	struct taken_cmd *taken;	/* as many as the ring has entries, each in one of these lists: */
+	struct taken_cmds free, waiting, urgent_waiting;
+	struct urgent_cmd urgent;
 	bool busy;			/* cmd goes on */
 	bool draining;			/* the part of it that goes on */
 	uint64_t ticket;		/* draining: up to here */
@@ -241,14 +284,21 @@ struct skua_dev {
 	struct cmdq cmdq;
 
 	struct numtab eqs, pds, cqs, qps, mrs, srqs, xrcds, dms, flow_numbers, rsss, counter_sets;	/* mrs: windows, too */
+	struct numtab faults;		/* struct page_fault, by token */
 	uint64_t qp_serial;		/* of the QP that was created last */
 	uint32_t num_mws;
 	uint64_t dm_used;		/* bytes of LIMIT_DM */
 	uint64_t pages_used, max_pages;	/* quota */
 	struct old_pages *old_pages;	/* that were released, and are not freed yet; not in the quota */
+	struct sparse_table *old_tables; /* the same, but in the quota */
+	uint32_t num_odp_mrs;
+	struct page_miss miss;		/* that the last access to memory has found */
 	struct eq *async_eq;
 	TAILQ_HEAD(, async_event) async_pending;
 	bool events_due;		/* some of them may have room */
+	struct eq *fault_eq;
+	TAILQ_HEAD(, page_fault) faults_pending;	/* without room in it */
+	bool faults_due;		/* some of them may have room */
 	TAILQ_HEAD(, cq) failed_cqs;	/* with QPs that have not been told */
 	struct async_event fatal_event, port_event;
 
@@ -331,6 +381,8 @@ int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_modify_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_update_pages(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_fault_resume(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_mw(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_mw(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_attach_mcast(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
@@ -358,6 +410,7 @@ int cmd_bind_counter_set(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 /* The last part of a command that takes memory away: SKUA_CMD_OK when no train refers to it any
  * more, -1 to be called again. */
 int cmd_drain(struct skua_dev *dev);
+int cmd_drain_urgent(struct skua_dev *dev);	/* of the urgent one */
 
 /* Write @len bytes to the command's output buffer, or as many as it takes. */
 int cmd_output(struct skua_dev *dev, struct skua_cmd_cpl *cpl, const void *out, uint32_t len);
@@ -404,6 +457,8 @@ void async_event(struct skua_dev *dev, struct async_event *event, uint8_t type,
 		 uint32_t number, uint64_t handle);
 void async_event_forget(struct skua_dev *dev, struct async_event *event);
 void async_event_retry(struct skua_dev *dev);
+#define EVENT_COST	1024	/* with an interrupt */
+bool eq_post_fault(struct skua_dev *dev, struct skua_fault_eqe *eqe);	/* false: there is no room */
 
 /* flood.c */
 void flood_doorbell(struct skua_dev *dev);	/* one has come that brings no work */
@@ -444,6 +499,8 @@ static inline uint32_t flush_rights(uint32_t flush)
 /* Returns enum skua_vendor_err; on SKUA_VENDOR_ERR_NONE [@addr, @addr + @len) may be used. */
 int mr_check(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	     uint64_t len);
+/* The same, and pages on demand that will be needed soon are there. */
+int mr_check_present(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr, uint64_t len);
 /* The same of the whole region. */
 int mr_check_key(struct skua_dev *dev, const struct mem_access *access, uint32_t key);
 /* As mr_check(), and the runs of memory there are appended to @segs. */
@@ -458,6 +515,8 @@ uint32_t mr_remote_rights(const struct skua_dev *dev);	/* those that there are: 
 bool mr_range_valid(uint64_t iova, uint64_t length);
 /* Range and header of the page list of an MR, or of none if @length is 0: enum skua_cmd_status. */
 int mr_list_check(uint64_t iova, uint64_t length, const struct skua_pagelist *list);
+/* Append the runs of DMA addresses; enum skua_vendor_err. */
+int hostmem_segs(struct hostmem *m, uint64_t addr, uint32_t len, bool write, struct seglist *segs);
 
 /* fast.c: what WQEs and peers do to MRs of type FAST, and to windows. These return enum skua_vendor_err. */
 bool mr_reg_valid(const struct skua_dev *dev, const struct skua_wqe_reg_mr *reg);	/* its fields, by themselves */

@@ -13,11 +13,16 @@
 
 #define COMP_EQE_SIZE	sizeof(struct skua_comp_eqe)
 #define ASYNC_EQE_SIZE	sizeof(struct skua_async_eqe)
-#define EVENT_COST	1024	/* with an interrupt */
+
+/* Events of a type that there is not are refused after this. */
+static uint32_t size_of(uint8_t type)
+{
+	return type == SKUA_EQ_COMP ? COMP_EQE_SIZE : ASYNC_EQE_SIZE;
+}
 
 static uint32_t eqe_size(const struct eq *eq)
 {
-	return eq->type == SKUA_EQ_ASYNC ? ASYNC_EQE_SIZE : COMP_EQE_SIZE;
+	return size_of(eq->type);
 }
 
 static void eq_unmake(struct skua_dev *dev, void *object)
@@ -32,15 +37,16 @@ static void eq_unmake(struct skua_dev *dev, void *object)
 static int eq_make(struct skua_dev *dev)
 {
 	const struct skua_cmd_create_eq *in = &dev->cmdq.cmd.create_eq;
-	uint32_t entry = in->type == SKUA_EQ_ASYNC ? ASYNC_EQE_SIZE : COMP_EQE_SIZE;
+	uint32_t entry = size_of(in->type);
 	struct eq *eq;
 	int status;
 
-	if (in->type > SKUA_EQ_ASYNC || in->log_size > LIMIT_LOG_EQE ||
+	if (in->type > (dev_has(dev, SKUA_F_ON_DEMAND) ? SKUA_EQ_FAULT : SKUA_EQ_ASYNC) || in->log_size > LIMIT_LOG_EQE ||
 	    le16toh(in->vector) >= SKUA_NUM_VECTORS || le64toh(in->dbr_addr) % 64 ||
 	    ring_check(&in->ring, (uint64_t)entry << in->log_size, entry))
 		return SKUA_CMD_BAD_PARAM;
-	if ((in->type == SKUA_EQ_ASYNC && dev->async_eq) || numtab_full(&dev->eqs))
+	if ((in->type == SKUA_EQ_ASYNC && dev->async_eq) || (in->type == SKUA_EQ_FAULT && dev->fault_eq) ||
+	    numtab_full(&dev->eqs))
 		return SKUA_CMD_NO_RESOURCE;
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
@@ -72,6 +78,8 @@ int cmd_create_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		return SKUA_CMD_NO_RESOURCE;
 	if (eq->type == SKUA_EQ_ASYNC)
 		dev->async_eq = eq;
+	if (eq->type == SKUA_EQ_FAULT)
+		dev->fault_eq = eq;
 	cpl->number = htole32(eq->number);
 	return SKUA_CMD_OK;
 }
@@ -80,6 +88,8 @@ static void eq_free(struct skua_dev *dev, struct eq *eq)
 {
 	if (dev->async_eq == eq)
 		dev->async_eq = NULL;
+	if (dev->fault_eq == eq)
+		dev->fault_eq = NULL;
 	numtab_del(&dev->eqs, eq->number);
 	eq_unmake(dev, eq);
 }
@@ -91,7 +101,7 @@ int cmd_destroy_eq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	(void)cpl;
 	if (!eq)
 		return SKUA_CMD_BAD_OBJECT;
-	if (eq->ncq)
+	if (eq->ncq || (eq == dev->fault_eq && dev->num_odp_mrs))
 		return SKUA_CMD_BUSY;
 	eq_free(dev, eq);
 	return SKUA_CMD_OK;
@@ -225,6 +235,21 @@ void async_event_retry(struct skua_dev *dev)
 		if (event == &dev->fatal_event)
 			return;
 	}
+}
+
+bool eq_post_fault(struct skua_dev *dev, struct skua_fault_eqe *eqe)
+{
+	struct eq *eq = dev->fault_eq;
+	uint32_t ci;
+	bool ok = eq_consumer(dev, eq, &ci);
+
+	static_assert(sizeof(*eqe) == ASYNC_EQE_SIZE, "they are written by the same function");
+	if (ok && eq->pi - ci >= eq->size)
+		return false;
+	if (ok && eq_write(dev, eq, (uint8_t *)eqe))
+		return true;
+	skua_dev_fail(dev, SKUA_HEALTH_EQ_ADDRESS);
+	return false;
 }
 
 void skua_dev_fail(struct skua_dev *dev, uint32_t health)

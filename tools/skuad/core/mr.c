@@ -12,6 +12,7 @@
 
 #include "core/dm.h"
 #include "core/mw.h"
+#include "core/odp.h"
 
 int cmd_create_pd(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
@@ -74,6 +75,8 @@ static void mr_unmake(struct skua_dev *dev, void *object)
 		dm_unmake_mr(mr);
 		return;
 	}
+	if (mr_is_on_demand(mr))
+		odp_release(dev, mr);
 	pages_release(dev, &mr->pages);
 	free(mr);
 }
@@ -130,6 +133,7 @@ static int mr_make(struct skua_dev *dev)
 	const struct skua_cmd_create_mr *in = &dev->cmdq.cmd.create_mr;
 	uint64_t length = le64toh(in->length);
 	uint32_t access = le32toh(in->access);
+	bool on_demand = access & SKUA_ACCESS_ON_DEMAND;
 	struct mr *mr;
 	int status;
 
@@ -142,11 +146,15 @@ static int mr_make(struct skua_dev *dev)
 	} else if (in->type > SKUA_MR_FAST || in->dmn || in->dm_offset) {
 		return SKUA_CMD_BAD_PARAM;
 	}
-	if (!mr_access_valid(dev, access) || !capacity_valid(dev, in))
+	if (!mr_access_valid(dev, access & ~(uint32_t)SKUA_ACCESS_ON_DEMAND) || !capacity_valid(dev, in))
 		return SKUA_CMD_BAD_PARAM;
 	if (in->type == SKUA_MR_FAST && !dev_has(dev, SKUA_F_INVALIDATE))
 		return SKUA_CMD_BAD_PARAM;
-	if (in->type == SKUA_MR_PHYS) {
+	if (on_demand) {
+		status = odp_check_create(dev, in);
+		if (status)
+			return status;
+	} else if (in->type == SKUA_MR_PHYS) {
 		if (in->iova || length || !pagelist_empty(&in->pages))
 			return SKUA_CMD_BAD_PARAM;
 	} else {
@@ -156,7 +164,7 @@ static int mr_make(struct skua_dev *dev)
 	}
 	if (dev->mrs.count - dev->num_mws >= LIMIT_MR)
 		return SKUA_CMD_NO_RESOURCE;
-	mr = in->type == SKUA_MR_DM ? dm_make_mr(dev, in) : calloc(1, sizeof(*mr));
+	mr = in->type == SKUA_MR_DM ? dm_make_mr(dev, in) : on_demand ? odp_make(dev, in) : calloc(1, sizeof(*mr));
 	if (!mr)
 		return SKUA_CMD_NO_RESOURCE;
 	cmd_makes(dev, mr, mr_unmake);
@@ -164,7 +172,7 @@ static int mr_make(struct skua_dev *dev)
 	mr->valid = !in->capacity;
 	mr->access = access;
 	mr->iova = le64toh(in->iova);
-	mr->length = length;
+	mr->length = on_demand ? 0 : length;
 	if (in->capacity)
 		return pages_make_room(dev, &mr->pages, le32toh(in->capacity));
 	return mr_has_list(mr) ? pages_reserve(dev, &mr->pages, &in->pages) : SKUA_CMD_OK;
@@ -236,8 +244,11 @@ bool mr_free_all(struct skua_dev *dev, int32_t *budget)
 	return !dev->mrs.count;
 }
 
-/* May @access use [@addr, @addr + @len) of the region with @key? *@out: the region; NULL: the
- * address is a DMA address. */
+/*
+ * May @access use [@addr, @addr + @len) of the region with @key? *@out: the region; NULL: the address is a DMA address.
+ * SKUA_VENDOR_ERR_NOT_PRESENT: the region is one on demand, and all is well but for bounds and pages, which are not
+ * looked at.
+ */
 static int lookup(struct skua_dev *dev, const struct mem_access *access, uint32_t key,
 		  uint64_t addr, uint64_t len, struct mr **out)
 {
@@ -264,19 +275,33 @@ static int lookup(struct skua_dev *dev, const struct mem_access *access, uint32_
 		return SKUA_VENDOR_ERR_RIGHTS;
 	if (mr->type == SKUA_MR_PHYS)
 		return SKUA_VENDOR_ERR_NONE;
+	*out = mr;
 	if (addr < mr->iova || addr - mr->iova > mr->length ||
 	    len > mr->length - (addr - mr->iova))
-		return SKUA_VENDOR_ERR_BOUNDS;
-	*out = mr;
+		return mr_is_on_demand(mr) ? SKUA_VENDOR_ERR_NOT_PRESENT : SKUA_VENDOR_ERR_BOUNDS;
 	return SKUA_VENDOR_ERR_NONE;
+}
+
+static bool is_write(const struct mem_access *access)
+{
+	return access->need & (SKUA_ACCESS_LOCAL_WRITE | SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_ATOMIC);
 }
 
 int mr_check(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	     uint64_t len)
 {
 	struct mr *mr;
+	int err = lookup(dev, access, key, addr, len, &mr);
 
-	return lookup(dev, access, key, addr, len, &mr);
+	return err == SKUA_VENDOR_ERR_NOT_PRESENT ? odp_check(mr, addr, len) : err;
+}
+
+int mr_check_present(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr, uint64_t len)
+{
+	struct mr *mr;
+	int err = lookup(dev, access, key, addr, len, &mr);
+
+	return err == SKUA_VENDOR_ERR_NOT_PRESENT ? odp_check_present(dev, mr, is_write(access), addr, len) : err;
 }
 
 int mr_check_key(struct skua_dev *dev, const struct mem_access *access, uint32_t key)
@@ -310,16 +335,30 @@ static int segs_elsewhere(const struct mr *mr, uint64_t addr, uint32_t len, stru
 	return SKUA_VENDOR_ERR_NONE;
 }
 
+int hostmem_segs(struct hostmem *m, uint64_t addr, uint32_t len, bool write, struct seglist *segs)
+{
+	uint64_t run;
+
+	for (; len; addr += run, len -= (uint32_t)run) {
+		uint8_t *p = hostmem_run(m, addr, write, &run);
+
+		if (run > len)
+			run = len;
+		if (!p || !append(segs, p, (uint32_t)run))
+			return SKUA_VENDOR_ERR_UNREACHABLE;
+	}
+	return SKUA_VENDOR_ERR_NONE;
+}
+
 int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	    uint32_t len, struct seglist *segs)
 {
-	bool write = access->need & (SKUA_ACCESS_LOCAL_WRITE | SKUA_ACCESS_REMOTE_WRITE |
-				     SKUA_ACCESS_REMOTE_ATOMIC);
+	bool write = is_write(access);
 	struct mr *mr;
 	int err = lookup(dev, access, key, addr, len, &mr);
 
 	if (err)
-		return err;
+		return err == SKUA_VENDOR_ERR_NOT_PRESENT ? odp_segs(dev, mr, write, addr, len, segs) : err;
 	while (len) {
 		uint64_t run;
 		uint8_t *p = mr ? pages_run(&mr->pages, &dev->mem, addr - mr->iova, write, &run) :

@@ -6,6 +6,7 @@
  * accesses. What is found in the MR after that is new; trains that refer to what was there before are waited for.
  */
 #include "core/mw.h"
+#include "core/odp.h"
 
 /* The MR that the command names, if it is one that can be modified; else NULL. */
 static struct mr *named(struct skua_dev *dev, const struct skua_cmd_modify_mr *in)
@@ -24,6 +25,9 @@ static int begin(struct skua_dev *dev, const struct mr *mr, const struct skua_cm
 	if (mask & SKUA_MR_SET_PD && !numtab_get(&dev->pds, le32toh(in->pdn)))
 		return SKUA_CMD_BAD_OBJECT;
 	if (mr->type != SKUA_MR_REGULAR || mask & ~(uint32_t)SKUA_MR_SET_MASK)
+		return SKUA_CMD_BAD_PARAM;
+	/* What takes its pages away is UPDATE_PAGES. */
+	if (mr_is_on_demand(mr))
 		return SKUA_CMD_BAD_PARAM;
 	if (mask & SKUA_MR_SET_ACCESS && !mr_access_valid(dev, le32toh(in->access)))
 		return SKUA_CMD_BAD_PARAM;

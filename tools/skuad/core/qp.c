@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/counter.h"
+#include "core/fault.h"
 #include "core/mw.h"
 #include "core/transport.h"
 #include "core/xrcd.h"
@@ -91,6 +92,7 @@ void qp_to_err(struct skua_qp *qp)
 		return;
 	qp->state = SKUA_QPS_ERR;
 	qp->draining = false;
+	fault_forget(qp);
 	if (qp->rq.size)
 		err_list_join(qp);
 	qp_activate(qp);
@@ -245,6 +247,7 @@ void qp_stop(struct skua_qp *qp)
 	qp_deactivate(qp);
 	flood_release(qp);
 	err_list_leave(qp);
+	fault_forget(qp);
 	if (qp->ops->stop)
 		qp->ops->stop(qp);
 	qp->state = SKUA_QPS_RESET;

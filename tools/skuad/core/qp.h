@@ -154,6 +154,8 @@ struct skua_qp {
 	 */
 	struct xrcd *xrcd;		/* else NULL */
 	LIST_ENTRY(skua_qp) target_entry;	/* of the domain's QPs */
+
+	struct page_fault faults[FAULT_SIDES];	/* by enum skua_page_fault_side */
 };
 
 /* Does the requester run? In SQD it ends what it has begun. */
@@ -226,7 +228,7 @@ void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
 /* Runs of the WQE's payload [@offset, @offset + @len), appended; enum skua_vendor_err. */
 int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, uint32_t len,
 	       uint32_t need, struct seglist *segs);
-/* May all of its SGEs be used? enum skua_vendor_err. */
+/* May all of its SGEs be used, and are pages on demand there? enum skua_vendor_err. */
 int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need);
 /* Flush what was posted, as far as the turn's @budget lasts; true if any. */
 bool sq_flush(struct skua_qp *qp, int32_t *budget);

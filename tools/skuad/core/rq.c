@@ -81,6 +81,8 @@ int rq_payload(const struct rq *rq, const struct recv_wqe *wqe, uint64_t offset,
 		if (n > len)
 			n = len;
 		err = mr_segs(rq->dev, &access, sge->lkey, sge->addr + offset, n, segs);
+		if (err == SKUA_VENDOR_ERR_NOT_PRESENT)
+			rq->dev->miss.length = sge->addr + sge->length - rq->dev->miss.addr;
 		if (err)
 			return err;
 		len -= n;

@@ -370,6 +370,8 @@ int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, 
 		}
 		n = sge.length - offset < len ? sge.length - offset : len;
 		err = mr_segs(qp->dev, &access, sge.lkey, sge.addr + offset, n, segs);
+		if (err == SKUA_VENDOR_ERR_NOT_PRESENT)
+			qp->dev->miss.length = sge.addr + sge.length - qp->dev->miss.addr;
 		if (err)
 			return err;
 		len -= n;
@@ -388,7 +390,7 @@ int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need)
 
 		memcpy(&sge, wqe->data + i * sizeof(sge), sizeof(sge));
 		if (sge.length)
-			err = mr_check(qp->dev, &access, sge.lkey, sge.addr, sge.length);
+			err = mr_check_present(qp->dev, &access, sge.lkey, sge.addr, sge.length);
 	}
 	return err;
 }

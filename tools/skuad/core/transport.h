@@ -49,6 +49,9 @@ struct transport_ops {
 	/* XRC_TGT: the SRQ goes, and what it has taken from there does. */
 	void (*forget_srq)(struct skua_qp *qp, const struct srq *srq);
 
+	/* The host has answered a page fault on this side. The turn that follows tries the same access again. */
+	void (*resumed)(struct skua_qp *qp, enum skua_page_fault_side side);
+
 	/* In ERR by the host's will: nothing is sent to the peer any more but what it is owed already. */
 	void (*stop_responding)(struct skua_qp *qp);
 	/* In ERR: complete what was taken from the queues. True: receives that are in the RQ may be flushed, too. */

@@ -37,7 +37,8 @@ enum template {
 	CREATE_XRCD, DESTROY_XRCD, CREATE_XRC_SRQ, CREATE_XRC_INI, CREATE_XRC_TGT, XRC_TGT_TO_RTS,
 	ALLOC_DM, FREE_DM, COPY_DM, CREATE_MR_DM, MODIFY_MR, MODIFY_MR_1, MODIFY_MR_2, CREATE_RAW, CREATE_FLOW, DESTROY_FLOW,
 	CREATE_RSS, DESTROY_RSS, CREATE_SPREAD_FLOW,
-	CREATE_COUNTER_SET, DESTROY_COUNTER_SET, QUERY_COUNTER_SET, BIND_COUNTER_SET, NUM_TEMPLATES
+	CREATE_COUNTER_SET, DESTROY_COUNTER_SET, QUERY_COUNTER_SET, BIND_COUNTER_SET,
+	CREATE_FAULT_EQ, CREATE_MR_ODP, UPDATE_PAGES, FAULT_RESUME, NUM_TEMPLATES
 };
 
 struct patch {
@@ -326,6 +327,9 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 	case CREATE_ASYNC_EQ:
 		*kind = EQ;
 		return eq_cmd(h, s->a % NUM_TEMPLATES == CREATE_EQ ? SKUA_EQ_COMP : SKUA_EQ_ASYNC);
+	case CREATE_FAULT_EQ:
+		*kind = EQ;
+		return eq_cmd(h, SKUA_EQ_FAULT);
 	case DESTROY_EQ:
 		return object_cmd(SKUA_CMD_DESTROY_EQ, number(h, EQ, s));
 	case CREATE_PD:
@@ -382,6 +386,26 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 			cmd.create_mr = (struct skua_cmd_create_mr){
 				.pdn = cmd.create_mr.pdn, .capacity = htole32(s->n[1]) };
 		cmd.create_mr.type = SKUA_MR_FAST;
+		return cmd;
+	case CREATE_MR_ODP:
+		*kind = MR;
+		cmd = mr_cmd(h, s, 0);
+		cmd.create_mr.access |= htole32(SKUA_ACCESS_ON_DEMAND);
+		cmd.create_mr.pages = (struct skua_pagelist){ .log_page = 12 };
+		if (s->n[1] & 1)
+			cmd.create_mr.iova = cmd.create_mr.length = 0;
+		return cmd;
+	case UPDATE_PAGES:
+		cmd.hdr.opcode = htole16(SKUA_CMD_UPDATE_PAGES);
+		cmd.update_pages.key = htole32(number(h, MR, s));
+		cmd.update_pages.first = htole64((uint64_t)s->v[0] << (s->n[0] % 64));
+		cmd.update_pages.count = htole64(1 + s->n[1]);
+		cmd.update_pages.list = htole64(s->n[0] & 64 ? h->tables : 0);
+		return cmd;
+	case FAULT_RESUME:
+		cmd.hdr.opcode = htole16(SKUA_CMD_FAULT_RESUME);
+		cmd.fault_resume.token = htole32(s->v[0] % 16);
+		cmd.fault_resume.result = s->n[1] & 1;
 		return cmd;
 	case DESTROY_MR:
 		return object_cmd(SKUA_CMD_DESTROY_MR, number(h, MR, s));
@@ -558,10 +582,12 @@ static void look(struct host *h)
 		uint32_t slot = h->seen % (1 << LOG_CMD);
 		struct skua_cmd_cpl *cpl = at(n, n->cmd_cpl + slot * sizeof(*cpl));
 		uint8_t phase = h->seen >> LOG_CMD & 1 ? 0 : SKUA_CMD_CPL_PHASE;
-		enum kind kind = h->making[slot];
+		enum kind kind;
 
 		if ((cpl->flags & SKUA_CMD_CPL_PHASE) != phase)
 			return;
+		/* Urgent commands overtake others. */
+		kind = h->making[le32toh(cpl->id) % (1 << LOG_CMD)];
 		CHECK(cpl->status <= SKUA_CMD_NOT_PERMITTED || h->master == false);
 		if (cpl->status || kind == NUM_KINDS || h->kept[kind].n == KEPT)
 			continue;
@@ -760,6 +786,10 @@ static void fuzz_seeds(void)
 		  DO(DESTROY_SRQ), DO(TO_ERR, .b = 1), DO(DESTROY_QP, .b = 1), DO(DESTROY_QP, .b = 2), DO(DESTROY_SRQ));
 	FUZZ_SEED("windows", DO(CREATE_MW, .n[1] = 1), DO(CREATE_MW, .n[1] = 2), DO(CREATE_MW), DO(DESTROY_PD),
 		  DO(DESTROY_MW), DO(DESTROY_MW), DO(DESTROY_MW, .b = 1), DO(CREATE_MW, .n[1] = 1), { .verb = AGAIN });
+	FUZZ_SEED("on demand", DO(CREATE_FAULT_EQ), PAGES(0, 0), DO(CREATE_MR_ODP), DO(UPDATE_PAGES, .b = 1, .n = { 64 }),
+		  DO(UPDATE_PAGES, .b = 1), DO(CREATE_MR_ODP, .n[1] = 1), DO(UPDATE_PAGES, .b = 2, .n = { 64 + 51 }, .v[0] = 1),
+		  DO(FAULT_RESUME, .v[0] = 2), DO(UPDATE_PAGES, .b = 2, .n = { 0, 65535 }), DO(DESTROY_EQ, .b = 2),
+		  DO(DESTROY_MR, .b = 1), DO(DESTROY_MR, .b = 2), DO(DESTROY_EQ, .b = 2));
 	FUZZ_SEED("domains", DO(SET_GID), DO(CREATE_XRCD), DO(CREATE_XRC_SRQ), DO(CREATE_XRC_TGT), DO(CREATE_XRC_INI),
 		  DO(TO_INIT, .b = 1), DO(TO_RTR, .b = 1), DO(XRC_TGT_TO_RTS, .b = 1), DO(TO_INIT, .b = 2),
 		  DO(DESTROY_XRCD), DO(DESTROY_SRQ), DO(DESTROY_QP, .b = 1), DO(DESTROY_QP, .b = 2), DO(DESTROY_XRCD));

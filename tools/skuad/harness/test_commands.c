@@ -176,7 +176,7 @@ static void event_queues(void **state)
 	uint32_t number;
 
 	cmd.create_eq.dbr_addr = htole64(take(n, 64));
-	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_eq.type = 2);
+	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_eq.type = 3);
 	REFUSED(w, n, cmd, SKUA_CMD_NO_RESOURCE, c->create_eq.type = SKUA_EQ_ASYNC,
 		c->create_eq.log_size = 2, c->create_eq.vector = 0);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->create_eq.vector = htole16(0x7ff));

@@ -628,6 +628,37 @@ static void destroy_mw(struct world *w, struct node *n)
 	must(w, n, object_cmd(SKUA_CMD_DESTROY_MW, n->key));
 }
 
+/* A region on demand with all of the buffer's pages. */
+static uint32_t region_on_demand(struct world *w, struct node *n)
+{
+	struct skua_cmd eq = create_eq_cmd(n), mr = create_mr_cmd(n);
+	uint64_t pages = take(n, 4096);
+	uint32_t key;
+
+	eq.create_eq.type = SKUA_EQ_FAULT;
+	eq.create_eq.log_size = 0;
+	eq.create_eq.dbr_addr = htole64(take(n, 64));
+	eq.create_eq.ring = list(take(n, 64), 64);
+	must(w, n, eq);
+	mr.create_mr.access |= htole32(SKUA_ACCESS_ON_DEMAND);
+	mr.create_mr.length = htole64(BUF_SIZE);
+	mr.create_mr.pages = (struct skua_pagelist){ .log_page = 12 };
+	key = must(w, n, mr);
+	for (uint64_t first = 0; first < BUF_SIZE / 4096; first += SKUA_UPDATE_PAGES_MAX) {
+		for (uint64_t i = 0; i < SKUA_UPDATE_PAGES_MAX; i++)
+			((uint64_t *)at(n, pages))[i] = htole64((n->buf + (first + i) * 4096) | SKUA_PL_PRESENT);
+		must(w, n, (struct skua_cmd)CMD(SKUA_CMD_UPDATE_PAGES, .update_pages = { .key = htole32(key),
+			.first = htole64(first), .count = htole64(SKUA_UPDATE_PAGES_MAX), .list = htole64(pages) }));
+	}
+	return key;
+}
+
+static void drop_pages(struct world *w, struct node *n)
+{
+	must(w, n, (struct skua_cmd)CMD(SKUA_CMD_UPDATE_PAGES, .update_pages = { .key = htole32(n->key),
+		.count = htole64(BUF_SIZE / 4096) }));
+}
+
 static void response_under_way(const char *name, uint32_t (*key)(struct world *w, struct node *n),
 			       void (*way)(struct world *w, struct node *n))
 {
@@ -716,6 +747,13 @@ static void a_response_of_a_region_that_changes(void **state)
 	response_under_way("MODIFY_MR, the pages", whole_region, change_pages);
 }
 
+/* Pages that become absent. */
+static void a_response_of_pages_that_go(void **state)
+{
+	(void)state;
+	response_under_way("UPDATE_PAGES", region_on_demand, drop_pages);
+}
+
 /* A QP that ends while the CQE of an invalidation waits: it comes, and then the flush. */
 static void the_error_of_a_qp_with_an_invalidation(void **state)
 {
@@ -750,6 +788,7 @@ int main(void)
 		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-2 ORD-4 ORD-5 MR-5 PL-11 QPS-7 SRQ-7 XRC-14"),
 		TEST(a_response_through_a_window, "MEM-12 MW-9 MW-10 MW-11 ORD-4 ORD-5"),
 		TEST(a_response_of_a_region_that_changes, "MR-12 MEM-12 RST-1"),
+		TEST(a_response_of_pages_that_go, "ODP-6 MEM-12"),
 		TEST(the_error_of_a_qp_with_an_invalidation, "ORD-5 ORD-7"),
 	};
 

@@ -305,12 +305,12 @@ static void the_pages_of_a_region_are_freed_in_steps(void **state)
 	assert_int_equal(n->dev->pages_used, used);
 	/* What is left over goes with the first part. */
 	for (uint32_t left = 7; left-- > 0;) {
-		assert_int_equal(n->dev->cmdq.ci, n->cmd_pi - 1);
+		assert_int_equal(n->dev->cmdq.cpl_pi, n->cmd_pi - 1);
 		assert_true(engine_step(w->engines[0]));
 		assert_int_equal(n->dev->old_pages ? n->dev->old_pages->n : 0, left * PAGES_FREE_STEP);
 	}
 	settle(w);
-	assert_int_equal(n->dev->cmdq.ci, n->cmd_pi);
+	assert_int_equal(n->dev->cmdq.cpl_pi, n->cmd_pi);
 }
 
 /* Those of smaller regions, and those of larger ones. */

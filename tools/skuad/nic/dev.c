@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "core/dm.h"
+#include "core/fault.h"
+#include "core/sparse.h"
 #include "core/transport.h"
 #include "eth/eth.h"
 #include "eth/steer.h"
@@ -23,7 +25,8 @@ static bool free_objects(struct skua_dev *dev, int32_t *budget)
 	return flow_free_all(dev, budget) && qp_free_all(dev, budget) && srq_free_all(dev, budget) &&
 	       xrcd_free_all(dev, budget) && counter_free_all(dev, budget) && mr_free_all(dev, budget) &&
 	       dm_free_all(dev, budget) && cq_free_all(dev, budget) && eq_free_all(dev, budget) &&
-	       pd_free_all(dev, budget) && sent_free_all(dev, budget) && pages_free_old(&dev->old_pages, budget);
+	       pd_free_all(dev, budget) && sent_free_all(dev, budget) && pages_free_old(&dev->old_pages, budget) &&
+	       sparse_free_old(dev, budget);
 }
 
 static struct skua_dev *dev_of(const struct engine_client *client)
@@ -174,6 +177,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	memcpy(dev->perm_mac, config->mac, sizeof(dev->perm_mac));
 	hostmem_init(&dev->mem);
 	TAILQ_INIT(&dev->async_pending);
+	TAILQ_INIT(&dev->faults_pending);
 	TAILQ_INIT(&dev->active);
 	TAILQ_INIT(&dev->flood.kept);
 	TAILQ_INIT(&dev->err_qps);
@@ -186,7 +190,8 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	    numtab_init(&dev->srqs, LIMIT_SRQ, true) || numtab_init(&dev->xrcds, LIMIT_XRCD, false) ||
 	    numtab_init(&dev->dms, LIMIT_DM / SKUA_PAGE_SIZE, false) ||
 	    numtab_init(&dev->flow_numbers, LIMIT_FLOW, false) || numtab_init(&dev->rsss, LIMIT_RSS, false) ||
-	    numtab_init(&dev->counter_sets, LIMIT_COUNTER_SET, false))
+	    numtab_init(&dev->counter_sets, LIMIT_COUNTER_SET, false) ||
+	    numtab_init(&dev->faults, FAULT_SIDES * LIMIT_QP, false))
 		goto fail;
 	dev->port = port_create(engine, config->link, &port_ops, dev);
 	if (!dev->port) {
@@ -211,6 +216,7 @@ fail:
 	numtab_free(&dev->dms);
 	numtab_free(&dev->flow_numbers);
 	numtab_free(&dev->rsss);
+	numtab_free(&dev->faults);
 	free(dev->name);
 	free(dev->link_name);
 	free(dev);
@@ -243,6 +249,7 @@ void skua_dev_destroy(struct skua_dev *dev)
 	numtab_free(&dev->dms);
 	numtab_free(&dev->flow_numbers);
 	numtab_free(&dev->rsss);
+	numtab_free(&dev->faults);
 	free(dev->name);
 	free(dev->link_name);
 	free(dev);
@@ -509,6 +516,10 @@ bool skua_dev_run(struct skua_dev *dev)
 		async_event_retry(dev);
 		any = true;
 	}
+	if (dev->faults_due && dev_running(dev)) {
+		fault_event_retry(dev);
+		any = true;
+	}
 	return any;
 }
 
@@ -517,5 +528,5 @@ bool skua_dev_active(const struct skua_dev *dev)
 	if (!dev_running(dev))
 		return !(dev->status & SKUA_STATUS_READY);
 	return cmdq_active(dev) || !TAILQ_EMPTY(&dev->active) || !TAILQ_EMPTY(&dev->failed_cqs) ||
-	       dev->events_due;
+	       dev->events_due || dev->faults_due;
 }

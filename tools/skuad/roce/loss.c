@@ -221,6 +221,15 @@ void loss_rnr_nak(struct skua_qp *qp)
 	rc_of(qp)->req.loss.sent_since_retry = false;
 }
 
+void loss_response_dropped(struct skua_qp *qp)
+{
+	struct sent *s = &rc_of(qp)->req.sent;
+	struct sent_run *run = TAILQ_FIRST(&s->runs);
+
+	if (run && run->response && run->state == SENT_IN_FLIGHT)
+		sent_set_state(s, run, SENT_LOST);
+}
+
 void loss_response_refused(struct skua_qp *qp, uint32_t psn)
 {
 	struct sent *s = &rc_of(qp)->req.sent;

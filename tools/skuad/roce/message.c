@@ -64,6 +64,8 @@ static enum message_fault place_write(struct skua_qp *qp, struct message *msg, b
 		return MESSAGE_INVALID;
 	if (bytes)
 		err = mr_segs(qp->dev, &access, msg->rkey, msg->raddr + msg->offset, bytes, dst);
+	if (err == SKUA_VENDOR_ERR_NOT_PRESENT)
+		qp->dev->miss.length = msg->raddr + msg->length - qp->dev->miss.addr;
 	return err ? fault(msg, MESSAGE_BAD_MEMORY, err) : MESSAGE_OK;
 }
 
@@ -91,6 +93,16 @@ void message_give_back(struct skua_qp *qp, struct message *msg)
 	if (msg->have_recv && qp->rq.srq)
 		srq_return(qp->rq.srq, &msg->recv);
 	msg->have_recv = false;
+}
+
+void message_undo(struct skua_qp *qp, struct message *msg, const struct train *t)
+{
+	if (!t->first)
+		return;
+	msg->under_way = false;
+	if (msg->have_recv && !qp->rq.srq)
+		qp->rq.ci--;
+	message_give_back(qp, msg);
 }
 
 void message_complete(struct message *msg, const struct train *t, struct skua_cqe *cqe)

@@ -50,6 +50,12 @@ void message_complete(struct message *msg, const struct train *t, struct skua_cq
 /* The same for a message that has failed: only the receive is filled in. */
 void message_use_recv(struct message *msg, struct skua_cqe *cqe);
 
+/*
+ * @t is as if it had not come: it found a page that is not present. If it begins a message, the receive that it has taken
+ * is the next one of the queue again.
+ */
+void message_undo(struct skua_qp *qp, struct message *msg, const struct train *t);
+
 /* The message goes without a completion. The receive that it has taken returns to the SRQ, if it is from one. */
 void message_give_back(struct skua_qp *qp, struct message *msg);
 

@@ -53,6 +53,12 @@ static bool is_pending(const struct skua_qp *qp)
 	return cnp_is_due(qp) || resp_is_pending(qp) || req_is_pending(qp);
 }
 
+static void resumed(struct skua_qp *qp, enum skua_page_fault_side side)
+{
+	if (side == SKUA_PAGE_FAULT_REQUESTER)
+		req_resumed(qp);
+}
+
 static void rx(struct skua_qp *qp, const struct train *t)
 {
 	if (train_is_response(t->op))
@@ -94,7 +100,7 @@ static void progress(const struct skua_qp *qp, struct transport_progress *p)
 #define RC_OPS \
 	.roce = true, .qp_size = sizeof(struct rc_qp), .init = init, .reset = reset, .start = req_start, .run = run, \
 	.is_pending = is_pending, .stop_responding = resp_jobs_drop, .retire = resp_retire, .stop = stop, \
-	.progress = progress
+	.resumed = resumed, .progress = progress
 
 const struct transport_ops rc_ops = {
 	RC_OPS,

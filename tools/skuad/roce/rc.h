@@ -84,6 +84,7 @@ struct roce_req {
 	bool flushing;			/* that WQE has completed: all WQEs behind it are flushed */
 	bool probe_due;			/* the oldest packet is to be retransmitted, to be answered */
 	bool response_was_held;		/* the response that is looked at was held before */
+	bool response_dropped;		/* the next response has come, but its place was not present */
 	uint64_t rnr_until;
 	struct sent sent;
 	struct loss loss;
@@ -139,6 +140,7 @@ struct roce_resp {
 	bool request_was_held;		/* the request that is looked at was held: the peer can retransmit it */
 	struct reorder *early_requests;
 	bool missing_due;		/* the peer is to be told what is missing */
+	bool job_waits;			/* the first job needs a page that is not present */
 	uint8_t early_since_missing;	/* packets that came early since the peer was told */
 	bool duplicate_seen;		/* a packet came twice: the peer is to be told */
 	bool ack_due;			/* an ACK or NAK is owed: */

@@ -14,6 +14,7 @@
  * answers (req_rx.c, which calls arrival.c), and the timer (req_timer.c). Only a turn sends packets. The others note in
  * the state of the QP what is to be sent.
  */
+#include "core/fault.h"
 #include "roce/congestion.h"
 #include "roce/dcqcn.h"
 #include "roce/loss.h"
@@ -42,6 +43,17 @@ void req_start(struct skua_qp *qp)
 	struct roce_req *req = &rc_of(qp)->req;
 
 	req->oldest_unacked_psn = req->accepted_psn = req->next_psn = req->ack_requested_psn = qp->sq.psn;
+}
+
+void req_resumed(struct skua_qp *qp)
+{
+	struct roce_req *req = &rc_of(qp)->req;
+
+	if (req->response_dropped)
+		loss_response_dropped(qp);
+	req->response_dropped = false;
+	if (!sent_is_empty(&req->sent))
+		loss_restart(qp);
 }
 
 /* Give the message its PSNs, when it is begun for the first time. */
@@ -84,7 +96,10 @@ static void now_outstanding(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bo
 	req->next_psn = psn_add(psn, npkts);
 }
 
-/* Can the answer of the peer be stored? An atomic is carried out only once, so its place is looked up, too. */
+/*
+ * Can the answer of the peer be stored? An atomic is carried out only once, so its place is looked up, too. False: it
+ * cannot, and the WQE has a status; or not yet.
+ */
 static bool check_response(struct skua_qp *qp, struct send_wqe *wqe)
 {
 	struct seglist *dst = &qp->dev->engine->dst;
@@ -97,6 +112,8 @@ static bool check_response(struct skua_qp *qp, struct send_wqe *wqe)
 	dst->bytes = 0;
 	if (!err && wqe_is_atomic(wqe))
 		err = sq_payload(qp, wqe, 0, 8, SKUA_ACCESS_LOCAL_WRITE, dst);
+	if (err == SKUA_VENDOR_ERR_NOT_PRESENT && fault_wait(qp, SKUA_PAGE_FAULT_REQUESTER))
+		return false;
 	if (err) {
 		wqe->status = SKUA_CQE_LOC_PROT_ERR;
 		wqe->vendor_err = (uint8_t)err;
@@ -118,7 +135,7 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 	if (req->reads_outstanding >= qp->max_rd)
 		return false;
 	if (!qp->sq.nxt_pkt && !check_response(qp, wqe))
-		return true;
+		return wqe->status;
 	assign_psn(qp, wqe);
 	npkts = wqe->npsn - qp->sq.nxt_pkt;
 	if (npkts > READ_PART)

@@ -7,6 +7,8 @@
 
 #include "roce/rc.h"
 
+/* The host has answered a page fault of the requester. */
+void req_resumed(struct skua_qp *qp);
 void req_reset(struct skua_qp *qp);
 /* To RTS. */
 void req_start(struct skua_qp *qp);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/copy.h"
+#include "core/fault.h"
 #include "roce/arrival.h"
 #include "roce/loss.h"
 #include "roce/reorder.h"
@@ -190,6 +191,15 @@ static void refuse_response(struct skua_qp *qp, const struct train *t)
 		req_fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 }
 
+/* The place of a response is not good: @err, enum skua_vendor_err. If it may be good later, the response is dropped. */
+static void no_place(struct skua_qp *qp, int err)
+{
+	if (err == SKUA_VENDOR_ERR_NOT_PRESENT && fault_wait(qp, SKUA_PAGE_FAULT_REQUESTER))
+		rc_of(qp)->req.response_dropped = true;
+	else
+		req_fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+}
+
 /* A FLUSH or an ATOMIC WRITE is answered as a READ of no bytes is. */
 static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 {
@@ -215,7 +225,7 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 	dst->bytes = 0;
 	err = sq_payload(qp, wqe, wqe->read_off, bytes, SKUA_ACCESS_LOCAL_WRITE, dst);
 	if (err) {
-		req_fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+		no_place(qp, err);
 		return;
 	}
 	if (bytes)
@@ -242,7 +252,7 @@ static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
 	dst->bytes = 0;
 	err = sq_payload(qp, wqe, 0, sizeof(value), SKUA_ACCESS_LOCAL_WRITE, dst);
 	if (err) {
-		req_fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
+		no_place(qp, err);
 		return;
 	}
 	src->n = 1;

@@ -2,6 +2,7 @@
 /*
  * Packets of a WQE, sent for the first time or again: how many may be sent, and whether they ask for an ACK.
  */
+#include "core/fault.h"
 #include "roce/congestion.h"
 #include "roce/dcqcn.h"
 #include "roce/loss.h"
@@ -74,7 +75,10 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 	return true;
 }
 
-/* @t carries @len bytes of the WQE's message from @offset on. False: they may not be read, and the WQE has a status. */
+/*
+ * @t carries @len bytes of the WQE's message from @offset on. False: they may not be read, and the WQE has a status; or
+ * they cannot be read yet.
+ */
 static bool take_payload(struct skua_qp *qp, struct send_wqe *wqe, uint32_t offset, uint32_t len, struct train *t)
 {
 	struct seglist *src = &qp->dev->engine->src;
@@ -83,6 +87,8 @@ static bool take_payload(struct skua_qp *qp, struct send_wqe *wqe, uint32_t offs
 	src->n = 0;
 	src->bytes = 0;
 	err = sq_payload(qp, wqe, offset, len, 0, src);
+	if (err == SKUA_VENDOR_ERR_NOT_PRESENT && fault_wait(qp, SKUA_PAGE_FAULT_REQUESTER))
+		return false;
 	if (err) {
 		wqe->status = SKUA_CQE_LOC_PROT_ERR;
 		wqe->vendor_err = (uint8_t)err;
@@ -116,7 +122,7 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 		t.flush = wqe->flush;
 		t.msg_len = wqe->flush_length;
 	} else if (!take_payload(qp, wqe, 0, wqe->length, &t)) {
-		return true;
+		return wqe->status;
 	}
 	return transmit(qp, wqe, &t);
 }
@@ -130,7 +136,7 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt,
 	if (len > npkts * qp->pmtu)
 		len = npkts * qp->pmtu;
 	if (!take_payload(qp, wqe, offset, len, &t))
-		return true;
+		return wqe->status;
 	t.op = train_ops[wqe->opcode];
 	t.imm = wqe->imm;
 	t.srqn = wqe->srqn;

@@ -10,6 +10,7 @@
  * Above that stands the Local ACK Timeout of IBTA. Its time without progress, and without a response that comes early,
  * is a retry: all that is outstanding counts as lost. More than retry_cnt retries end the QP.
  */
+#include "core/fault.h"
 #include "roce/congestion.h"
 #include "roce/dcqcn.h"
 #include "roce/loss.h"
@@ -116,6 +117,12 @@ static void run_timers(struct skua_qp *qp)
 
 	if (sent_is_empty(&rc_of(qp)->req.sent))
 		return;
+	/* While the QP waits for the host, time is not counted against the peer. */
+	if (fault_is_waiting(qp, SKUA_PAGE_FAULT_REQUESTER)) {
+		loss_restart(qp);
+		req_timer_set(qp);
+		return;
+	}
 	/* Another engine of this process has not taken the oldest packet from the port yet: it is not lost. */
 	if (!port_passed(&sq_wqe(qp, qp->sq.una)->mark))
 		loss_restart(qp);

@@ -200,6 +200,7 @@ bool resp_run(struct skua_qp *qp, int32_t *budget)
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	bool any = resp_release_cqes(qp, budget);
 
+	resp->job_waits = false;
 	if (resp->missing_due && !rc_of(qp)->missing_last)
 		any |= resp_send_missing(qp);
 	while (resp_has_jobs(qp)) {
@@ -227,6 +228,9 @@ bool resp_is_pending(const struct skua_qp *qp)
 {
 	const struct roce_resp *resp = &rc_of(qp)->resp;
 
+	/* What is owed besides is sent behind the job that waits. */
+	if (resp->job_waits)
+		return resp_holds_cqes(qp);
 	return resp->ack_due || resp->missing_due || resp_holds_cqes(qp) ||
 	       (resp_has_jobs(qp) && !dcqcn_paused(qp));
 }

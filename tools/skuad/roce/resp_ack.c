@@ -7,6 +7,7 @@
  *
  * A refusal reports a fault of the peer's request: a NAK goes to the peer, an event to the host, and the QP to ERR.
  */
+#include "core/fault.h"
 #include "roce/resp_ack.h"
 
 static bool is_nak(uint8_t syndrome)
@@ -53,12 +54,27 @@ void resp_refuse_invalid(struct skua_qp *qp)
 	resp_refuse(qp, AETH_NAK_INV_REQ, SKUA_EVENT_QP_REQ_ERR);
 }
 
+void resp_not_ready(struct skua_qp *qp)
+{
+	QP_STAT_INC(qp, rnr_nak_sent);
+	resp_owe(qp, AETH_RNR | qp->attr.min_rnr_timer, qp->epsn);
+	rc_of(qp)->resp.nak_sent = true;
+}
+
 void resp_refuse_memory(struct skua_qp *qp, int err)
 {
 	if (err == SKUA_VENDOR_ERR_UNREACHABLE)
 		resp_refuse(qp, AETH_NAK_OP, SKUA_EVENT_QP_FATAL);
 	else
 		resp_refuse(qp, AETH_NAK_ACCESS, SKUA_EVENT_QP_ACCESS_ERR);
+}
+
+void resp_wait_or_refuse(struct skua_qp *qp, int err)
+{
+	if (err == SKUA_VENDOR_ERR_NOT_PRESENT && fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER))
+		resp_not_ready(qp);
+	else
+		resp_refuse_memory(qp, err);
 }
 
 bool resp_send_ack(struct skua_qp *qp)

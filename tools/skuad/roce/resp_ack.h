@@ -23,6 +23,11 @@ void resp_refuse_invalid(struct skua_qp *qp);
 /* The peer named memory that it may not use: @err, enum skua_vendor_err. */
 void resp_refuse_memory(struct skua_qp *qp, int err);
 
+/* The same for a request that may find its pages later: then the peer is asked to wait. */
+void resp_wait_or_refuse(struct skua_qp *qp, int err);
+/* Ask the peer to send the expected request again later. */
+void resp_not_ready(struct skua_qp *qp);
+
 /* Send what is owed. False: there is no room on the wire. */
 bool resp_send_ack(struct skua_qp *qp);
 

@@ -6,6 +6,7 @@
  * An ATOMIC WRITE is carried out when it arrives, as later WRITEs may be for the same word. Only its answer is queued.
  */
 #include "base/copy.h"
+#include "core/fault.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_atomic.h"
 #include "roce/resp_jobs.h"
@@ -46,7 +47,7 @@ void resp_rx_atomic(struct skua_qp *qp, const struct train *t)
 		return;
 	}
 	if (!atomic_target(qp, qp->pd, qp->privileged, t->rkey, t->raddr, &err)) {
-		resp_refuse_memory(qp, err);
+		resp_wait_or_refuse(qp, err);
 		return;
 	}
 	resp_job_add(qp, t);
@@ -83,6 +84,10 @@ bool resp_send_atomic(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 		struct served *s = resp_served_at(resp, job->served_index);
 
 		p = atomic_target(qp, job->pd, job->privileged, job->rkey, job->raddr, &err);
+		if (!p && err == SKUA_VENDOR_ERR_NOT_PRESENT && fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER)) {
+			resp->job_waits = true;
+			return false;
+		}
 		if (!p) {
 			resp_jobs_drop(qp);
 			qp->epsn = job->psn;
@@ -120,7 +125,7 @@ void resp_rx_atomic_write(struct skua_qp *qp, const struct train *t)
 	}
 	p = word_at(qp, qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_WRITE, t->rkey, t->raddr, &err);
 	if (!p) {
-		resp_refuse_memory(qp, err);
+		resp_wait_or_refuse(qp, err);
 		return;
 	}
 	copy_segs(&dst, t->payload);

@@ -3,6 +3,7 @@
  * SENDs and WRITEs at the responder: a receive is taken, memory is checked, and the payload is placed.
  */
 #include "base/copy.h"
+#include "core/fault.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_payload.h"
 #include "roce/resp_recv.h"
@@ -17,11 +18,8 @@ static bool get_recv(struct skua_qp *qp)
 	case RQ_OK:
 		return true;
 	case RQ_EMPTY:
-		if (!resp->nak_sent) {
-			QP_STAT_INC(qp, rnr_nak_sent);
-			resp_owe(qp, AETH_RNR | qp->attr.min_rnr_timer, qp->epsn);
-		}
-		resp->nak_sent = true;
+		if (!resp->nak_sent)
+			resp_not_ready(qp);
 		return false;
 	case RQ_BAD:
 		resp_fail_recv(qp, SKUA_CQE_LOC_QP_OP_ERR, err);
@@ -60,6 +58,12 @@ static void refuse_message(struct skua_qp *qp, const struct train *t, enum messa
 {
 	uint8_t err = conn_of(qp)->message.vendor_err;
 
+	if ((fault == MESSAGE_BAD_RECV || fault == MESSAGE_BAD_MEMORY) && err == SKUA_VENDOR_ERR_NOT_PRESENT &&
+	    fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER)) {
+		message_undo(qp, &conn_of(qp)->message, t);
+		resp_not_ready(qp);
+		return;
+	}
 	switch (fault) {
 	case MESSAGE_TOO_LONG:
 		resp_fail_recv(qp, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);

@@ -2,18 +2,22 @@
 /*
  * READs at the responder: a request is checked and queued; its responses are sent when the QP has its turn.
  */
+#include "core/fault.h"
 #include "roce/dcqcn.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_jobs.h"
 #include "roce/resp_read.h"
 
-int resp_check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_t len)
+int resp_check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_t len, bool present)
 {
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ, qp };
 
 	if (!(qp->access & SKUA_ACCESS_REMOTE_READ))
 		return SKUA_VENDOR_ERR_RIGHTS;
-	return len ? mr_check(qp->dev, &access, rkey, raddr, len) : SKUA_VENDOR_ERR_NONE;
+	if (!len)
+		return SKUA_VENDOR_ERR_NONE;
+	return present ? mr_check_present(qp->dev, &access, rkey, raddr, len) :
+			 mr_check(qp->dev, &access, rkey, raddr, len);
 }
 
 void resp_rx_read(struct skua_qp *qp, const struct train *t)
@@ -28,9 +32,9 @@ void resp_rx_read(struct skua_qp *qp, const struct train *t)
 		resp_job_no_room(qp, t);
 		return;
 	}
-	err = resp_check_read(qp, t->rkey, t->raddr, t->msg_len);
+	err = resp_check_read(qp, t->rkey, t->raddr, t->msg_len, true);
 	if (err) {
-		resp_refuse_memory(qp, err);
+		resp_wait_or_refuse(qp, err);
 		return;
 	}
 	QP_STAT_INC(qp, rdma_rx_read);
@@ -57,6 +61,12 @@ bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	src->bytes = 0;
 	if (len)
 		err = mr_segs(qp->dev, &access, job->rkey, job->raddr + offset, len, src);
+	if (err == SKUA_VENDOR_ERR_NOT_PRESENT) {
+		qp->dev->miss.length = job->raddr + job->length - qp->dev->miss.addr;
+		resp->job_waits = fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER);
+		if (resp->job_waits)
+			return false;
+	}
 	if (err && job->duplicate) {
 		/* A READ that came again is not answered if its memory may not be read any more. */
 		resp_job_over(resp, job);

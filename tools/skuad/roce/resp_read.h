@@ -11,7 +11,7 @@
 void resp_rx_read(struct skua_qp *qp, const struct train *t);
 /* Send the next train of responses. False: there is no room on the wire, or the QP has to wait for its rate. */
 bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget);
-/* May the peer read these bytes? enum skua_vendor_err. */
-int resp_check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_t len);
+/* May the peer read these bytes, and, if @present, are pages on demand there? enum skua_vendor_err. */
+int resp_check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_t len, bool present);
 
 #endif /* SKUAD_ROCE_RESP_READ_H */

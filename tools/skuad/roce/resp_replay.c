@@ -88,7 +88,7 @@ void resp_replay_read(struct skua_qp *qp, const struct train *t)
 	const struct served *s = find_served(qp, t);
 	struct read_job *job;
 
-	if (!s || !is_part_of(qp, t, s) || resp_check_read(qp, t->rkey, t->raddr, t->msg_len))
+	if (!s || !is_part_of(qp, t, s) || resp_check_read(qp, t->rkey, t->raddr, t->msg_len, false))
 		return;
 	if (resp_job_is_queued(&rc_of(qp)->resp, t->psn, qp_packets(qp, t->msg_len)))
 		return;

@@ -7,6 +7,7 @@
  * message. A receive that was taken for a message which never ended is used for the next one.
  */
 #include "base/copy.h"
+#include "core/fault.h"
 #include "roce/cnp.h"
 #include "roce/dcqcn.h"
 #include "roce/roce.h"
@@ -74,6 +75,8 @@ static bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	src->n = 0;
 	src->bytes = 0;
 	err = sq_payload(qp, wqe, offset, len, 0, src);
+	if (err == SKUA_VENDOR_ERR_NOT_PRESENT && fault_wait(qp, SKUA_PAGE_FAULT_REQUESTER))
+		return false;
 	if (err) {
 		wqe->status = SKUA_CQE_LOC_PROT_ERR;
 		wqe->vendor_err = (uint8_t)err;
@@ -136,7 +139,12 @@ static bool get_recv(struct skua_qp *qp)
 /* False: the message has a fault, and has ended. */
 static bool accept(struct skua_qp *qp, enum message_fault fault)
 {
-	if (fault == MESSAGE_TOO_LONG)
+	/* The message is lost, but the next one may find the page. */
+	if ((fault == MESSAGE_BAD_RECV || fault == MESSAGE_BAD_MEMORY) &&
+	    conn_of(qp)->message.vendor_err == SKUA_VENDOR_ERR_NOT_PRESENT &&
+	    fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER))
+		no_receive(qp);
+	else if (fault == MESSAGE_TOO_LONG)
 		no_receive(qp);
 	else if (fault == MESSAGE_BAD_RECV)
 		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, conn_of(qp)->message.vendor_err);

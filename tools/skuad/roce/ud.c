@@ -8,6 +8,7 @@
  * A datagram for a group of which this device has members goes to rx.c besides, which calls ud_rx() of each member.
  */
 #include "base/copy.h"
+#include "core/fault.h"
 #include "core/transport.h"
 #include "packet/packet.h"
 #include "roce/roce.h"
@@ -39,7 +40,7 @@ static void fault(struct send_wqe *wqe, uint8_t status, int vendor_err)
 	wqe->vendor_err = (uint8_t)vendor_err;
 }
 
-/* Find the path and the payload. False: the WQE has a status. */
+/* Find the path and the payload. False: the WQE has a status, or its payload is not present yet. */
 static bool prepare(struct skua_qp *qp, struct send_wqe *wqe, struct roce_path *path,
 		    struct seglist *src)
 {
@@ -56,6 +57,8 @@ static bool prepare(struct skua_qp *qp, struct send_wqe *wqe, struct roce_path *
 	src->n = 0;
 	src->bytes = 0;
 	err = sq_payload(qp, wqe, 0, wqe->length, 0, src);
+	if (err == SKUA_VENDOR_ERR_NOT_PRESENT && fault_wait(qp, SKUA_PAGE_FAULT_REQUESTER))
+		return false;
 	if (err)
 		fault(wqe, SKUA_CQE_LOC_PROT_ERR, err);
 	return !err;
@@ -79,7 +82,7 @@ static bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	enum port_result r;
 
 	if (!prepare(qp, wqe, &path, src))
-		return true;
+		return wqe->status;
 	r = roce_send_train(qp, &t, &wqe->mark);
 	if (r == PORT_BUSY) {
 		sq->busy = true;
@@ -179,13 +182,16 @@ static void ud_rx(struct skua_qp *qp, const struct train *t)
 		QP_STAT_INC(qp, rdma_rx_no_receive);
 		return;
 	}
-	rq_take(&qp->rq);
-	if (r == RQ_BAD) {
-		fail_recv(qp, &wqe, SKUA_CQE_LOC_QP_OP_ERR, why);
+	err = r == RQ_OK ? place(qp, &wqe, t) : SKUA_VENDOR_ERR_NONE;
+	/* The datagram is lost, but the next one may find the page. */
+	if (err == SKUA_VENDOR_ERR_NOT_PRESENT && fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER)) {
+		QP_STAT_INC(qp, rdma_rx_no_receive);
 		return;
 	}
-	err = place(qp, &wqe, t);
-	if (err)
+	rq_take(&qp->rq);
+	if (r == RQ_BAD)
+		fail_recv(qp, &wqe, SKUA_CQE_LOC_QP_OP_ERR, why);
+	else if (err)
 		fail_recv(qp, &wqe, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
 	else
 		complete(qp, &wqe, t, bytes);

@@ -106,6 +106,10 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		attr->max_mw = min_t(u32, limits->max_mw, INT_MAX);
 		attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	}
+	if (skua_has(dev, SKUA_F_ON_DEMAND)) {
+		attr->kernel_cap_flags |= IBK_ON_DEMAND_PAGING;
+		skua_ib_odp_caps(dev, &attr->odp_caps);
+	}
 	if (limits->flush_caps & SKUA_FLUSH_GLOBAL)
 		attr->device_cap_flags |= IB_DEVICE_FLUSH_GLOBAL;
 	if (limits->flush_caps & SKUA_FLUSH_PERSISTENT)

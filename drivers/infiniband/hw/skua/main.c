@@ -13,6 +13,7 @@
 #include "flush.h"
 #include "mr.h"
 #include "mw.h"
+#include "odp.h"
 #include "pd.h"
 #include "qp.h"
 #include "restrack.h"
@@ -144,6 +145,11 @@ static const struct ib_device_ops skua_ib_mw_ops = {
 	.dealloc_mw = skua_ib_dealloc_mw,
 
 	INIT_RDMA_OBJ_SIZE(ib_mw, skua_ib_mw, ibmw),
+};
+
+/* With SKUA_F_ON_DEMAND. */
+static const struct ib_device_ops skua_ib_odp_ops = {
+	.advise_mr = skua_ib_advise_mr,
 };
 
 /* With SKUA_F_DM. */
@@ -282,6 +288,8 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 		ib_set_device_ops(ibdev, &skua_ib_mr_modify_ops);
 	if (skua_has(skua, SKUA_F_MW))
 		ib_set_device_ops(ibdev, &skua_ib_mw_ops);
+	if (skua_has(skua, SKUA_F_ON_DEMAND))
+		ib_set_device_ops(ibdev, &skua_ib_odp_ops);
 	if (skua_has(skua, SKUA_F_DM))
 		ib_set_device_ops(ibdev, &skua_ib_dm_ops);
 	if (skua_has(skua, SKUA_F_SRQ))
@@ -354,6 +362,9 @@ static int skua_ib_probe(struct auxiliary_device *adev, const struct auxiliary_d
 		return -ENOMEM;
 	dev->dev = to_skua_adev(adev)->dev;
 	skua_ib_setup(dev);
+	err = skua_ib_odp_init(dev);
+	if (err)
+		goto err_dealloc;
 
 	/*
 	 * Before the device is registered, and until it is unregistered: who waits for a
@@ -362,7 +373,7 @@ static int skua_ib_probe(struct auxiliary_device *adev, const struct auxiliary_d
 	dev->notifier.notifier_call = skua_ib_notify;
 	err = skua_notifier_register(dev->dev, &dev->notifier);
 	if (err)
-		goto err_dealloc;
+		goto err_odp;
 	err = skua_ib_register(dev);
 	if (err)
 		goto err_notifier;
@@ -373,6 +384,8 @@ err_notifier:
 	skua_notifier_unregister(dev->dev, &dev->notifier);
 	cancel_work_sync(&dev->flush);
 	cancel_delayed_work_sync(&dev->clock);
+err_odp:
+	skua_ib_odp_cleanup(dev);
 err_dealloc:
 	ib_dealloc_device(&dev->ibdev);
 	return dev_err_probe(&adev->dev, err, "cannot be registered\n");
@@ -383,6 +396,7 @@ static void skua_ib_remove(struct auxiliary_device *adev)
 	struct skua_ib_dev *dev = auxiliary_get_drvdata(adev);
 
 	skua_ib_unregister(dev);
+	skua_ib_odp_cleanup(dev);
 	skua_notifier_unregister(dev->dev, &dev->notifier);
 	cancel_work_sync(&dev->flush);
 	cancel_delayed_work_sync(&dev->clock);

@@ -16,6 +16,7 @@
 
 #include "dm.h"
 #include "mr.h"
+#include "odp.h"
 #include "pd.h"
 #include "skua_ib.h"
 #include "umem.h"
@@ -24,12 +25,13 @@
  * Access flags that reg_user_mr accepts. REMOTE_ATOMIC is accepted even without atomics, and
  * MW_BIND without windows, because programs always set them; they then grant nothing. HUGETLB is
  * ignored: the page size is taken from the umem. The core lets those of FLUSH through only if the
- * device has them.
+ * device has them, and ON_DEMAND likewise.
  */
 #define SKUA_IB_MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
 			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
 			   IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL |	\
-			   IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT)
+			   IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT |	\
+			   IB_ACCESS_ON_DEMAND)
 
 /* The same of reg_dm_mr, which requires ZERO_BASED. */
 #define SKUA_IB_DM_MR_ACCESS \
@@ -71,8 +73,7 @@ u32 skua_ib_kernel_access(struct skua_dev *dev, int access)
 	return skua_ib_access(dev, access);
 }
 
-static int skua_ib_create_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd,
-			     struct skua_mr_params *params)
+int skua_ib_create_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, struct skua_mr_params *params)
 {
 	int err;
 
@@ -157,6 +158,24 @@ skua_ib_describe_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 start, int ac
 	return ERR_PTR(describe(mr, ibpd, params));
 }
 
+/* All addresses, or some of them. Windows do not follow pages that move. */
+static int skua_ib_create_odp_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 start, int access,
+				 struct skua_mr_params *params)
+{
+	u64 end;
+
+	if (access & IB_ACCESS_MW_BIND)
+		return -EOPNOTSUPP;
+	if (params->length == U64_MAX) {
+		if (start || params->iova)
+			return -EINVAL;
+		params->length = 0;
+	} else if (check_add_overflow(start, params->length, &end)) {
+		return -EINVAL;
+	}
+	return skua_ib_odp_create(mr, ibpd, start, params);
+}
+
 struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access,
 				  struct ib_dmah *dmah, struct ib_udata *udata)
 {
@@ -167,13 +186,14 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 		.iova = iova,
 		.length = length,
 	};
+	bool on_demand = access & IB_ACCESS_ON_DEMAND;
 	struct skua_ib_mr *mr;
 	struct ib_umem *umem;
 	int err;
 
 	if (dmah || access & ~SKUA_IB_MR_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (length > dev->limits.max_mr_size)
+	if (length > dev->limits.max_mr_size && !(on_demand && length == U64_MAX))
 		return ERR_PTR(-EINVAL);
 	err = ib_no_udata_io(udata);
 	if (err)
@@ -182,6 +202,15 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
+	if (on_demand && length) {
+		err = skua_ib_create_odp_mr(mr, ibpd, start, access, &params);
+		if (err) {
+			kfree(mr);
+			return ERR_PTR(err);
+		}
+		mr->access = access;
+		return &mr->ibmr;
+	}
 	umem = skua_ib_describe_mr(mr, ibpd, start, access, &params, skua_ib_create_mr);
 	if (IS_ERR(umem)) {
 		kfree(mr);
@@ -208,6 +237,9 @@ struct ib_mr *skua_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u6
 	err = ib_no_udata_io(udata);
 	if (err)
 		return ERR_PTR(err);
+	/* Pages that come and go are registered once. */
+	if (mr->odp || (flags & IB_MR_REREG_ACCESS && access & IB_ACCESS_ON_DEMAND))
+		return ERR_PTR(-EOPNOTSUPP);
 	if (flags & IB_MR_REREG_PD)
 		params.change |= SKUA_MR_SET_PD;
 	if (flags & IB_MR_REREG_ACCESS) {
@@ -362,6 +394,8 @@ int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	err = ib_no_udata_io(udata);
 	if (err)
 		return err;
+	if (mr->odp)
+		skua_ib_odp_destroy(mr);
 	err = skua_cmd_destroy_mr(dev, mr->key);
 	if (err)
 		return err;

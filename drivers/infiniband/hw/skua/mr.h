@@ -9,12 +9,15 @@
 
 struct ib_dmah;
 struct ib_umem;
+struct skua_ib_odp;
 struct skua_dev;
+struct skua_mr_params;
 
 /**
  * struct skua_ib_mr - a memory region
  * @ibmr: as the core knows it
- * @umem: memory of a program
+ * @umem: memory of a program, pinned
+ * @odp: memory of a program, on demand
  * @access: what the program has asked for
  * @key: as it was created; a fast registration changes its low 8 bits
  * @capacity: pages that a fast registration may have; 0: it is no MR for that
@@ -25,6 +28,7 @@ struct skua_dev;
 struct skua_ib_mr {
 	struct ib_mr ibmr;
 	struct ib_umem *umem;
+	struct skua_ib_odp *odp;
 	int access;
 	u32 key;
 	u32 capacity;
@@ -42,6 +46,9 @@ static inline struct skua_ib_mr *to_skua_ib_mr(struct ib_mr *ibmr)
 u32 skua_ib_flush_rights(const struct skua_dev *dev, int access);
 /* Rights of a region of the kernel, as the device has them. */
 u32 skua_ib_kernel_access(struct skua_dev *dev, int access);
+
+/* Create the region that @params describe; its PD is filled in here. */
+int skua_ib_create_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, struct skua_mr_params *params);
 
 struct ib_mr *skua_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
 int skua_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, unsigned int *offset);

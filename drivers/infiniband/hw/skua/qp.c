@@ -26,12 +26,14 @@
 
 /*
  * What a QP may grant its peer. A right to an operation that the device does not have grants
- * nothing, and other drivers take it without a word, so that programs ask for all of them.
+ * nothing, and other drivers take it without a word, so that programs ask for all of them. That
+ * memory is on demand is said of regions, but programs use the flags of a region here, too.
  */
 #define SKUA_IB_QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
 			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |	\
 			   IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL |		\
-			   IB_ACCESS_FLUSH_PERSISTENT | IB_ACCESS_OPTIONAL)
+			   IB_ACCESS_FLUSH_PERSISTENT | IB_ACCESS_ON_DEMAND |	\
+			   IB_ACCESS_OPTIONAL)
 
 /* The numbers of states are those of Linux. */
 static_assert((int)SKUA_QPS_RESET == (int)IB_QPS_RESET);

@@ -21,6 +21,7 @@
 #include <linux/skua/device.h>
 
 #include "compat.h"
+#include "odp.h"
 
 /**
  * struct skua_ib_dev - the RDMA device
@@ -37,6 +38,7 @@
  * @dead: the device is dead and fenced: software completes what it left. Read without @lock, too
  * @qps: the kernel's QPs by qpn
  * @flush: work that calls the handlers of the kernel's CQs when the device is dead
+ * @faults: page faults of memory on demand
  * @clock: work that tells programs what time it is by the device's clock
  */
 struct skua_ib_dev {
@@ -52,6 +54,7 @@ struct skua_ib_dev {
 	bool dead;
 	struct xarray qps;
 	struct work_struct flush;
+	struct skua_ib_faults faults;
 	struct delayed_work clock;
 };
 

@@ -437,6 +437,44 @@ int skua_cmd_destroy_mr(struct skua_dev *dev, u32 key)
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_mr, SKUA_NS);
 
+int skua_cmd_set_pages(struct skua_dev *dev, u32 key, u64 first, u32 count, dma_addr_t list)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_UPDATE_PAGES);
+	cmd.update_pages.key = cpu_to_le32(key);
+	cmd.update_pages.first = cpu_to_le64(first);
+	cmd.update_pages.count = cpu_to_le64(count);
+	cmd.update_pages.list = cpu_to_le64(list);
+	return skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_set_pages, SKUA_NS);
+
+void skua_cmd_drop_pages(struct skua_dev *dev, u32 key, u64 first, u64 count)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_UPDATE_PAGES);
+	cmd.update_pages.key = cpu_to_le32(key);
+	cmd.update_pages.first = cpu_to_le64(first);
+	cmd.update_pages.count = cpu_to_le64(count);
+	if (skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL))
+		skua_cmd_give_up(to_skua_nic(dev), "it refused to give pages back");
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_drop_pages, SKUA_NS);
+
+void skua_cmd_fault_resume(struct skua_dev *dev, u32 token, bool ok)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_FAULT_RESUME);
+	cmd.fault_resume.token = cpu_to_le32(token);
+	cmd.fault_resume.result = ok ? SKUA_PAGE_FAULT_RETRY : SKUA_PAGE_FAULT_FAIL;
+	/* The QP may have ended the fault meanwhile (ODP-14). */
+	skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_fault_resume, SKUA_NS);
+
 int skua_cmd_create_mw(struct skua_dev *dev, u32 pdn, enum skua_mw_type type, u32 *key)
 {
 	struct skua_cmd cmd;

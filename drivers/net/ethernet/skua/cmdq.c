@@ -2,14 +2,17 @@
 /*
  * The command queue.
  *
- * Theory of operation: a command goes into the ring slot of the producer index, and that index,
- * free-running, is its id. The slot is the command's until its waiter has read the result, so
- * that neither ring can be overrun; if the slot at the producer index is still taken, by a slow
- * command of the last pass, newcomers wait. Completions come in any order and are told apart by
- * their id. The waiters take them in, each also those of others: first without a pause, then with
- * longer and longer ones. No interrupt is asked for, since a device takes no longer for nearly all
- * commands than an interrupt and a change of tasks would, and setting up a connection is a
- * handful of commands one after the other.
+ * Theory of operation: a command goes into the entry of the ring at the producer index. Whoever
+ * waits for it has a slot until the result is read. There are as many slots as entries, so
+ * neither ring can be overrun, and one of the last commands is always complete; that frees the
+ * entries before its own, even if a slow command was there (CMD-4). Completions come in any order
+ * and are told apart by their id, which names the slot. The waiters take them in, each also those
+ * of others: first without a pause, then with longer and longer ones. No interrupt is asked for,
+ * since a device takes no longer for nearly all commands than an interrupt and a change of tasks
+ * would, and setting up a connection is a handful of commands one after the other.
+ *
+ * Some slots are reserved for commands that make pages absent or present: the kernel's memory
+ * management waits for these, so they must not wait until others are answered.
  *
  * Outputs go to a buffer of the slot, never to the caller's memory: should the device not
  * answer, the caller may leave as soon as the device is declared dead.
@@ -26,6 +29,7 @@
 #include "skua.h"
 
 #define SKUA_CMDQ_LOG_SIZE	6	/* less if the device wants less */
+#define SKUA_CMDQ_RESERVED	16	/* slots for urgent commands; a quarter of few */
 #define SKUA_CMDQ_OUT_SIZE	512	/* the largest output */
 #define SKUA_CMDQ_SPIN_US	100	/* a waiter looks so long without a pause */
 #define SKUA_CMDQ_SLEEP_US	10	/* the first pause */
@@ -35,10 +39,10 @@ static_assert(sizeof(struct skua_stats) <= SKUA_CMDQ_OUT_SIZE);
 static_assert(sizeof(struct skua_device_caps) <= SKUA_CMDQ_OUT_SIZE);
 
 /**
- * struct skua_cmd_slot - a slot of the ring, and who waits for its command
+ * struct skua_cmd_slot - a command, and who waits for it
  * @busy: taken, until the waiter has read the result
  * @waiting: the device has not answered yet; once it is false the rest stays as it is
- * @id: of the command
+ * @id: of the command: index of the slot, and a count above it
  * @err: 0 or an errno, instead of an answer
  * @status: enum skua_cmd_status
  * @result: what the device returned
@@ -119,6 +123,29 @@ void skua_cmdq_destroy(struct skua_nic *nic)
 	kfree(cmdq->slots);
 }
 
+static bool skua_cmd_is_urgent(const struct skua_cmd *cmd)
+{
+	u16 opcode = le16_to_cpu(cmd->hdr.opcode);
+
+	return opcode == SKUA_CMD_UPDATE_PAGES || opcode == SKUA_CMD_FAULT_RESUME;
+}
+
+/* A slot for @cmd, or NULL. */
+static struct skua_cmd_slot *skua_cmd_slot_get(struct skua_cmdq *cmdq, const struct skua_cmd *cmd)
+{
+	u32 size = cmdq->mask + 1;
+	u32 reserved = skua_cmd_is_urgent(cmd) ? 0 : min_t(u32, SKUA_CMDQ_RESERVED, size / 4);
+	u32 i = cmdq->pi & cmdq->mask;
+
+	lockdep_assert_held(&cmdq->lock);
+	if (cmdq->busy >= size - reserved)
+		return NULL;
+	while (cmdq->slots[i].busy)
+		i = (i + 1) & cmdq->mask;
+	cmdq->busy++;
+	return &cmdq->slots[i];
+}
+
 /*
  * Put @cmd in the ring and tell the device. Returns its slot, ERR_PTR(-EAGAIN) if there is none
  * free, or ERR_PTR(-EIO) if the device is dead.
@@ -132,21 +159,20 @@ static struct skua_cmd_slot *skua_cmdq_publish(struct skua_nic *nic, const struc
 	u32 index;
 
 	spin_lock(&cmdq->lock);
-	index = cmdq->pi & cmdq->mask;
-	slot = &cmdq->slots[index];
-	if (cmdq->dead)
-		slot = ERR_PTR(-EIO);
-	else if (slot->busy)
+	slot = cmdq->dead ? ERR_PTR(-EIO) : skua_cmd_slot_get(cmdq, cmd);
+	if (!slot)
 		slot = ERR_PTR(-EAGAIN);
 	if (IS_ERR(slot))
 		goto out;
 
+	index = slot - cmdq->slots;
 	slot->busy = true;
 	slot->waiting = true;
-	slot->id = cmdq->pi;
+	/* Its index, and above that how often it was used. */
+	slot->id = (slot->id & ~cmdq->mask) + cmdq->mask + 1 + index;
 	slot->err = 0;
 
-	entry = cmdq->ring.va + index * sizeof(*entry);
+	entry = cmdq->ring.va + (cmdq->pi & cmdq->mask) * sizeof(*entry);
 	memcpy(entry, cmd, sizeof(*entry));
 	entry->hdr.id = cpu_to_le32(slot->id);
 	if (out_size) {
@@ -277,6 +303,7 @@ static int skua_cmdq_finish(struct skua_nic *nic, struct skua_cmd_slot *slot, vo
 
 	spin_lock(&cmdq->lock);
 	slot->busy = false;
+	cmdq->busy--;
 	spin_unlock(&cmdq->lock);
 	wake_up(&cmdq->free);
 	return err;

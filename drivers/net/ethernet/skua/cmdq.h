@@ -24,7 +24,8 @@ struct skua_nic;
  * @out: output buffers, one for each slot
  * @dbr: its record
  * @dbr_dma: the record's DMA address
- * @slots: who waits for the command in each slot of the ring
+ * @slots: who waits for commands, as many as the ring has entries
+ * @busy: slots that are taken
  * @free: woken when a slot is free, or the device dead
  * @log_size: entries of both rings, log2
  * @mask: entries - 1
@@ -40,6 +41,7 @@ struct skua_cmdq {
 	struct skua_dbr *dbr;
 	dma_addr_t dbr_dma;
 	struct skua_cmd_slot *slots;
+	u32 busy;
 	wait_queue_head_t free;
 	u8 log_size;
 	u32 mask;

@@ -2,9 +2,9 @@
 /*
  * Event queues and their interrupts.
  *
- * Vector 0 serves the asynchronous EQ, left to a work, since its events lead to commands and to
- * handlers that sleep. Each other vector has a completion EQ, whose events are passed on in the
- * handler.
+ * Vector 0 serves the asynchronous EQ and that of page faults, each left to a work, since its
+ * events lead to commands and to handlers that sleep. Each other vector has a completion EQ, whose
+ * events are passed on in the handler.
  *
  * Two rules of the device shape the loops. The consumer index is published past an EQE before
  * the EQE is acted on (EVT-3), because a CQ that fires again while its EQE counts as unconsumed
@@ -31,7 +31,14 @@
 /* A completion EQ limits the CQs of its vector (EQ-3); 16 bytes for each. */
 #define SKUA_COMP_EQ_SIZE	16384
 
+/* Other page faults wait in the device. */
+#define SKUA_FAULT_EQ_SIZE	256
+
 #define SKUA_EQ_BUDGET		256
+
+#define SKUA_WORK_EQE_SIZE	64
+static_assert(sizeof(struct skua_async_eqe) == SKUA_WORK_EQE_SIZE);
+static_assert(sizeof(struct skua_fault_eqe) == SKUA_WORK_EQE_SIZE);
 
 /* Of either kind of EQE the flags are the last byte. */
 static void *skua_eq_next(struct skua_eq *eq, size_t eqe_size)
@@ -134,17 +141,34 @@ static void skua_async_work(struct work_struct *work)
 	} while (!skua_eq_idle(eq, sizeof(*eqe)));
 }
 
-static irqreturn_t skua_async_irq(int irq, void *data)
+static void skua_fault_work(struct work_struct *work)
 {
-	struct skua_nic *nic = data;
+	struct skua_eq *eq = container_of(work, struct skua_eq, work);
+	struct skua_fault_eqe *eqe, copy;
+
+	do {
+		while ((eqe = skua_eq_next(eq, sizeof(*eqe)))) {
+			copy = *eqe;
+			skua_eq_consume(eq);
+			skua_event_fault(eq->nic, &copy);
+			cond_resched();
+		}
+	} while (!skua_eq_idle(eq, sizeof(*eqe)));
+}
+
+/* Of an EQ that is left to a work. */
+static irqreturn_t skua_work_irq(int irq, void *data)
+{
+	struct skua_eq *eq = data;
 
 	/*
 	 * The work owns the EQ's index. If it moves meanwhile, the worst is a work for nothing: an
 	 * event behind the index that is read here raises an interrupt of its own, or is found
 	 * by the work before it idles.
 	 */
-	if (skua_eq_next(&nic->async_eq, sizeof(struct skua_async_eqe)))
-		queue_work(skua_wq, &nic->async_eq.work);
+	if (!skua_eq_next(eq, SKUA_WORK_EQE_SIZE))
+		return IRQ_HANDLED;
+	queue_work(skua_wq, &eq->work);
 	return IRQ_HANDLED;
 }
 
@@ -193,25 +217,25 @@ static void skua_eq_free(struct skua_nic *nic, struct skua_eq *eq)
 	skua_mem_free(&nic->dev, &eq->ring);
 }
 
-/* With a single vector both kinds of EQ share it. */
-static unsigned long skua_irq_flags(struct skua_nic *nic)
+/* Vector 0 is shared. With a single vector all EQs share it. */
+static unsigned long skua_irq_flags(unsigned int vector)
 {
-	return nic->num_vectors == 1 ? IRQF_SHARED : 0;
+	return vector ? 0 : IRQF_SHARED;
 }
 
-static int skua_async_eq_create(struct skua_nic *nic)
+static int skua_work_eq_create(struct skua_nic *nic, struct skua_eq *eq, enum skua_eq_type type,
+			       u32 size, const char *name, work_func_t func)
 {
-	struct skua_eq *eq = &nic->async_eq;
-	u32 size = min_t(u32, SKUA_ASYNC_EQ_SIZE, rounddown_pow_of_two(nic->dev.limits.max_eqe));
 	int err;
 
-	INIT_WORK(&eq->work, skua_async_work);
-	err = skua_eq_create(nic, eq, SKUA_EQ_ASYNC, 0, size, sizeof(struct skua_async_eqe));
+	INIT_WORK(&eq->work, func);
+	size = min_t(u32, size, rounddown_pow_of_two(nic->dev.limits.max_eqe));
+	err = skua_eq_create(nic, eq, type, 0, size, SKUA_WORK_EQE_SIZE);
 	if (err)
 		return err;
 
-	snprintf(eq->name, sizeof(eq->name), SKUA_NAME "-async@%s", pci_name(nic->dev.pdev));
-	err = request_irq(eq->irq, skua_async_irq, skua_irq_flags(nic), eq->name, nic);
+	snprintf(eq->name, sizeof(eq->name), SKUA_NAME "-%s@%s", name, pci_name(nic->dev.pdev));
+	err = request_irq(eq->irq, skua_work_irq, skua_irq_flags(0), eq->name, eq);
 	if (err)
 		goto err_destroy;
 	/* Events that came before there was a handler. */
@@ -224,16 +248,39 @@ err_destroy:
 	return err;
 }
 
-static void skua_async_eq_destroy(struct skua_nic *nic)
+static void skua_work_eq_destroy(struct skua_nic *nic, struct skua_eq *eq)
 {
-	struct skua_eq *eq = &nic->async_eq;
-
 	/* First the device: what it raised last is handled before its interrupt is taken away. */
 	skua_cmd_destroy_eq(nic, eq->eqn);
-	free_irq(eq->irq, nic);
+	free_irq(eq->irq, eq);
 	/* The handler, which queues the work, is gone. */
 	cancel_work_sync(&eq->work);
 	skua_eq_free(nic, eq);
+}
+
+static int skua_async_eq_create(struct skua_nic *nic)
+{
+	return skua_work_eq_create(nic, &nic->async_eq, SKUA_EQ_ASYNC, SKUA_ASYNC_EQ_SIZE, "async",
+				   skua_async_work);
+}
+
+static void skua_async_eq_destroy(struct skua_nic *nic)
+{
+	skua_work_eq_destroy(nic, &nic->async_eq);
+}
+
+static int skua_fault_eq_create(struct skua_nic *nic)
+{
+	if (!skua_has(&nic->dev, SKUA_F_ON_DEMAND))
+		return 0;
+	return skua_work_eq_create(nic, &nic->fault_eq, SKUA_EQ_FAULT, SKUA_FAULT_EQ_SIZE, "fault",
+				   skua_fault_work);
+}
+
+static void skua_fault_eq_destroy(struct skua_nic *nic)
+{
+	if (skua_has(&nic->dev, SKUA_F_ON_DEMAND))
+		skua_work_eq_destroy(nic, &nic->fault_eq);
 }
 
 static int skua_comp_eq_create(struct skua_nic *nic, unsigned int i)
@@ -249,7 +296,7 @@ static int skua_comp_eq_create(struct skua_nic *nic, unsigned int i)
 		return err;
 
 	snprintf(eq->name, sizeof(eq->name), SKUA_NAME "-comp%u@%s", i, pci_name(nic->dev.pdev));
-	err = request_threaded_irq(eq->irq, skua_comp_irq, skua_comp_thread, skua_irq_flags(nic),
+	err = request_threaded_irq(eq->irq, skua_comp_irq, skua_comp_thread, skua_irq_flags(vector),
 				   eq->name, eq);
 	if (err)
 		goto err_destroy;
@@ -276,9 +323,10 @@ static void skua_comp_eq_destroy(struct skua_nic *nic, unsigned int i)
 	skua_eq_free(nic, eq);
 }
 
-/* One vector for each CPU, as far as they go, and one for asynchronous events. */
+/* One vector for each CPU, as far as they go, and one for all other events. */
 static int skua_vectors_alloc(struct skua_nic *nic)
 {
+	unsigned int others = skua_has(&nic->dev, SKUA_F_ON_DEMAND) ? 2 : 1;
 	int vectors;
 
 	vectors = pci_alloc_irq_vectors(nic->dev.pdev, 1, 1 + num_online_cpus(), PCI_IRQ_MSIX);
@@ -287,7 +335,8 @@ static int skua_vectors_alloc(struct skua_nic *nic)
 		return vectors;
 	}
 	nic->num_vectors = vectors;
-	nic->dev.num_comp_vectors = min_t(u32, max(vectors - 1, 1), nic->dev.limits.max_eq - 1);
+	nic->dev.num_comp_vectors = min_t(u32, max(vectors - 1, 1),
+					  nic->dev.limits.max_eq - others);
 	return 0;
 }
 
@@ -307,6 +356,9 @@ int skua_eqs_create(struct skua_nic *nic)
 	err = skua_async_eq_create(nic);
 	if (err)
 		goto err_eqs;
+	err = skua_fault_eq_create(nic);
+	if (err)
+		goto err_async;
 	for (i = 0; i < nic->dev.num_comp_vectors; i++) {
 		err = skua_comp_eq_create(nic, i);
 		if (err)
@@ -318,6 +370,8 @@ int skua_eqs_create(struct skua_nic *nic)
 err_comp:
 	while (i--)
 		skua_comp_eq_destroy(nic, i);
+	skua_fault_eq_destroy(nic);
+err_async:
 	skua_async_eq_destroy(nic);
 err_eqs:
 	kfree(nic->comp_eqs);
@@ -333,6 +387,7 @@ void skua_eqs_destroy(struct skua_nic *nic)
 
 	while (i--)
 		skua_comp_eq_destroy(nic, i);
+	skua_fault_eq_destroy(nic);
 	skua_async_eq_destroy(nic);
 	kfree(nic->comp_eqs);
 	pci_free_irq_vectors(nic->dev.pdev);

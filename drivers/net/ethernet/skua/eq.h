@@ -20,7 +20,7 @@ struct skua_nic;
  * @ring: the EQEs
  * @dbr: its record
  * @dbr_dma: the record's DMA address
- * @work: asynchronous EQ: takes events out
+ * @work: takes events out; not of a completion EQ
  * @eqn: its number
  * @size: entries, a power of two
  * @ci: index of the next EQE

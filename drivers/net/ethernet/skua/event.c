@@ -8,6 +8,7 @@
  * can keep busy. An EQE that is left over finds nothing, since numbers rest before they are given
  * out again (OBJ-4).
  */
+#include <linux/skua/command.h>
 #include <linux/skua/event.h>
 
 #include "event.h"
@@ -126,6 +127,32 @@ static void skua_event_obj(struct xarray *table, u32 number, u8 type)
 		return;
 	watch->event(watch, type);
 	skua_watch_put(&watch->watch);
+}
+
+void skua_fault_watch(struct skua_dev *dev, struct skua_fault_watch *watch)
+{
+	struct skua_nic *nic = to_skua_nic(dev);
+
+	mutex_lock(&nic->fault_lock);
+	nic->fault_watch = watch;
+	mutex_unlock(&nic->fault_lock);
+}
+EXPORT_SYMBOL_NS_GPL(skua_fault_watch, SKUA_NS);
+
+void skua_fault_unwatch(struct skua_dev *dev)
+{
+	skua_fault_watch(dev, NULL);
+}
+EXPORT_SYMBOL_NS_GPL(skua_fault_unwatch, SKUA_NS);
+
+void skua_event_fault(struct skua_nic *nic, const struct skua_fault_eqe *eqe)
+{
+	mutex_lock(&nic->fault_lock);
+	if (nic->fault_watch)
+		nic->fault_watch->fault(nic->fault_watch, eqe);
+	else
+		skua_cmd_fault_resume(&nic->dev, le32_to_cpu(eqe->token), false);
+	mutex_unlock(&nic->fault_lock);
 }
 
 void skua_event_async(struct skua_nic *nic, const struct skua_async_eqe *eqe)

@@ -12,6 +12,7 @@
 struct skua_nic;
 
 void skua_event_comp(struct skua_nic *nic, u32 cqn);
+void skua_event_fault(struct skua_nic *nic, const struct skua_fault_eqe *eqe);
 void skua_event_async(struct skua_nic *nic, const struct skua_async_eqe *eqe);
 
 #endif /* SKUA_NIC_EVENT_H */

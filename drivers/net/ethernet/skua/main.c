@@ -38,6 +38,7 @@ static struct skua_nic *skua_nic_alloc(struct pci_dev *pdev)
 	BLOCKING_INIT_NOTIFIER_HEAD(&nic->notifier);
 	mutex_init(&nic->port.lock);
 	mutex_init(&nic->clock_lock);
+	mutex_init(&nic->fault_lock);
 	skua_health_init(nic);
 	return nic;
 }
@@ -107,7 +108,7 @@ static int skua_limits_check(struct skua_nic *nic)
 		{ "cmd_timeout", limits->cmd_timeout, 1 },
 		{ "clock_khz", limits->clock_khz, 1 },
 		{ "num_db_pages", limits->num_db_pages, 1 },
-		{ "max_eq", limits->max_eq, 2 },
+		{ "max_eq", limits->max_eq, skua_has(&nic->dev, SKUA_F_ON_DEMAND) ? 3 : 2 },
 		{ "max_eqe", limits->max_eqe, 2 },
 		{ "max_pd", limits->max_pd, 1 },
 		{ "max_cq", limits->max_cq, 1 },

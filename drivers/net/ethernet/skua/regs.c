@@ -27,7 +27,11 @@
 				 BIT_ULL(SKUA_F_DM) | BIT_ULL(SKUA_F_FLUSH) | \
 				 BIT_ULL(SKUA_F_ATOMIC_WRITE) | BIT_ULL(SKUA_F_CQ_RESIZE) | \
 				 BIT_ULL(SKUA_F_CQ_MODER) | BIT_ULL(SKUA_F_RAW_PACKET) | \
-				 BIT_ULL(SKUA_F_COUNTER_SET))
+				 BIT_ULL(SKUA_F_COUNTER_SET) | SKUA_ON_DEMAND)
+
+/* Where the kernel tells of pages that come and go. */
+#define SKUA_ON_DEMAND		(IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING) ? \
+				 BIT_ULL(SKUA_F_ON_DEMAND) : 0)
 
 static const char * const skua_health_names[] = {
 	[SKUA_HEALTH_OK]		= "no cause given",
@@ -35,7 +39,7 @@ static const char * const skua_health_names[] = {
 	[SKUA_HEALTH_CMD_SIZE]		= "size of the command ring",
 	[SKUA_HEALTH_CMD_ADDRESS]	= "command ring or record out of reach",
 	[SKUA_HEALTH_CMD_OVERRUN]	= "more commands than the ring holds",
-	[SKUA_HEALTH_EQ_ADDRESS]	= "asynchronous event queue out of reach",
+	[SKUA_HEALTH_EQ_ADDRESS]	= "event queue out of reach",
 	[SKUA_HEALTH_INTERNAL]		= "the device's own fault",
 	[SKUA_HEALTH_INJECTED]		= "fault asked for by a test",
 };

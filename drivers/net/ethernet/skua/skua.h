@@ -24,6 +24,7 @@
 #define SKUA_NAME	"skua"
 
 struct dma_pool;
+struct skua_fault_watch;
 
 /**
  * struct skua_nic - a device, as skua.ko sees it
@@ -35,6 +36,9 @@ struct dma_pool;
  * @dbr_pool: doorbell records
  * @num_vectors: MSI-X vectors; the first is that of asynchronous events
  * @async_eq: asynchronous EQ
+ * @fault_eq: EQ of page faults, with SKUA_F_ON_DEMAND
+ * @fault_lock: held while @fault_watch is called
+ * @fault_watch: who resolves page faults, or NULL
  * @comp_eqs: completion EQs, dev.num_comp_vectors of them
  * @cqs: struct skua_cq_watch by cqn
  * @qps: struct skua_obj_watch by qpn
@@ -55,6 +59,9 @@ struct skua_nic {
 	struct dma_pool *dbr_pool;
 	unsigned int num_vectors;
 	struct skua_eq async_eq;
+	struct skua_eq fault_eq;
+	struct mutex fault_lock;	/* the next */
+	struct skua_fault_watch *fault_watch;
 	struct skua_eq *comp_eqs;
 	struct xarray cqs;
 	struct xarray qps;
