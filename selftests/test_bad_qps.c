@@ -125,7 +125,7 @@ CHANGE(port_0, attr->port_num = 0)
 CHANGE(port_2, attr->port_num = 2)
 CHANGE(pkey_1, attr->pkey_index = 1)
 CHANGE(access_unknown, attr->qp_access_flags = 1 << 16)
-CHANGE(access_on_demand, attr->qp_access_flags = IBV_ACCESS_ON_DEMAND)
+CHANGE(access_zero_based, attr->qp_access_flags = IBV_ACCESS_ZERO_BASED)
 CHANGE(mtu_0, attr->path_mtu = 0)
 CHANGE(mtu_6, attr->path_mtu = 6)
 CHANGE(dest_25_bits, attr->dest_qp_num = 1 << 24)
@@ -155,7 +155,7 @@ static const struct modify_row to_init[] = {
 	{ "INIT: port 2", INIT_MASK, port_2, EINVAL },
 	{ "INIT: P_Key that is not there", INIT_MASK, pkey_1, EINVAL },
 	{ "INIT: unknown right", INIT_MASK, access_unknown, EOPNOTSUPP },
-	{ "INIT: right that a QP cannot give", INIT_MASK, access_on_demand, EOPNOTSUPP },
+	{ "INIT: right that a QP cannot give", INIT_MASK, access_zero_based, EOPNOTSUPP },
 	{ "INIT: to RTR instead", INIT_MASK, state_rtr, EINVAL },
 	{ "INIT: to RTS instead", INIT_MASK, state_rts, EINVAL },
 	{ "INIT: to SQE instead", IBV_QP_STATE, state_sqe, EINVAL },

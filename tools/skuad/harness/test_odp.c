@@ -1058,6 +1058,26 @@ static void a_reset(void **state)
 	region(w, a);
 }
 
+/* Its pages come and go by UPDATE_PAGES alone. */
+static void it_is_not_modified(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_cmd cmd = CMD(SKUA_CMD_MODIFY_MR, .modify_mr = {
+		.key = htole32(region(w, n)), .mask = htole32(SKUA_MR_SET_ACCESS),
+		.access = htole32(SKUA_ACCESS_LOCAL_WRITE) });
+
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_BAD_PARAM);
+	cmd.modify_mr.mask = htole32(SKUA_MR_SET_PD);
+	cmd.modify_mr.pdn = htole32(n->pdn);
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_BAD_PARAM);
+	cmd.modify_mr.key = htole32(n->key);
+	must(w, n, cmd);
+	cmd.modify_mr.mask = htole32(SKUA_MR_SET_ACCESS);
+	cmd.modify_mr.access = htole32(SKUA_ACCESS_LOCAL_WRITE | SKUA_ACCESS_ON_DEMAND);
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_BAD_PARAM);
+}
+
 /* Without the feature there is none of it. */
 static void without_the_feature(void **state)
 {
@@ -1105,6 +1125,7 @@ int main(void)
 		STEPPED(released_tables_make_room, "ODP-3"),
 		STEPPED(pages_do_not_wait_for_long_commands, "CMD-18"),
 		STEPPED(a_reset, "RST-1 ODP-13"),
+		STEPPED(it_is_not_modified, "MR-10"),
 		{ "GRO-1 ODP-1: without_the_feature", without_the_feature, NULL, NULL, NULL },
 	};
 
