@@ -62,7 +62,7 @@ static int reconnect(struct side s[2])
 		while (ibv_poll_cq(s[i].cq, 1, &wc) > 0)
 			;
 		err = qp_to_init(s[i].qp, RIGHTS & ~IBV_ACCESS_ON_DEMAND) ?:
-		      qp_to_rtr(s[i].qp, &s[i], &s[!i], s[!i].qp->qp_num) ?: qp_to_rts(s[i].qp, 14, 7, 7);
+		      qp_to_rtr(s[i].qp, &s[i], &s[!i], s[!i].qp->qp_num) ?: qp_to_rts(s[i].qp, 17, 7, 7);
 	}
 	return err;
 }

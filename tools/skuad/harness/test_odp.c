@@ -480,7 +480,11 @@ static void pages_go_in_the_midst_of_a_read(void **state)
 	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf + LATER, SIZE, MR_IOVA, key, 0);
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf + LATER, b->key, 0);
 	eqe = expect_fault(w, b, SKUA_PAGE_FAULT_RESPONDER, false, MR_IOVA);
-	assert_int_equal(STAT(w, b, rnr_nak_sent), 0);
+	/* The peer is asked to wait, whenever it asks. */
+	assert_int_equal(STAT(w, b, rnr_nak_sent), 1);
+	pass(w, RNR_NS);
+	assert_int_equal(STAT(w, b, rnr_nak_sent), 2);
+	assert_int_equal(STAT(w, a, ack_timeouts), 0);
 	expect_none(w, a);
 	assert_false(qp_of(b)->active);
 	give(w, b, key, 0, PAGES, 0);

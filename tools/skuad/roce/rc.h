@@ -141,6 +141,7 @@ struct roce_resp {
 	struct reorder *early_requests;
 	bool missing_due;		/* the peer is to be told what is missing */
 	bool job_waits;			/* the first job needs a page that is not present */
+	bool wait_due;			/* the peer is to be told so */
 	uint8_t early_since_missing;	/* packets that came early since the peer was told */
 	bool duplicate_seen;		/* a packet came twice: the peer is to be told */
 	bool ack_due;			/* an ACK or NAK is owed: */

@@ -207,8 +207,11 @@ bool resp_run(struct skua_qp *qp, int32_t *budget)
 		struct read_job *job = resp_job_at(resp, resp->jobs_tail);
 
 		if (*budget <= 0 || !(train_is_atomic(job->op) ? resp_send_atomic(qp, job, budget) :
-				      resp_send_read(qp, job, budget)))
+				      resp_send_read(qp, job, budget))) {
+			if (resp->job_waits && resp->wait_due && resp_send_wait(qp, psn_add(job->psn, job->npkts_sent)))
+				resp->wait_due = false;
 			return any;
+		}
 		any = true;
 	}
 	if (resp->missing_due)
@@ -230,7 +233,7 @@ bool resp_is_pending(const struct skua_qp *qp)
 
 	/* What is owed besides is sent behind the job that waits. */
 	if (resp->job_waits)
-		return resp_holds_cqes(qp);
+		return resp->wait_due || resp_holds_cqes(qp);
 	return resp->ack_due || resp->missing_due || resp_holds_cqes(qp) ||
 	       (resp_has_jobs(qp) && !dcqcn_paused(qp));
 }

@@ -77,6 +77,22 @@ void resp_wait_or_refuse(struct skua_qp *qp, int err)
 		resp_refuse_memory(qp, err);
 }
 
+bool resp_send_wait(struct skua_qp *qp, uint32_t psn)
+{
+	struct train t = train_blank;
+
+	t.op = TRAIN_ACK;
+	t.first = t.last = true;
+	t.npkts = 1;
+	t.psn = psn;
+	t.syndrome = AETH_RNR | qp->attr.min_rnr_timer;
+	t.msn = rc_of(qp)->resp.msn;
+	if (!resp_transmit(qp, &t))
+		return false;
+	STAT_INC(qp->dev, rnr_nak_sent);
+	return true;
+}
+
 bool resp_send_ack(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;

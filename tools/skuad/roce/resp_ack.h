@@ -28,6 +28,9 @@ void resp_wait_or_refuse(struct skua_qp *qp, int err);
 /* Ask the peer to send the expected request again later. */
 void resp_not_ready(struct skua_qp *qp);
 
+/* The peer has to wait for the response with @psn. False: there is no room on the wire. */
+bool resp_send_wait(struct skua_qp *qp, uint32_t psn);
+
 /* Send what is owed. False: there is no room on the wire. */
 bool resp_send_ack(struct skua_qp *qp);
 

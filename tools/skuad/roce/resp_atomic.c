@@ -6,7 +6,6 @@
  * An ATOMIC WRITE is carried out when it arrives, as later WRITEs may be for the same word. Only its answer is queued.
  */
 #include "base/copy.h"
-#include "core/fault.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_atomic.h"
 #include "roce/resp_jobs.h"
@@ -84,10 +83,8 @@ bool resp_send_atomic(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 		struct served *s = resp_served_at(resp, job->served_index);
 
 		p = atomic_target(qp, job->pd, job->privileged, job->rkey, job->raddr, &err);
-		if (!p && err == SKUA_VENDOR_ERR_NOT_PRESENT && fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER)) {
-			resp->job_waits = true;
+		if (!p && err == SKUA_VENDOR_ERR_NOT_PRESENT && resp_job_wait(qp))
 			return false;
-		}
 		if (!p) {
 			resp_jobs_drop(qp);
 			qp->epsn = job->psn;

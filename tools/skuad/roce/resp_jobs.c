@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/fault.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_jobs.h"
 
@@ -67,6 +68,17 @@ void resp_jobs_drop(struct skua_qp *qp)
 	resp->jobs_tail = resp->jobs_head;
 	resp->jobs_new = 0;
 	resp->jobs_again = 0;
+}
+
+bool resp_job_wait(struct skua_qp *qp)
+{
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	bool known = fault_is_waiting(qp, SKUA_PAGE_FAULT_RESPONDER);
+
+	resp->job_waits = fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER);
+	if (!known)
+		resp->wait_due = resp->job_waits;
+	return resp->job_waits;
 }
 
 void resp_job_fill(struct skua_qp *qp, struct read_job *job, const struct train *t)

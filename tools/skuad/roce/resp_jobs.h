@@ -38,6 +38,11 @@ void resp_job_add_again(struct skua_qp *qp, const struct train *t, uint64_t valu
  * send more new ones than there is room for.
  */
 bool resp_job_is_queued(const struct roce_resp *resp, uint32_t psn, uint32_t npkts);
+/*
+ * The first job has found that a page is missing. True: it waits for the page, and the peer is told so, now and whenever
+ * it asks again. So the peer does not count the time as one without an answer.
+ */
+bool resp_job_wait(struct skua_qp *qp);
 /* @job is what @t asks for. */
 void resp_job_fill(struct skua_qp *qp, struct read_job *job, const struct train *t);
 static inline struct read_job *resp_job_at(const struct roce_resp *resp, uint32_t i)

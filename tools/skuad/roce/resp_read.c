@@ -2,7 +2,6 @@
 /*
  * READs at the responder: a request is checked and queued; its responses are sent when the QP has its turn.
  */
-#include "core/fault.h"
 #include "roce/dcqcn.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_jobs.h"
@@ -63,8 +62,7 @@ bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 		err = mr_segs(qp->dev, &access, job->rkey, job->raddr + offset, len, src);
 	if (err == SKUA_VENDOR_ERR_NOT_PRESENT) {
 		qp->dev->miss.length = job->raddr + job->length - qp->dev->miss.addr;
-		resp->job_waits = fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER);
-		if (resp->job_waits)
+		if (resp_job_wait(qp))
 			return false;
 	}
 	if (err && job->duplicate) {

@@ -35,10 +35,20 @@ static bool may_be_flush(const struct skua_qp *qp, const struct train *t)
 	return t->op == TRAIN_FLUSH && dev_has(qp->dev, SKUA_F_FLUSH) && !served_at(qp, t->psn);
 }
 
+/* The request came again while a job waits for a page. */
+static void ask_to_wait(struct skua_qp *qp)
+{
+	if (!rc_of(qp)->resp.job_waits)
+		return;
+	rc_of(qp)->resp.wait_due = true;
+	qp_activate(qp);
+}
+
 void resp_replay_result(struct skua_qp *qp, const struct train *t)
 {
 	const struct served *s = find_served(qp, t);
 
+	ask_to_wait(qp);
 	if ((s ? s->done : may_be_flush(qp, t)) && !resp_job_is_queued(&rc_of(qp)->resp, t->psn, 1))
 		resp_job_add_again(qp, t, s ? s->value : 0);
 }
@@ -88,6 +98,7 @@ void resp_replay_read(struct skua_qp *qp, const struct train *t)
 	const struct served *s = find_served(qp, t);
 	struct read_job *job;
 
+	ask_to_wait(qp);
 	if (!s || !is_part_of(qp, t, s) || resp_check_read(qp, t->rkey, t->raddr, t->msg_len, false))
 		return;
 	if (resp_job_is_queued(&rc_of(qp)->resp, t->psn, qp_packets(qp, t->msg_len)))
