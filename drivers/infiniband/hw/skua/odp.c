@@ -40,7 +40,7 @@
  * struct skua_ib_odp_page - a page that the device has
  * @page: the page
  * @dma: its DMA address
- * @writable: the device may write to it
+ * @writable: the device may write to it; it is mapped so
  */
 struct skua_ib_odp_page {
 	struct page *page;
@@ -87,7 +87,8 @@ struct skua_ib_odp {
 /**
  * struct skua_ib_odp_chunk - pages on their way to the device
  * @pfns: as the kernel found them
- * @pages: memory to describe those that the device does not have yet
+ * @pages: memory to describe those that the device does not have yet, or not so
+ * @old: as the device has them, if they become writable
  * @first: index of the first in the region
  * @n: how many
  * @flags: HMM_PFN_REQ_*
@@ -95,6 +96,7 @@ struct skua_ib_odp {
 struct skua_ib_odp_chunk {
 	unsigned long pfns[SKUA_IB_ODP_CHUNK];
 	struct skua_ib_odp_page *pages[SKUA_IB_ODP_CHUNK];
+	struct skua_ib_odp_page *old[SKUA_IB_ODP_CHUNK];
 	unsigned long first;
 	unsigned int n;
 	unsigned long flags;
@@ -105,9 +107,9 @@ static struct device *skua_ib_odp_device(const struct skua_ib_odp *odp)
 	return skua_dma_dev(odp->dev->dev);
 }
 
-static enum dma_data_direction skua_ib_odp_direction(const struct skua_ib_odp *odp)
+static enum dma_data_direction skua_ib_odp_direction(const struct skua_ib_odp_page *page)
 {
-	return odp->writable ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	return page->writable ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
 }
 
 static unsigned long skua_ib_odp_index(const struct skua_ib_odp *odp, unsigned long va)
@@ -123,7 +125,7 @@ static unsigned long skua_ib_odp_last_index(const struct skua_ib_odp *odp)
 /* The device has the page no more. */
 static void skua_ib_odp_unmap(struct skua_ib_odp *odp, struct skua_ib_odp_page *page)
 {
-	dma_unmap_page(skua_ib_odp_device(odp), page->dma, PAGE_SIZE, skua_ib_odp_direction(odp));
+	dma_unmap_page(skua_ib_odp_device(odp), page->dma, PAGE_SIZE, skua_ib_odp_direction(page));
 	/* The program's page table may have been clean again, as with MADV_FREE. */
 	if (page->writable)
 		folio_mark_dirty(page_folio(page->page));
@@ -168,51 +170,58 @@ static const struct mmu_interval_notifier_ops skua_ib_odp_notifier_ops = {
 	.invalidate = skua_ib_odp_invalidate,
 };
 
-/* Undo skua_ib_odp_map_chunk() for the first @n pages, none of which the device got. */
+/* Is the page with this index of a chunk the one that the device is to have? */
+static bool skua_ib_odp_is_new(struct skua_ib_odp *odp, const struct skua_ib_odp_chunk *chunk,
+			       unsigned int i)
+{
+	return xa_load(&odp->pages, chunk->first + i) == chunk->pages[i];
+}
+
+/* Undo skua_ib_odp_map_page() for the first @n pages, which the device did not get. */
 static void skua_ib_odp_unmap_chunk(struct skua_ib_odp *odp, struct skua_ib_odp_chunk *chunk,
 				    unsigned int n)
 {
 	while (n--) {
 		struct skua_ib_odp_page *page = chunk->pages[n];
 
-		/* Pages that the device had before keep their place. */
-		if (!page || xa_load(&odp->pages, chunk->first + n) != page)
+		if (!skua_ib_odp_is_new(odp, chunk, n))
 			continue;
-		xa_erase(&odp->pages, chunk->first + n);
-		page->writable = false;
-		skua_ib_odp_unmap(odp, page);
-		chunk->pages[n] = NULL;
+		/* Nothing is allocated for what takes the place of another. */
+		if (chunk->old[n])
+			xa_store(&odp->pages, chunk->first + n, chunk->old[n], GFP_NOWAIT);
+		else
+			xa_erase(&odp->pages, chunk->first + n);
+		dma_unmap_page(skua_ib_odp_device(odp), page->dma, PAGE_SIZE,
+			       skua_ib_odp_direction(page));
 	}
 }
 
-/* Map a page for the device, unless it has it. *@entry: for UPDATE_PAGES. */
+/* Map a page for the device, unless it has it so. *@entry: for UPDATE_PAGES. */
 static int skua_ib_odp_map_page(struct skua_ib_odp *odp, struct skua_ib_odp_chunk *chunk,
 				unsigned int i, __le64 *entry)
 {
 	struct skua_ib_odp_page *page = xa_load(&odp->pages, chunk->first + i);
 	bool writable = odp->writable && chunk->pfns[i] & HMM_PFN_WRITE;
-	int err;
 
 	*entry = 0;
 	if (!(chunk->pfns[i] & HMM_PFN_VALID))
 		return 0;
-	if (!page) {
+	if (!page || (writable && !page->writable)) {
+		chunk->old[i] = page;
 		page = chunk->pages[i];
 		page->page = hmm_pfn_to_page(chunk->pfns[i]);
-		page->writable = false;
+		page->writable = writable;
 		page->dma = dma_map_page(skua_ib_odp_device(odp), page->page, 0, PAGE_SIZE,
-					 skua_ib_odp_direction(odp));
+					 skua_ib_odp_direction(page));
 		if (dma_mapping_error(skua_ib_odp_device(odp), page->dma))
 			return -ENOMEM;
 		/* The slot was reserved, but may have been given back with a page that went. */
-		err = xa_err(xa_store(&odp->pages, chunk->first + i, page, GFP_NOWAIT));
-		if (err) {
+		if (xa_err(xa_store(&odp->pages, chunk->first + i, page, GFP_NOWAIT))) {
 			dma_unmap_page(skua_ib_odp_device(odp), page->dma, PAGE_SIZE,
-				       skua_ib_odp_direction(odp));
+				       skua_ib_odp_direction(page));
 			return -EBUSY;
 		}
 	}
-	page->writable |= writable;
 	*entry = cpu_to_le64(page->dma | SKUA_PL_PRESENT |
 			     (page->writable ? 0 : SKUA_PL_READ_ONLY));
 	return 0;
@@ -233,9 +242,13 @@ static int skua_ib_odp_map_chunk(struct skua_ib_odp *odp, struct skua_ib_odp_chu
 	err = skua_cmd_set_pages(odp->dev->dev, odp->key, chunk->first, chunk->n, odp->list_dma);
 	if (err)
 		goto err_unmap;
-	for (i = 0; i < chunk->n; i++)
-		if (xa_load(&odp->pages, chunk->first + i) == chunk->pages[i])
-			chunk->pages[i] = NULL;
+	for (i = 0; i < chunk->n; i++) {
+		if (!skua_ib_odp_is_new(odp, chunk, i))
+			continue;
+		chunk->pages[i] = NULL;
+		if (chunk->old[i])
+			skua_ib_odp_unmap(odp, chunk->old[i]);
+	}
 	return 0;
 
 err_unmap:
@@ -301,6 +314,7 @@ static void skua_ib_odp_clean_chunk(struct skua_ib_odp *odp, struct skua_ib_odp_
 	for (i = 0; i < chunk->n; i++) {
 		kfree(chunk->pages[i]);
 		chunk->pages[i] = NULL;
+		chunk->old[i] = NULL;
 		xa_release(&odp->pages, chunk->first + i);
 	}
 }
@@ -400,14 +414,15 @@ static void skua_ib_fault_resolve(struct skua_ib_dev *dev, const struct skua_fau
 	u64 length = min_t(u64, le64_to_cpu(eqe->length), SKUA_IB_ODP_FAULT_MAX);
 	bool write = eqe->write;
 	unsigned long va;
-	bool ok = false;
+	int err = -EFAULT;
 
 	if (odp && skua_ib_odp_range(odp, le64_to_cpu(eqe->addr), length, &va) &&
 	    !(write && !odp->writable))
-		ok = !skua_ib_odp_bring(odp, va, length, skua_ib_odp_flags(write));
+		err = skua_ib_odp_bring(odp, va, length, skua_ib_odp_flags(write));
 	if (odp)
 		skua_ib_odp_put(odp);
-	skua_cmd_fault_resume(dev->dev, le32_to_cpu(eqe->token), ok);
+	/* While its pages keep going away, it is the QP that tries again. */
+	skua_cmd_fault_resume(dev->dev, le32_to_cpu(eqe->token), !err || err == -EBUSY);
 }
 
 static void skua_ib_fault_work(struct work_struct *work)
