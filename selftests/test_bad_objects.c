@@ -151,13 +151,6 @@ TEST_F(bad, queries)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
-static int no_advice(struct side *s)
-{
-	struct ibv_sge sge = { .addr = (uintptr_t)s->mem, .length = 64, .lkey = s->mr->lkey };
-
-	return ibv_advise_mr(s->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1);
-}
-
 static int no_dmabuf(struct side *s)
 {
 	return MADE(ibv_reg_dmabuf_mr(s->pd, 0, 4096, 0, 0, IBV_ACCESS_LOCAL_WRITE), ibv_dereg_mr);
@@ -178,7 +171,6 @@ TEST_F(bad, verbs_that_there_are_not)
 		int (*call)(struct side *s);
 		int err;
 	} rows[] = {
-		{ "advise_mr", no_advice, EOPNOTSUPP },
 		{ "reg_dmabuf_mr", no_dmabuf, EOPNOTSUPP },
 		{ "modify_qp_rate_limit", no_rate_limit, EOPNOTSUPP },
 	};
@@ -189,7 +181,6 @@ TEST_F(bad, verbs_that_there_are_not)
 	ASSERT_EQ(0, ibv_query_device_ex(self->s[0].context, NULL, &attr));
 	EXPECT_EQ(0, attr.orig_attr.max_raw_ipv6_qp);
 	EXPECT_EQ(0, attr.packet_pacing_caps.qp_rate_limit_max);
-	EXPECT_EQ(0, attr.odp_caps.general_caps);
 	EXPECT_EQ(0, attr.orig_attr.device_cap_flags &
 		  (IBV_DEVICE_RESIZE_MAX_WR | IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_AUTO_PATH_MIG));
 }

@@ -288,6 +288,7 @@ static void drop_shared_pages(struct race *r, unsigned int i)
 	madvise(r->mem[i & 1] + i * 40960ull % SIZE, 65536 < SIZE - i * 40960ull % SIZE ? 65536 : 4096, MADV_DONTNEED);
 }
 
+/* The pages of both sides have to be there for as long as a peer waits after an RNR NAK, or nothing would get on. */
 static void copy_on_write(struct race *r, unsigned int i)
 {
 	pid_t pid = fork();
@@ -295,6 +296,7 @@ static void copy_on_write(struct race *r, unsigned int i)
 	if (!pid)
 		_exit(0);
 	waitpid(pid, NULL, 0);
+	usleep(20000);
 }
 
 /* WRITEs and READs while the memory of both sides is in motion. */
@@ -543,6 +545,32 @@ TEST_F(odp, bad_advice)
 	}
 	ASSERT_EQ(0, ibv_dereg_mr(fixed));
 	ASSERT_EQ(0, ibv_dealloc_pd(pd));
+}
+
+/* A region ends at once, though much of it is still to be brought in. */
+TEST_F(odp, a_long_prefetch_ends_with_its_region)
+{
+	enum { SGES = 400 };
+	size_t size = 1ul << 30;
+	struct ibv_sge sges[SGES];
+	time_t start;
+
+	ASSERT_EQ(0, ibv_dereg_mr(self->mr[0]));
+	ASSERT_EQ(0, munmap(self->mem[0], SIZE));
+	self->mem[0] = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->mem[0]);
+	self->mr[0] = variant->implicit ? region(&self->s[0], NULL, 0, true) :
+					  ibv_reg_mr(self->s[0].pd, self->mem[0], size, IBV_ACCESS_ON_DEMAND);
+	ASSERT_NE(NULL, self->mr[0]);
+	for (int i = 0; i < SGES; i++)
+		sges[i] = (struct ibv_sge){ (uintptr_t)self->mem[0], size, self->mr[0]->lkey };
+	ASSERT_EQ(0, ibv_advise_mr(self->s[0].pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sges, SGES));
+	usleep(100000);
+	start = time(NULL);
+	ASSERT_EQ(0, ibv_dereg_mr(self->mr[0]));
+	self->mr[0] = NULL;
+	ASSERT_GT(20, time(NULL) - start);
+	ASSERT_EQ(0, munmap(self->mem[0], size));
 }
 
 /* Of single pages far from each other; memory that is given back is given back by the device, too. */

@@ -18,6 +18,13 @@ static inline bool fault_is_waiting(const struct skua_qp *qp, enum skua_page_fau
 	return qp->faults[side].state == PAGE_FAULT_WAITING;
 }
 
+/* An access on this @side has succeeded, so that a failure before it is over. */
+static inline void fault_over(struct skua_qp *qp, enum skua_page_fault_side side)
+{
+	if (qp->faults[side].state == PAGE_FAULT_FAILED)
+		qp->faults[side].state = PAGE_FAULT_NONE;
+}
+
 /* The QP waits for no page any more. */
 void fault_forget(struct skua_qp *qp);
 

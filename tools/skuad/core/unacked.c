@@ -6,6 +6,7 @@
  * order, as soon as no train refers to their memory. One that is wrong waits until all before it
  * have completed, and moves the QP to SQE, where all behind it are flushed (manual: QPS-12).
  */
+#include "core/fault.h"
 #include "core/transport.h"
 
 static bool complete_passed(struct skua_qp *qp)
@@ -59,8 +60,12 @@ static bool next_ready(struct skua_qp *qp)
 /* Do a step of the WQE at nxt. False: it has to wait. */
 static bool step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 {
-	if (!wqe->local)
-		return qp->ops->send(qp, wqe, budget);
+	if (!wqe->local) {
+		if (!qp->ops->send(qp, wqe, budget))
+			return false;
+		fault_over(qp, SKUA_PAGE_FAULT_REQUESTER);
+		return true;
+	}
 	if (!sq_run_local(qp, wqe, budget))
 		return false;
 	if (!wqe->status)

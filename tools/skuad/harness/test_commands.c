@@ -37,7 +37,7 @@ static void unknown_opcodes(void **state)
 {
 	struct world *w = *state;
 	struct node *n = &w->n[0];
-	static const uint16_t bad[] = { 0x0008, 0x0012, 0x0044, 0x0054, 0x0100, 0x8000, 0xffff };
+	static const uint16_t bad[] = { 0x0008, 0x0012, 0x0044, 0x0056, 0x0100, 0x8000, 0xffff };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		REFUSED(w, n, simple(bad[i], 0), SKUA_CMD_BAD_OPCODE, (void)c);

@@ -3,6 +3,7 @@
 #include "core/odp.h"
 #include "core/srq.h"
 #include "harness/datagram.h"
+#include "harness/lossy.h"
 #include "nic/control.h"
 
 #define PAGES		5
@@ -440,6 +441,48 @@ static void a_response_without_a_place_is_asked_for_again(void **state)
 	same(a, 0, b, b->buf, SIZE);
 }
 
+/* Genuine: packet @i of a READ of @npkts packets of @from's buffer. */
+static void respond(struct node *to, struct node *from, uint32_t i, uint32_t npkts)
+{
+	struct seglist payload = { 1, 1024, { { (uint8_t *)at(from, from->buf) + i * 1024, 1024 } } };
+	struct train t = train_from(to, TRAIN_READ_RESP, FIRST_PSN + i);
+
+	t.payload = &payload;
+	t.first = !i;
+	t.last = i + 1 == npkts;
+	arrive_only(to, from, t);
+}
+
+/* It has come early, and was held. When its turn comes, its page is gone. What is behind it is still held. */
+static void a_held_response_without_a_place_is_asked_for_again(void **state)
+{
+	enum { NPKTS = 12, IN_PAGE = 4 };
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = region(w, a), begin = 4096 - OFFSET;
+	struct skua_fault_eqe eqe;
+	uint64_t packets;
+
+	fill(b, NPKTS * 1024, 7);
+	give(w, a, key, 0, PAGES, 0);
+	IMPAIR(b, "drop=100%,dir=out");
+	post_key(a, SKUA_WQE_READ, key, MR_IOVA + begin, NPKTS * 1024, b->buf, b->key);
+	settle(w);
+	for (uint32_t i = IN_PAGE; i < NPKTS; i++)
+		respond(a, b, i, NPKTS);
+	drop(w, a, key, 2, 1);
+	for (uint32_t i = 0; i < IN_PAGE; i++)
+		respond(a, b, i, NPKTS);
+	eqe = expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, true, MR_IOVA + begin + 4096);
+	assert_true(skua_dev_set_impair(b->dev, NULL));
+	give(w, a, key, 2, 1, 0);
+	packets = STAT(w, a, rdma_rx_packets);
+	resume(w, a, eqe);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+	same(a, begin, b, b->buf, NPKTS * 1024);
+	assert_int_equal(STAT(w, a, rdma_rx_packets) - packets, 1);
+}
+
 static void a_read_of_missing_pages(void **state)
 {
 	struct world *w = *state;
@@ -698,11 +741,139 @@ static void a_failure_is_not_remembered(void **state)
 	give(w, a, key, 0, 1, 0);
 	fail_fault(w, a, eqe);
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
-	post_key(a, SKUA_WQE_WRITE, key, MR_IOVA + 4096, 8, b->buf, b->key);
-	eqe = expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, false, MR_IOVA + 4096);
+	/* The page that was there in the end goes away again. */
+	drop(w, a, key, 0, 1);
+	post_key(a, SKUA_WQE_WRITE, key, MR_IOVA, 8, b->buf, b->key);
+	eqe = expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, false, MR_IOVA);
+	give(w, a, key, 0, 1, 0);
+	resume(w, a, eqe);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	/* Of two pages that are missing, the second can be had. */
+	drop(w, a, key, 0, 1);
+	post_key(a, SKUA_WQE_WRITE, key, MR_IOVA, 4096, b->buf, b->key);
+	eqe = expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, false, MR_IOVA);
+	give(w, a, key, 0, 1, 0);
+	fail_fault(w, a, eqe);
+	eqe = expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, false, MR_IOVA + 4096 - OFFSET);
 	give(w, a, key, 1, 1, 0);
 	resume(w, a, eqe);
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+}
+
+/* The same of a request of the peer. */
+static void a_failure_of_a_request_is_not_remembered(void **state)
+{
+	static const uint8_t opcodes[] = { SKUA_WQE_WRITE, SKUA_WQE_READ };
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = region(w, b);
+	struct skua_fault_eqe eqe;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		for (unsigned int round = 0; round < 2; round++) {
+			post(a, opcodes[i], SKUA_WQE_SIGNALED, a->buf, 8, MR_IOVA, key, 0);
+			eqe = expect_fault(w, b, SKUA_PAGE_FAULT_RESPONDER, !i, MR_IOVA);
+			give(w, b, key, 0, 1, 0);
+			fail_fault(w, b, eqe);
+			pass(w, RNR_NS);
+			expect(w, a, i ? SKUA_CQE_READ : SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+			drop(w, b, key, 0, 1);
+		}
+	}
+}
+
+/* The same of the place of a response. */
+static void a_failure_of_a_response_is_not_remembered(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = region(w, a);
+	struct skua_fault_eqe eqe;
+
+	give(w, a, key, 0, 1, 0);
+	must(w, b, port_cmd(SKUA_PORT_SET_FLAGS, 0));
+	post_key(a, SKUA_WQE_READ, key, MR_IOVA, 8, b->buf, b->key);
+	settle(w);
+	drop(w, a, key, 0, 1);
+	must(w, b, port_cmd(SKUA_PORT_SET_FLAGS, SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE));
+	pass(w, 100000000);
+	eqe = expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, true, MR_IOVA);
+	give(w, a, key, 0, 1, 0);
+	fail_fault(w, a, eqe);
+	pass(w, 1000000);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+	drop(w, a, key, 0, 1);
+	post_key(a, SKUA_WQE_READ, key, MR_IOVA, 8, b->buf, b->key);
+	expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, true, MR_IOVA);
+}
+
+/* The same of a READ and an atomic whose page goes when they have been accepted. */
+static void a_failure_of_a_job_is_not_remembered(void **state)
+{
+	static const enum train_op ops[] = { TRAIN_READ_REQ, TRAIN_FETCH_ADD };
+	const uint64_t addr = MR_IOVA + 4096 - OFFSET;
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = region(w, b);
+	struct skua_fault_eqe eqe;
+
+	allow_atomics(w, b);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct train t = train_from(b, ops[i], FIRST_PSN + i);
+
+		t.rkey = key;
+		t.raddr = addr;
+		t.msg_len = 8;
+		give(w, b, key, 1, 1, 0);
+		arrive_only(b, a, t);
+		sparse_clear(b->dev, &odp_of(numtab_get(&b->dev->mrs, key >> 8))->pages, 0, PAGES - 1);
+		eqe = expect_fault(w, b, SKUA_PAGE_FAULT_RESPONDER, i, addr);
+		give(w, b, key, 1, 1, 0);
+		fail_fault(w, b, eqe);
+		expect_no_fault(w, b);
+		/* The next one finds no page. */
+		drop(w, b, key, 1, 1);
+		t.psn = psn_add(t.psn, 1);
+		arrive_only(b, a, t);
+		resume(w, b, expect_fault(w, b, SKUA_PAGE_FAULT_RESPONDER, i, addr));
+	}
+	assert_int_equal(qp_state(w, b, b->qpn), SKUA_QPS_RTS);
+}
+
+/* The same of datagrams, on either side. */
+static void a_failure_of_a_datagram_is_not_remembered(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = region(w, a), node_key = a->key;
+	struct skua_fault_eqe eqe;
+
+	ud_queues(w, a, SKUA_QPT_UD, SKUA_QPS_RTS);
+	ud_queues(w, b, SKUA_QPT_UD, SKUA_QPS_RTS);
+	for (unsigned int i = 0; i < 2; i++) {
+		post_recv(b, b->buf, 1000);
+		a->key = key;
+		post_ud(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, MR_IOVA, 500, ud_to(b), 0);
+		a->key = node_key;
+		eqe = expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, false, MR_IOVA);
+		give(w, a, key, 0, 1, 0);
+		fail_fault(w, a, eqe);
+		expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+		expect_datagram(w, b, SKUA_UD_HEADER + 500);
+		drop(w, a, key, 0, 1);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		post_recv_key(a, key, MR_IOVA, 1000);
+		post_ud(b, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, b->buf, 500, ud_to(a), 0);
+		eqe = expect_fault(w, a, SKUA_PAGE_FAULT_RESPONDER, true, MR_IOVA);
+		expect(w, b, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+		give(w, a, key, 0, 1, 0);
+		fail_fault(w, a, eqe);
+		post_ud(b, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, b->buf, 500, ud_to(a), 0);
+		expect(w, b, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+		expect_datagram(w, a, SKUA_UD_HEADER + 500);
+		drop(w, a, key, 0, 1);
+	}
 }
 
 /* Tokens end with the answer, with ERR, with RESET, and with the QP. */
@@ -1110,6 +1281,7 @@ int main(void)
 		STEPPED(an_entry_of_an_srq_goes_back, "ODP-10"),
 		STEPPED(the_place_of_a_read_comes_first, "ODP-9"),
 		STEPPED(a_response_without_a_place_is_asked_for_again, "ODP-9 ODP-14"),
+		STEPPED(a_held_response_without_a_place_is_asked_for_again, "ODP-9"),
 		STEPPED(a_read_of_missing_pages, "ODP-10"),
 		STEPPED(pages_go_in_the_midst_of_a_read, "ODP-10"),
 		STEPPED(an_atomic, "ODP-10"),
@@ -1119,6 +1291,10 @@ int main(void)
 		STEPPED(a_requesters_fault_fails, "ODP-12"),
 		STEPPED(a_responders_fault_fails, "ODP-12"),
 		STEPPED(a_failure_is_not_remembered, "ODP-12"),
+		STEPPED(a_failure_of_a_request_is_not_remembered, "ODP-12"),
+		STEPPED(a_failure_of_a_response_is_not_remembered, "ODP-12"),
+		STEPPED(a_failure_of_a_job_is_not_remembered, "ODP-12"),
+		STEPPED(a_failure_of_a_datagram_is_not_remembered, "ODP-11 ODP-12"),
 		STEPPED(tokens_end, "ODP-12 ODP-13"),
 		STEPPED(the_eq_bounds_the_events, "ODP-8 ODP-13"),
 		STEPPED(an_eq_out_of_reach_is_fatal, "ODP-1"),

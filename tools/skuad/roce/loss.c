@@ -221,13 +221,17 @@ void loss_rnr_nak(struct skua_qp *qp)
 	rc_of(qp)->req.loss.sent_since_retry = false;
 }
 
-void loss_response_dropped(struct skua_qp *qp)
+void loss_response_dropped(struct skua_qp *qp, uint32_t npkts)
 {
 	struct sent *s = &rc_of(qp)->req.sent;
 	struct sent_run *run = TAILQ_FIRST(&s->runs);
 
-	if (run && run->response && run->state == SENT_IN_FLIGHT)
-		sent_set_state(s, run, SENT_LOST);
+	if (!run || !run->response || (run->state != SENT_IN_FLIGHT && run->state != SENT_HELD))
+		return;
+	/* It had come early. Those behind it are still held. Without memory to split the run, all of it is lost. */
+	if (run->state == SENT_HELD && npkts < run->npkts)
+		sent_split(qp->dev, s, run, npkts);
+	sent_set_state(s, run, SENT_LOST);
 }
 
 void loss_response_refused(struct skua_qp *qp, uint32_t psn)

@@ -47,8 +47,9 @@ void loss_came_twice(struct skua_qp *qp);
 void loss_nak(struct skua_qp *qp, uint32_t psn);
 /* The peer has dropped the first request that it did not accept, and all behind it: an RNR NAK. */
 void loss_rnr_nak(struct skua_qp *qp);
+/* The next response, of @npkts packets, was dropped, and is to be asked for again. */
+void loss_response_dropped(struct skua_qp *qp, uint32_t npkts);
 /* The held response @psn, whose turn it is, cannot be from the peer: it is lost. */
-void loss_response_dropped(struct skua_qp *qp);	/* the next response is to be asked for again */
 void loss_response_refused(struct skua_qp *qp, uint32_t psn);
 /*
  * All requests that the peer has not accepted are lost. Responses that are held here are not. @nak_rtt: how long the

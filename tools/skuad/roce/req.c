@@ -49,9 +49,9 @@ void req_resumed(struct skua_qp *qp)
 {
 	struct roce_req *req = &rc_of(qp)->req;
 
-	if (req->response_dropped)
-		loss_response_dropped(qp);
-	req->response_dropped = false;
+	if (req->npkts_dropped)
+		loss_response_dropped(qp, req->npkts_dropped);
+	req->npkts_dropped = 0;
 	if (!sent_is_empty(&req->sent))
 		loss_restart(qp);
 }
@@ -92,6 +92,7 @@ static void now_outstanding(struct skua_qp *qp, uint32_t psn, uint32_t npkts, bo
 	struct roce_req *req = &rc_of(qp)->req;
 
 	loss_sent(qp);
+	fault_over(qp, SKUA_PAGE_FAULT_REQUESTER);
 	sent_add(qp->dev, &req->sent, psn, npkts, response, now_of(qp));
 	req->next_psn = psn_add(psn, npkts);
 }

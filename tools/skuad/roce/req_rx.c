@@ -73,6 +73,7 @@ static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 /* The responses before @psn have come, the last of them now. */
 static void responses_up_to(struct skua_qp *qp, uint32_t psn)
 {
+	fault_over(qp, SKUA_PAGE_FAULT_REQUESTER);
 	if (psn_diff(rc_of(qp)->req.accepted_psn, psn) > 0) {
 		ack_up_to(qp, psn);	/* WRITEs or SENDs behind them may be acknowledged already */
 		return;
@@ -191,11 +192,11 @@ static void refuse_response(struct skua_qp *qp, const struct train *t)
 		req_fail(qp, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 }
 
-/* The place of a response is not good: @err, enum skua_vendor_err. If it may be good later, the response is dropped. */
-static void no_place(struct skua_qp *qp, int err)
+/* The place of @t is not good: @err, enum skua_vendor_err. If it may be good later, @t is dropped. */
+static void no_place(struct skua_qp *qp, int err, const struct train *t)
 {
 	if (err == SKUA_VENDOR_ERR_NOT_PRESENT && fault_wait(qp, SKUA_PAGE_FAULT_REQUESTER))
-		rc_of(qp)->req.response_dropped = true;
+		rc_of(qp)->req.npkts_dropped = t->npkts;
 	else
 		req_fail(qp, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
 }
@@ -225,7 +226,7 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 	dst->bytes = 0;
 	err = sq_payload(qp, wqe, wqe->read_off, bytes, SKUA_ACCESS_LOCAL_WRITE, dst);
 	if (err) {
-		no_place(qp, err);
+		no_place(qp, err, t);
 		return;
 	}
 	if (bytes)
@@ -252,7 +253,7 @@ static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
 	dst->bytes = 0;
 	err = sq_payload(qp, wqe, 0, sizeof(value), SKUA_ACCESS_LOCAL_WRITE, dst);
 	if (err) {
-		no_place(qp, err);
+		no_place(qp, err, t);
 		return;
 	}
 	src->n = 1;

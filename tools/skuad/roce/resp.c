@@ -14,6 +14,7 @@
  */
 #include <stdlib.h>
 
+#include "core/fault.h"
 #include "roce/dcqcn.h"
 #include "roce/reorder.h"
 #include "roce/resp.h"
@@ -125,8 +126,10 @@ static void rx(struct skua_qp *qp, const struct train *t)
 		resp->nak_sent = false;
 		resp_rx_payload(qp, t);
 	}
-	if (qp->epsn != epsn)
+	if (qp->epsn != epsn) {
+		fault_over(qp, SKUA_PAGE_FAULT_RESPONDER);
 		qp_established(qp);
+	}
 }
 
 /* A packet that was held has its turn. If it is refused, the state is as if it had not come. */
@@ -208,8 +211,10 @@ bool resp_run(struct skua_qp *qp, int32_t *budget)
 
 		if (*budget <= 0 || !(train_is_atomic(job->op) ? resp_send_atomic(qp, job, budget) :
 				      resp_send_read(qp, job, budget))) {
-			if (resp->job_waits && resp->wait_due && resp_send_wait(qp, psn_add(job->psn, job->npkts_sent)))
+			if (resp->job_waits && resp->wait_due && resp_send_wait(qp, psn_add(job->psn, job->npkts_sent))) {
 				resp->wait_due = false;
+				any = true;
+			}
 			return any;
 		}
 		any = true;

@@ -6,6 +6,7 @@
  * An ATOMIC WRITE is carried out when it arrives, as later WRITEs may be for the same word. Only its answer is queued.
  */
 #include "base/copy.h"
+#include "core/fault.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_atomic.h"
 #include "roce/resp_jobs.h"
@@ -91,6 +92,7 @@ bool resp_send_atomic(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 			resp_refuse_memory(qp, err);
 			return true;
 		}
+		fault_over(qp, SKUA_PAGE_FAULT_RESPONDER);
 		job->swap_add = do_atomic(p, job);
 		job->atomic_done = true;
 		s->value = job->swap_add;

@@ -2,6 +2,7 @@
 /*
  * READs at the responder: a request is checked and queued; its responses are sent when the QP has its turn.
  */
+#include "core/fault.h"
 #include "roce/dcqcn.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_jobs.h"
@@ -86,6 +87,7 @@ bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	t.payload = len ? src : NULL;
 	if (!resp_transmit(qp, &t))
 		return false;
+	fault_over(qp, SKUA_PAGE_FAULT_RESPONDER);
 	*budget -= (int32_t)len + 64;
 	job->npkts_sent += n;
 	if (t.last)

@@ -150,6 +150,8 @@ static bool accept(struct skua_qp *qp, enum message_fault fault)
 		fail_recv(qp, SKUA_CQE_LOC_PROT_ERR, conn_of(qp)->message.vendor_err);
 	else if (fault)
 		incomplete(qp);
+	else
+		fault_over(qp, SKUA_PAGE_FAULT_RESPONDER);
 	return !fault;
 }
 

@@ -195,6 +195,7 @@ static void ud_rx(struct skua_qp *qp, const struct train *t)
 		fail_recv(qp, &wqe, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
 	else
 		complete(qp, &wqe, t, bytes);
+	fault_over(qp, SKUA_PAGE_FAULT_RESPONDER);
 }
 
 #define UD_OPS \

@@ -35,7 +35,8 @@
 
 /* The same of reg_dm_mr, which requires ZERO_BASED. */
 #define SKUA_IB_DM_MR_ACCESS \
-	((SKUA_IB_MR_ACCESS | IB_ZERO_BASED) & ~(IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB))
+	((SKUA_IB_MR_ACCESS | IB_ZERO_BASED) &						\
+	 ~(IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_ON_DEMAND))
 
 u32 skua_ib_flush_rights(const struct skua_dev *dev, int access)
 {

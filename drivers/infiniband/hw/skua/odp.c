@@ -6,7 +6,7 @@
  * it does not have is a page fault, and the QP waits. A work faults the page in as the program
  * would, maps it for the device, tells the device (UPDATE_PAGES), and lets the QP go on
  * (FAULT_RESUME). When the kernel's memory management takes pages away, its notifier first takes
- * them from the device, which is a fence (ODP-7), and then from the DMA mapping. A region of all
+ * them from the device, which is a fence (ODP-6), and then from the DMA mapping. A region of all
  * addresses differs only in its length: nothing here grows with the length of a region, only with
  * the pages that the device has of it.
  *
@@ -270,11 +270,11 @@ static int skua_ib_odp_fault_chunk(struct skua_ib_odp *odp, struct skua_ib_odp_c
 	int err;
 
 	range.end = range.start + ((unsigned long)chunk->n << PAGE_SHIFT);
+	/* Who changes the map of the program, as fork() does, waits, and cannot be first each time. */
+	mmap_read_lock(mm);
 	do {
 		range.notifier_seq = mmu_interval_read_begin(&odp->notifier);
-		mmap_read_lock(mm);
 		err = hmm_range_fault(&range);
-		mmap_read_unlock(mm);
 		if (err)
 			continue;
 		mutex_lock(&odp->lock);
@@ -286,6 +286,7 @@ static int skua_ib_odp_fault_chunk(struct skua_ib_odp *odp, struct skua_ib_odp_c
 			err = skua_ib_odp_map_chunk(odp, chunk);
 		mutex_unlock(&odp->lock);
 	} while (err == -EBUSY && time_before(jiffies, timeout));
+	mmap_read_unlock(mm);
 	return err;
 }
 
@@ -640,13 +641,16 @@ void skua_ib_odp_destroy(struct skua_ib_mr *mr)
 	struct skua_ib_dev *dev = odp->dev;
 
 	xa_erase(&dev->faults.mrs, odp->key >> 8);
-	skua_ib_odp_put(odp);
-	wait_for_completion(&odp->unused);
-	/* The notifier must find nothing, because it must not name a region that is not there. */
+	/*
+	 * The notifier must find nothing, because it must not name a region that is not there. Works
+	 * that bring in much end here.
+	 */
 	mutex_lock(&odp->lock);
 	odp->gone = true;
 	skua_ib_odp_drop(odp, 0, skua_ib_odp_last_index(odp));
 	mutex_unlock(&odp->lock);
+	skua_ib_odp_put(odp);
+	wait_for_completion(&odp->unused);
 	mmu_interval_notifier_remove(&odp->notifier);
 	skua_ib_odp_free(odp);
 	mr->odp = NULL;

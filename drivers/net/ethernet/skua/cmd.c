@@ -470,7 +470,7 @@ void skua_cmd_fault_resume(struct skua_dev *dev, u32 token, bool ok)
 	skua_cmd_begin(&cmd, SKUA_CMD_FAULT_RESUME);
 	cmd.fault_resume.token = cpu_to_le32(token);
 	cmd.fault_resume.result = ok ? SKUA_PAGE_FAULT_RETRY : SKUA_PAGE_FAULT_FAIL;
-	/* The QP may have ended the fault meanwhile (ODP-14). */
+	/* The QP may have ended the fault meanwhile (ODP-13). */
 	skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_fault_resume, SKUA_NS);
