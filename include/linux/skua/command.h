@@ -146,8 +146,8 @@ int skua_cmd_unbind_counter_set(struct skua_dev *dev, u32 qpn);
  * @pdn: its PD
  * @iova: address of its first byte, as WQEs and peers give it
  * @length: bytes
- * @pages: its memory, NULL: none (SKUA_MR_PHYS, SKUA_MR_DM, or with @capacity). On demand: page size
- *	and offset
+ * @pages: its memory, NULL: none (SKUA_MR_PHYS, SKUA_MR_DM, or with @capacity). On demand: page
+ *	size and offset
  * @capacity: SKUA_MR_FAST: pages that a registration may have, which gives it all the rest; else 0
  * @dmn: SKUA_MR_DM: its DM; else 0
  * @dm_offset: SKUA_MR_DM: of its first byte in the DM; else 0

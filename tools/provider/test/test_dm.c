@@ -84,6 +84,12 @@ int ibv_cmd_query_mr(struct ibv_pd *ibv_pd, struct verbs_mr *vmr, uint32_t mr_ha
 	return ENOSYS;
 }
 
+int ibv_cmd_advise_mr(struct ibv_pd *ibv_pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sg_list,
+		      uint32_t num_sge)
+{
+	return ENOSYS;
+}
+
 int ibv_cmd_dereg_mr(struct verbs_mr *vmr)
 {
 	return answer;

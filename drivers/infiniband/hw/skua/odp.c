@@ -270,7 +270,7 @@ static int skua_ib_odp_fault_chunk(struct skua_ib_odp *odp, struct skua_ib_odp_c
 	int err;
 
 	range.end = range.start + ((unsigned long)chunk->n << PAGE_SHIFT);
-	/* Who changes the map of the program, as fork() does, waits, and cannot be first each time. */
+	/* Who changes the program's map, as fork() does, waits, and cannot be first each time. */
 	mmap_read_lock(mm);
 	do {
 		range.notifier_seq = mmu_interval_read_begin(&odp->notifier);
@@ -642,8 +642,8 @@ void skua_ib_odp_destroy(struct skua_ib_mr *mr)
 
 	xa_erase(&dev->faults.mrs, odp->key >> 8);
 	/*
-	 * The notifier must find nothing, because it must not name a region that is not there. Works
-	 * that bring in much end here.
+	 * The notifier must find nothing, because it must not name a region that is not there.
+	 * Works that bring in much end here.
 	 */
 	mutex_lock(&odp->lock);
 	odp->gone = true;
