@@ -547,30 +547,65 @@ TEST_F(odp, bad_advice)
 	ASSERT_EQ(0, ibv_dealloc_pd(pd));
 }
 
+#define PREFETCHED	(1ul << 30)	/* bytes, in each of: */
+#define PREFETCHES	400
+
+static void *map_much(void)
+{
+	return mmap(NULL, PREFETCHED, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+/* It takes minutes. */
+static int prefetch_much(struct ibv_mr *mr, void *mem, uint32_t flags)
+{
+	struct ibv_sge sges[PREFETCHES];
+
+	for (int i = 0; i < PREFETCHES; i++)
+		sges[i] = (struct ibv_sge){ (uintptr_t)mem, PREFETCHED, mr->lkey };
+	return ibv_advise_mr(mr->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, flags, sges, PREFETCHES);
+}
+
 /* A region ends at once, though much of it is still to be brought in. */
 TEST_F(odp, a_long_prefetch_ends_with_its_region)
 {
-	enum { SGES = 400 };
-	size_t size = 1ul << 30;
-	struct ibv_sge sges[SGES];
+	void *mem = map_much();
+	struct ibv_mr *mr;
 	time_t start;
 
-	ASSERT_EQ(0, ibv_dereg_mr(self->mr[0]));
-	ASSERT_EQ(0, munmap(self->mem[0], SIZE));
-	self->mem[0] = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->mem[0]);
-	self->mr[0] = variant->implicit ? region(&self->s[0], NULL, 0, true) :
-					  ibv_reg_mr(self->s[0].pd, self->mem[0], size, IBV_ACCESS_ON_DEMAND);
-	ASSERT_NE(NULL, self->mr[0]);
-	for (int i = 0; i < SGES; i++)
-		sges[i] = (struct ibv_sge){ (uintptr_t)self->mem[0], size, self->mr[0]->lkey };
-	ASSERT_EQ(0, ibv_advise_mr(self->s[0].pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sges, SGES));
+	ASSERT_NE(MAP_FAILED, mem);
+	mr = region(&self->s[0], mem, PREFETCHED, variant->implicit);
+	ASSERT_NE(NULL, mr);
+	ASSERT_EQ(0, prefetch_much(mr, mem, 0));
 	usleep(100000);
 	start = time(NULL);
-	ASSERT_EQ(0, ibv_dereg_mr(self->mr[0]));
-	self->mr[0] = NULL;
+	ASSERT_EQ(0, ibv_dereg_mr(mr));
 	ASSERT_GT(20, time(NULL) - start);
-	ASSERT_EQ(0, munmap(self->mem[0], size));
+	ASSERT_EQ(0, munmap(mem, PREFETCHED));
+}
+
+/* So does a program that waits for that. */
+TEST_F(odp, a_long_prefetch_ends_with_its_program)
+{
+	pid_t pid = fork();
+	time_t start;
+	int status;
+
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		void *mem = map_much();
+		struct side s[2];
+
+		if (mem == MAP_FAILED || pair_open(s))
+			_exit(1);
+		prefetch_much(region(&s[0], mem, PREFETCHED, variant->implicit), mem, IBV_ADVISE_MR_FLAG_FLUSH);
+		_exit(1);
+	}
+	sleep(2);
+	start = time(NULL);
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFSIGNALED(status));
+	ASSERT_GT(20, time(NULL) - start);
 }
 
 /* Of single pages far from each other; memory that is given back is given back by the device, too. */

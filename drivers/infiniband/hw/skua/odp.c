@@ -22,6 +22,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include <linux/skua/command.h>
@@ -354,6 +355,9 @@ static int skua_ib_odp_bring(struct skua_ib_odp *odp, unsigned long va, u64 leng
 		skua_ib_odp_clean_chunk(odp, chunk);
 		any |= !err;
 		cond_resched();
+		/* A program that waits for its prefetch may be killed. */
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
 	}
 	mmput_async(odp->notifier.mm);
 out:

@@ -61,7 +61,7 @@ CHECKS = [
     # What the guide says of hot-plug, and a guest that reboots.
     lab_tests('attach', 600, 'test-attach', inputs=[paths.repo('Documentation/user/qemu.rst')]),
     lab_tests('lab-guest', 1200, 'test-guest', inputs=[paths.lab('tests/guest')]),
-    guest_tests('guest-' + OLDER, 1200, './run_selftests.sh'),
+    guest_tests('guest-' + OLDER, 1500, './run_selftests.sh'),
     guest_tests('guest-limits', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
                 more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
     guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release'),
@@ -76,7 +76,7 @@ CHECKS = [
     loss_tests('loss', LOSS_SECONDS, full=False),
     guest_tests('guest-cm', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450')),
     guest_tests('pyverbs-' + OLDER, 600, './pyverbs/run'),
-    guest_tests('guest-' + NEWER, 600, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_srq', 'test_xrc',
+    guest_tests('guest-' + NEWER, 800, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_srq', 'test_xrc',
                 'test_cq', 'test_mw', 'test_dm', 'test_rereg', 'test_flush', 'test_odp', 'test_mcast', 'test_raw',
                 'test_device.sh', series=NEWER),
     debug_tests('guest-debug', 'test_verbs', 'test_rc', 'test_events', 'test_device.sh'),
