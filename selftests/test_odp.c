@@ -267,6 +267,7 @@ TEST_F(odp, atomics)
 struct race {
 	uint8_t *mem[2];
 	bool stop;
+	unsigned int good;	/* operations that are done */
 	void (*step)(struct race *race, unsigned int i);
 	pthread_t thread;
 };
@@ -288,27 +289,31 @@ static void drop_shared_pages(struct race *r, unsigned int i)
 	madvise(r->mem[i & 1] + i * 40960ull % SIZE, 65536 < SIZE - i * 40960ull % SIZE ? 65536 : 4096, MADV_DONTNEED);
 }
 
-/* The pages of both sides have to be there for as long as a peer waits after an RNR NAK, or nothing would get on. */
+/*
+ * One at most while an operation is under way: the pages of both sides have to be there for as long as a peer waits
+ * after an RNR NAK, or nothing would get on.
+ */
 static void copy_on_write(struct race *r, unsigned int i)
 {
+	unsigned int good = __atomic_load_n(&r->good, __ATOMIC_RELAXED);
 	pid_t pid = fork();
 
 	if (!pid)
 		_exit(0);
 	waitpid(pid, NULL, 0);
-	usleep(20000);
+	while (!__atomic_load_n(&r->stop, __ATOMIC_RELAXED) && __atomic_load_n(&r->good, __ATOMIC_RELAXED) == good)
+		usleep(300);
 }
 
 /* WRITEs and READs while the memory of both sides is in motion. */
 static void race_with(struct __test_metadata *_metadata, FIXTURE_DATA(odp) *self,
 		      void (*step)(struct race *race, unsigned int i))
 {
-	struct race r = { { self->mem[0], self->mem[1] }, false, step };
+	struct race r = { .mem = { self->mem[0], self->mem[1] }, .step = step };
 	time_t end = time(NULL) + TEST_SECONDS;
-	unsigned int good = 0;
 
 	ASSERT_EQ(0, pthread_create(&r.thread, NULL, race, &r));
-	for (uint32_t i = 0; time(NULL) < end || !good; i++) {
+	for (uint32_t i = 0; time(NULL) < end || !r.good; i++) {
 		uint32_t len = 1 + i * 7919 % 300000, at = i * 4099 % (SIZE - len);
 		enum ibv_wr_opcode opcode = i % 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
 
@@ -317,11 +322,11 @@ static void race_with(struct __test_metadata *_metadata, FIXTURE_DATA(odp) *self
 		ASSERT_EQ(IBV_WC_SUCCESS, do_op(&self->s[0], opcode, self->mem[0] + at, self->mr[0]->lkey, len,
 						self->mem[1] + at, self->mr[1]->rkey));
 		ASSERT_EQ(0, memcmp(self->mem[0] + at, self->mem[1] + at, len));
-		good++;
+		__atomic_add_fetch(&r.good, 1, __ATOMIC_RELAXED);
 	}
 	r.stop = true;
 	pthread_join(r.thread, NULL);
-	TH_LOG("%u operations", good);
+	TH_LOG("%u operations", r.good);
 }
 
 /* Private pages do not come back when they were dropped. */
