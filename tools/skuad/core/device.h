@@ -35,7 +35,7 @@ struct transport_ops;
 #define LIMIT_CQ		65536u
 #define LIMIT_QP		65536u
 #define NUM_QP_TYPES		(SKUA_QPT_ETH + 1)
-#define LIMIT_MR		262144u
+#define LIMIT_MR		1048576u
 #define LIMIT_LOG_CQE		20
 #define LIMIT_LOG_SQ_BLOCKS	18
 #define LIMIT_LOG_RQ		15
