@@ -19,9 +19,6 @@
 #define ERR_MANY_NS	1000000
 #define ERR_LOOKS	256
 #define QP_FREE_COST	2048
-#define WINDOW		256		/* WQEs without completion, at most */
-#define SHADOW_MAX	(WINDOW * SKUA_WQE_MAX_BLOCKS)	/* blocks that a full window can hold */
-#define WQE_TAIL	(SKUA_WQE_MAX_BLOCKS * SKUA_WQE_BLOCK)
 
 const struct send_wqe send_wqe_blank;
 
@@ -388,7 +385,6 @@ static bool bad_queues(const struct skua_cmd_create_qp *in)
 static int reserve_queues(struct skua_dev *dev, struct skua_qp *qp,
 			  const struct skua_cmd_create_qp *in)
 {
-	uint32_t window;
 	int status = pages_reserve(dev, &qp->sq.ring, &in->sq);
 
 	if (!status)
@@ -396,14 +392,7 @@ static int reserve_queues(struct skua_dev *dev, struct skua_qp *qp,
 	if (status || !in->sq.npages)
 		return status;
 	qp->sq.size = 1u << in->log_sq_blocks;
-	window = qp->sq.size < WINDOW ? qp->sq.size : WINDOW;
-	if (!pages_charge(dev, qp->sq.size < SHADOW_MAX ? qp->sq.size : SHADOW_MAX))
-		return SKUA_CMD_NO_RESOURCE;
-	qp->sq.shadow_size = qp->sq.size < SHADOW_MAX ? qp->sq.size : SHADOW_MAX;
-	qp->sq.wqe_mask = window - 1;
-	qp->sq.wqes = calloc(window, sizeof(*qp->sq.wqes));
-	qp->sq.shadow = malloc((size_t)qp->sq.shadow_size * SKUA_WQE_BLOCK + WQE_TAIL);
-	return qp->sq.wqes && qp->sq.shadow ? SKUA_CMD_OK : SKUA_CMD_NO_RESOURCE;
+	return sq_charge(dev, &qp->sq) ? SKUA_CMD_OK : SKUA_CMD_NO_RESOURCE;
 }
 
 static int load_queues(struct skua_dev *dev, struct skua_qp *qp,

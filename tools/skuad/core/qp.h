@@ -70,9 +70,9 @@ struct sq {
 	uint32_t ci, done;		/* next to fetch; behind the last that completed */
 	bool dead;			/* overrun or unreachable: left alone until RESET */
 	struct mem_ref dbr;		/* struct skua_dbr */
-	uint8_t *shadow;		/* our copies of the WQEs in the window: a ring, too */
+	uint8_t *shadow;		/* our copies of the WQEs in the window: a ring, too; NULL before the first */
 	uint32_t shadow_size, shadow_at; /* blocks; where the next goes, runs free */
-	struct send_wqe *wqes;		/* the window */
+	struct send_wqe *wqes;		/* the window; NULL before the first */
 	uint32_t wqe_mask;
 	uint32_t una;			/* oldest WQE without completion */
 	uint32_t nxt;			/* WQE to send from next */
@@ -222,6 +222,8 @@ void flow_forget_qp(struct skua_qp *qp);
 
 /* sq.c: from ring to window, and back as completions. */
 void sq_reset(struct sq *sq);			/* nothing was taken from it */
+/* Charge the memory of a new one's window to the quota. False: it does not last. */
+bool sq_charge(struct skua_dev *dev, struct sq *sq);
 bool sq_fetch(struct skua_qp *qp);		/* one WQE more in the window */
 void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
 		 uint8_t vendor_err);

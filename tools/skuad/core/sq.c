@@ -7,11 +7,16 @@
  * completes. That ring has room for all blocks of a full window: the host's of a smaller queue are as
  * many, since blocks are not published again before the WQE in them has completed.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/copy.h"
 #include "core/mw.h"
 #include "core/qp.h"
+
+#define WINDOW		256u		/* WQEs without completion, at most */
+#define SHADOW_MAX	(WINDOW * SKUA_WQE_MAX_BLOCKS)	/* blocks that a full window can hold */
+#define WQE_TAIL	(SKUA_WQE_MAX_BLOCKS * SKUA_WQE_BLOCK)
 
 #define RC_ONLY	(1u << SKUA_QPT_RC)
 #define XRC	(1u << SKUA_QPT_XRC_INI)
@@ -280,6 +285,31 @@ uint32_t sq_published(struct skua_qp *qp)
 	return qp->sq.ci + sq_available(qp);
 }
 
+/* Many QPs are connected and never send: what the window takes is made with the first WQE. */
+static bool sq_open_window(struct sq *sq)
+{
+	sq->shadow = malloc((size_t)sq->shadow_size * SKUA_WQE_BLOCK + WQE_TAIL);
+	sq->wqes = calloc((size_t)sq->wqe_mask + 1, sizeof(*sq->wqes));
+	if (sq->shadow && sq->wqes)
+		return true;
+	free(sq->shadow);
+	free(sq->wqes);
+	sq->shadow = NULL;
+	sq->wqes = NULL;
+	return false;
+}
+
+bool sq_charge(struct skua_dev *dev, struct sq *sq)
+{
+	uint32_t blocks = sq->size < SHADOW_MAX ? sq->size : SHADOW_MAX;
+
+	if (!pages_charge(dev, blocks))
+		return false;
+	sq->shadow_size = blocks;
+	sq->wqe_mask = (sq->size < WINDOW ? sq->size : WINDOW) - 1;
+	return true;
+}
+
 bool sq_fetch(struct skua_qp *qp)
 {
 	struct sq *sq = &qp->sq;
@@ -293,6 +323,10 @@ bool sq_fetch(struct skua_qp *qp)
 	n = sq_available(qp);
 	if (!n)
 		return false;
+	if (!sq->wqes && !sq_open_window(sq)) {
+		sq_dead(qp);
+		return false;
+	}
 	p = sq->shadow + (size_t)(sq->shadow_at & (sq->shadow_size - 1)) * SKUA_WQE_BLOCK;
 	if (!copy_blocks(qp, sq->ci, 1, p)) {
 		sq_dead(qp);

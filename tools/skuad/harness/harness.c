@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -8,6 +9,19 @@
 #include "harness/harness.h"
 #include "link/port.h"
 #include "roce/rx.h"
+
+#ifdef __SANITIZE_ADDRESS__
+size_t __sanitizer_get_current_allocated_bytes(void);	/* of the sanitizer's allocator */
+#endif
+
+size_t allocated_bytes(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return __sanitizer_get_current_allocated_bytes();
+#else
+	return mallinfo2().uordblks + mallinfo2().hblkhd;
+#endif
+}
 
 #define WAIT_SECONDS	20
 

@@ -163,6 +163,9 @@ void *query(struct world *w, struct node *n, struct skua_cmd cmd, uint32_t len);
 /* The commands that created the queues of a node; a test changes one field and tries. */
 struct skua_cmd create_eq_cmd(struct node *n);
 struct skua_cmd create_cq_cmd(struct node *n);
+/* What the process has from malloc() now. */
+size_t allocated_bytes(void);
+
 struct skua_cmd create_qp_cmd(struct node *n);
 struct skua_cmd create_mr_cmd(struct node *n);	/* 4 KiB at n->buf */
 

@@ -99,6 +99,31 @@ static void number_of_qps(void **state)
 	n->qpn = must(w, n, cmd);
 }
 
+static struct skua_cmd with_reads(struct skua_cmd cmd, uint16_t reads)
+{
+	cmd.modify_qp.attr.max_dest_rd_atomic = htole16(reads);
+	return cmd;
+}
+
+/* Connected ones, each with a READ of its peer's at a time, take less than 2 KiB each. */
+static void memory_of_many_qps(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0], *peer = &w->n[1];
+	uint32_t qps = le32toh(caps(w, n)->max_qp) - 1;
+	struct skua_cmd cmd = create_qp_cmd(n);
+	size_t before = allocated_bytes();
+
+	for (uint32_t i = 0; i < qps; i++) {
+		uint32_t qpn = must(w, n, cmd);
+
+		must(w, n, init_cmd(qpn));
+		must(w, n, with_reads(rtr_cmd(qpn, peer, peer->qpn), 1));
+		must(w, n, rts_cmd(qpn));
+	}
+	assert_in_range((allocated_bytes() - before) / qps, 256, 2048);
+}
+
 static void sizes_of_queues(void **state)
 {
 	struct world *w = *state;
@@ -213,12 +238,6 @@ static void the_quota_bounds_what_queues_cost(void **state)
 	cmd.create_qp.log_sq_blocks = 16;
 	cmd.create_qp.sq = list(IOVA, 4 << 20);
 	assert_true(create_all(w, n, cmd, 0) <= quota / 4096);
-}
-
-static struct skua_cmd with_reads(struct skua_cmd cmd, uint16_t reads)
-{
-	cmd.modify_qp.attr.max_dest_rd_atomic = htole16(reads);
-	return cmd;
 }
 
 /* What is kept of a peer's READs is as large as their number may be, and given back. */
@@ -589,6 +608,7 @@ int main(void)
 		STEPPED(numbers_of_pds_and_regions, "LIM-1 CMD-14 OBJ-6"),
 		STEPPED(numbers_of_eqs_and_cqs, "LIM-1 CMD-14 EQ-2 EQ-3 CQ-1"),
 		STEPPED(number_of_qps, "LIM-1 CMD-14"),
+		cmocka_unit_test_setup_teardown(memory_of_many_qps, setup_stepped, teardown),
 		STEPPED(sizes_of_queues, "LIM-1 LIM-3 CMD-14 CQ-1 EQ-2 PL-2 PL-3"),
 		STEPPED(the_largest_sq_works, "LIM-1 GEN-3 WQE-1"),
 		STEPPED(sizes_of_regions_and_the_quota, "LIM-1 MR-2 PL-10 PL-2 CMD-12"),

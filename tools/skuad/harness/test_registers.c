@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Registers, features, bring-up and reset. */
-#include <malloc.h>
-#ifdef __SANITIZE_ADDRESS__
-size_t __sanitizer_get_current_allocated_bytes(void);	/* of the sanitizer's allocator */
-#endif
-
 #include "base/numtab.h"
 #include "core/device.h"
 #include "harness/harness.h"
@@ -190,15 +185,6 @@ static void a_reset_ends_everything_and_the_peer_goes_on(void **state)
 	expect(w, b, SKUA_CQE_WRITE, SKUA_CQE_RETRY_EXC_ERR);
 }
 
-static size_t allocated(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-	return __sanitizer_get_current_allocated_bytes();
-#else
-	return mallinfo2().uordblks;
-#endif
-}
-
 /* Of QPs that have sent and received, and of regions: it is all given back. Freed numbers rest in
  * their tables for a while, and these move when they have grown; from then on memory is flat. */
 static void resets_keep_no_memory(void **state)
@@ -209,7 +195,7 @@ static void resets_keep_no_memory(void **state)
 
 	for (int i = 0; i < 2 * NUMTAB_REST; i++) {
 		if (i == NUMTAB_REST + NUMTAB_REST / 4)
-			before = allocated();
+			before = allocated_bytes();
 		fill(b, 4096, i);
 		post_recv(b, b->buf, 4096);
 		post_recv(a, a->buf, 4096);
@@ -226,7 +212,7 @@ static void resets_keep_no_memory(void **state)
 		reg_write(b, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
 		revive(w, b);
 	}
-	assert_int_equal(allocated(), before);
+	assert_int_equal(allocated_bytes(), before);
 }
 
 static void without_bus_mastering_no_memory_is_touched(void **state)

@@ -2,8 +2,22 @@
 /*
  * Messages that come in to an RC or UC QP: SENDs and WRITEs.
  */
+#include <stdlib.h>
+
 #include "core/srq.h"
 #include "roce/message.h"
+
+/* Many QPs are connected and take no message: room for a receive is made with the first. */
+enum rq_result message_peek_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err)
+{
+	if (!msg->recv)
+		msg->recv = malloc(sizeof(*msg->recv));
+	if (!msg->recv) {
+		qp_fatal(qp);
+		return RQ_FATAL;
+	}
+	return qp_peek_recv(qp, msg->recv, vendor_err);
+}
 
 enum rq_result message_get_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err)
 {
@@ -11,7 +25,7 @@ enum rq_result message_get_recv(struct skua_qp *qp, struct message *msg, uint8_t
 
 	if (msg->have_recv)
 		return RQ_OK;
-	r = qp_peek_recv(qp, &msg->recv, vendor_err);
+	r = message_peek_recv(qp, msg, vendor_err);
 	if (r == RQ_OK || r == RQ_BAD) {
 		rq_take(&qp->rq);
 		msg->have_recv = true;
@@ -48,9 +62,9 @@ static enum message_fault place_send(struct skua_qp *qp, struct message *msg, ui
 {
 	int err;
 
-	if (msg->offset + (uint64_t)bytes > msg->recv.length)
+	if (msg->offset + (uint64_t)bytes > msg->recv->length)
 		return MESSAGE_TOO_LONG;
-	err = rq_payload(&qp->rq, &msg->recv, msg->offset, bytes, dst);
+	err = rq_payload(&qp->rq, msg->recv, msg->offset, bytes, dst);
 	return err ? fault(msg, MESSAGE_BAD_RECV, err) : MESSAGE_OK;
 }
 
@@ -84,15 +98,22 @@ enum message_fault message_place(struct skua_qp *qp, struct message *msg, const 
 
 void message_use_recv(struct message *msg, struct skua_cqe *cqe)
 {
-	cqe->cookie = htole32(msg->recv.cookie);
+	cqe->cookie = htole32(msg->recv->cookie);
 	msg->have_recv = false;
 }
 
 void message_give_back(struct skua_qp *qp, struct message *msg)
 {
 	if (msg->have_recv && qp->rq.srq)
-		srq_return(qp->rq.srq, &msg->recv);
+		srq_return(qp->rq.srq, msg->recv);
 	msg->have_recv = false;
+}
+
+void message_reset(struct skua_qp *qp, struct message *msg)
+{
+	message_give_back(qp, msg);
+	free(msg->recv);
+	*msg = (struct message){ 0 };
 }
 
 void message_undo(struct skua_qp *qp, struct message *msg, const struct train *t)

@@ -16,7 +16,7 @@ struct message {
 	uint32_t rkey, length;
 	bool have_recv;			/* taken from the RQ: */
 	uint8_t vendor_err;		/* of a fault: enum skua_vendor_err */
-	struct recv_wqe recv;		/* of a SEND, or of a WRITE with immediate */
+	struct recv_wqe *recv;		/* of a SEND or WRITE with immediate; NULL: there was none since RESET */
 };
 
 enum message_fault {
@@ -39,6 +39,8 @@ static inline bool message_fits(const struct skua_qp *qp, const struct message *
 	       (t->first || message_is_send(t->op) == message_is_send(msg->op));
 }
 
+/* Look at the next receive of the QP, which need not become the message's. */
+enum rq_result message_peek_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err);
 /* Take a receive for the message, unless it has one. As qp_peek_recv(), but the receive leaves the RQ. */
 enum rq_result message_get_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err);
 /* @t begins a WRITE. */
@@ -56,6 +58,8 @@ void message_use_recv(struct message *msg, struct skua_cqe *cqe);
  */
 void message_undo(struct skua_qp *qp, struct message *msg, const struct train *t);
 
+/* There is no message, and no memory of one. A receive that it has taken goes as with the next. */
+void message_reset(struct skua_qp *qp, struct message *msg);
 /* The message goes without a completion. The receive that it has taken returns to the SRQ, if it is from one. */
 void message_give_back(struct skua_qp *qp, struct message *msg);
 

@@ -34,10 +34,9 @@ void resp_reset(struct skua_qp *qp)
 
 	resp_jobs_free(qp);
 	reorder_free(qp->dev, &resp->early_requests);
-	message_give_back(qp, &conn_of(qp)->message);
+	message_reset(qp, &conn_of(qp)->message);
 	resp_drop_cqes(qp);
 	*resp = (struct roce_resp){ .held_cqes = STAILQ_HEAD_INITIALIZER(resp->held_cqes) };
-	conn_of(qp)->message = (struct message){ 0 };
 }
 
 /* The bytes of @src behind the first @skip. */

@@ -41,7 +41,7 @@ static void bad_write(struct skua_qp *qp, const struct train *t, int err)
 	bool imm = t->op == TRAIN_WRITE_IMM && t->last && !(t->first && t->npkts > 1);
 	uint8_t bad;
 
-	if (imm && !msg->have_recv && qp_peek_recv(qp, &msg->recv, &bad) == RQ_OK) {
+	if (imm && !msg->have_recv && message_peek_recv(qp, msg, &bad) == RQ_OK) {
 		rq_take(&qp->rq);
 		msg->have_recv = true;
 	}

@@ -39,7 +39,7 @@ static void hold_cqe(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ti
 	held->cq = qp->rcq;
 	held->srq = qp->rq.srq;
 	if (held->srq)
-		held->recv = conn_of(qp)->message.recv;
+		held->recv = *conn_of(qp)->message.recv;
 	held->ticket = ticket;
 	STAILQ_INSERT_TAIL(&rc_of(qp)->resp.held_cqes, held, entry);
 	qp_activate(qp);

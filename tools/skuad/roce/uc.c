@@ -239,8 +239,7 @@ static bool uc_flush(struct skua_qp *qp)
 
 static void uc_reset(struct skua_qp *qp)
 {
-	message_give_back(qp, &conn_of(qp)->message);
-	conn_of(qp)->message = (struct message){ 0 };
+	message_reset(qp, &conn_of(qp)->message);
 	uc_of(qp)->dropping = false;
 }
 
