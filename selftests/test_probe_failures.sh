@@ -5,43 +5,12 @@
 # without, and take it the next time. Needs a kernel with fault injection (lab run --kernel debug);
 # test_leaks.sh says whether anything of theirs is left.
 #
-# Each allocation that the drivers ask for themselves fails once. Of those that the functions they
-# call make deeper down, which are many more, every tenth does.
+# Each allocation that the drivers ask for themselves fails once. Those that the functions they call
+# make deeper down are for test_probe_deeper.sh.
 
 . "$(dirname "$0")/tap.sh"
-. "$(dirname "$0")/failures.sh"
-
-device=$(basename "$(readlink -f /sys/class/infiniband/skua_0/device)")
-driver=/sys/bus/pci/drivers/skua
-
-# allocations DEPTH STEP: one, STEP later another, and so on, until there are no more. The kernel counts those of this
-# task (fail-nth), of which a driver is among the last DEPTH callers.
-allocations() {
-	local n left refused=0 bound=0
-	set_up_failures "$1" && echo "$device" >$driver/unbind || return
-	for ((n = 1; ; n += $2)); do
-		echo $n >/proc/self/fail-nth
-		# Builtins, so that it is this task that the kernel counts for.
-		echo "$device" >$driver/bind
-		read -r left </proc/self/fail-nth
-		echo 0 >/proc/self/fail-nth
-		[ "$left" = 0 ] || break
-		if [ -e "$driver/$device" ]; then
-			bound=$((bound + 1))
-			echo "$device" >$driver/unbind
-		else
-			refused=$((refused + 1))
-		fi
-	done
-	# The last time nothing failed.
-	echo "$device" >$driver/unbind || return
-	tell "of $((n - $2)) allocations, $((refused + bound)) failed: $refused times the device was refused, $bound times bound all the same"
-	[ $refused -gt 20 ]
-}
-bind_again() { echo "$device" >$driver/bind && [ -e "$driver/$device" ]; }
+. "$(dirname "$0")/probe.sh"
 
 t 'allocations of the drivers fail' allocations $NEAR 1
 t 'the device can be bound again' bind_again
-t 'allocations of what they call fail' allocations 32 10
-t 'the device can be bound once more' bind_again
 end

@@ -93,6 +93,7 @@ CHECKS = [
     debug_tests('guest-debug-inject', 'test_inject.sh'),
     debug_tests('guest-debug-survival', 'test_survival.sh'),
     debug_tests('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
+    debug_tests('guest-debug-deeper', 'test_probe_deeper.sh', last=()),
     debug_tests('guest-debug-kernel-failures', 'test_kernel_failures.sh'),
     Check('inputs', 900, ALL, ['python3', paths.lab('tests/test-inputs')],
           [*ROOT, sources.CHECKERS_STAGE, sources.LINUX_STAGES[NEWER], programs.SKUAD_STAGE], full=True),
