@@ -47,7 +47,8 @@ static inline struct ibv_ah *ud_ah(struct side *side, const union ibv_gid *dgid)
 
 	attr.grh.hop_limit = HOPS;
 	attr.grh.traffic_class = CLASS;
-	attr.grh.flow_label = LABEL;
+	/* UCX sets the bits that no packet has, too. */
+	attr.grh.flow_label = 0xfff00000 | LABEL;
 	return ibv_create_ah(side->pd, &attr);
 }
 

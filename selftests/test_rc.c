@@ -517,4 +517,25 @@ TEST_F(rc, query_tells_what_was_set)
 	EXPECT_EQ(a->cq, init.send_cq);
 }
 
+/* A QP takes the 20 bits that packets have. */
+TEST_F(rc, a_flow_label_of_32_bits)
+{
+	struct side *a = &self->s[0], *b = &self->s[1];
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = b->qp->qp_num,
+		.ah_attr = side_ah(a, &b->gid),
+	};
+	struct ibv_qp *qp = side_create_qp(a);
+	struct ibv_qp_init_attr init;
+
+	attr.ah_attr.grh.flow_label = 0xfff54321;
+	ASSERT_NE(NULL, qp);
+	ASSERT_EQ(0, qp_to_init(qp, 0));
+	ASSERT_EQ(0, ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+	ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_AV, &init));
+	EXPECT_EQ(0x54321, attr.ah_attr.grh.flow_label);
+	ASSERT_EQ(0, ibv_destroy_qp(qp));
+}
+
 TEST_HARNESS_MAIN

@@ -9,6 +9,8 @@
 #include "skua.h"
 #include "skua-abi.h"
 
+#define SKUA_FLOW_LABEL	0xfffff
+
 struct ibv_ah *skua_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 {
 	struct skua_cmd_create_ah_resp resp = {};
@@ -32,7 +34,7 @@ struct ibv_ah *skua_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 	ah->av.hop_limit = attr->grh.hop_limit;
 	ah->av.traffic_class = attr->grh.traffic_class;
 	ah->av.sl = attr->sl;
-	ah->av.flow_label = htole32(attr->grh.flow_label);
+	ah->av.flow_label = htole32(attr->grh.flow_label & SKUA_FLOW_LABEL);
 	return &ah->ibv_ah;
 }
 

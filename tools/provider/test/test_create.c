@@ -602,7 +602,7 @@ static void test_ah(void **state)
 {
 	struct ibv_ah_attr attr = {
 		.is_global = 1, .port_num = 1, .sl = 3,
-		.grh = { .dgid.raw = "where it goes to", .flow_label = 0xabcde, .sgid_index = 2,
+		.grh = { .dgid.raw = "where it goes to", .flow_label = 0xfffabcde, .sgid_index = 2,
 			 .hop_limit = 64, .traffic_class = 0x68 },
 	};
 	const struct skua_av av = {

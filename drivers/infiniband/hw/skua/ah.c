@@ -16,7 +16,7 @@
 #include "skua_ib.h"
 
 #define SKUA_IB_MAX_SL		7
-#define SKUA_IB_MAX_FLOW_LABEL	0xfffff
+#define SKUA_IB_FLOW_LABEL	0xfffff
 
 static bool skua_ib_gid_is_ipv4(const union ib_gid *gid)
 {
@@ -31,7 +31,7 @@ int skua_ib_set_av(struct skua_av *av, const struct rdma_ah_attr *ah)
 		return -EINVAL;
 	if (rdma_is_zero_gid((union ib_gid *)&grh->dgid) || is_zero_ether_addr(ah->roce.dmac) ||
 	    skua_ib_gid_is_ipv4(&grh->dgid) != skua_ib_gid_is_ipv4(&grh->sgid_attr->gid) ||
-	    rdma_ah_get_sl(ah) > SKUA_IB_MAX_SL || grh->flow_label > SKUA_IB_MAX_FLOW_LABEL)
+	    rdma_ah_get_sl(ah) > SKUA_IB_MAX_SL)
 		return -EINVAL;
 
 	memcpy(av->dgid, grh->dgid.raw, sizeof(av->dgid));
@@ -40,7 +40,8 @@ int skua_ib_set_av(struct skua_av *av, const struct rdma_ah_attr *ah)
 	av->hop_limit = grh->hop_limit;
 	av->traffic_class = grh->traffic_class;
 	av->sl = rdma_ah_get_sl(ah);
-	av->flow_label = cpu_to_le32(grh->flow_label);
+	/* UCX sets all 32 bits, and other drivers take those that there are. */
+	av->flow_label = cpu_to_le32(grh->flow_label & SKUA_IB_FLOW_LABEL);
 	return 0;
 }
 

@@ -75,6 +75,7 @@ CHECKS = [
                 more=('--env', 'SKUA_HOSTILE_SHARE=0')),
     loss_tests('loss', LOSS_SECONDS, full=False),
     guest_tests('guest-cm', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450')),
+    guest_tests('guest-middleware', 500, './run_selftests.sh', 'test_middleware.sh'),
     guest_tests('pyverbs-' + OLDER, 600, './pyverbs/run'),
     guest_tests('guest-' + NEWER, 800, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_srq', 'test_xrc',
                 'test_cq', 'test_mw', 'test_dm', 'test_rereg', 'test_flush', 'test_odp', 'test_mcast', 'test_raw',
