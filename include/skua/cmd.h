@@ -37,6 +37,7 @@ enum skua_cmd_opcode {
 	SKUA_CMD_CREATE_MR	= 0x0050,
 	SKUA_CMD_DESTROY_MR	= 0x0051,
 	SKUA_CMD_MODIFY_MR	= 0x0052,
+	SKUA_CMD_INVALIDATE_MR	= 0x0053,
 	SKUA_CMD_UPDATE_PAGES	= 0x0054,
 	SKUA_CMD_FAULT_RESUME	= 0x0055,
 	SKUA_CMD_CREATE_MW	= 0x0058,
@@ -92,7 +93,7 @@ struct skua_cmd_hdr {
 SKUA_ASSERT_SIZE(struct skua_cmd_hdr, 32);
 SKUA_ASSERT_OFFSET(struct skua_cmd_hdr, out_addr, 16);
 
-/* CREATE_*: the completion's number. DESTROY_* and QUERY_QP take it here. */
+/* CREATE_*: the completion's number. DESTROY_*, INVALIDATE_MR and QUERY_QP take it here. */
 struct skua_cmd_object {
 	__le32 number;
 	__u8 rsvd[220];

@@ -3,10 +3,10 @@
  * The command queue (manual: commands): commands are copied once, checked, carried out one
  * after the other, a long one in steps.
  *
- * Commands for pages on demand are urgent: the host's memory management waits for them. They are carried out between
- * the steps of a long command, and before commands that wait for it. So all that the host has published is copied first,
- * into a list of each kind. There is room for as many as the ring has entries, which are all that a host may have
- * outstanding.
+ * Commands for pages on demand, and those that revoke MRs, are urgent: the owner of the memory waits for them. They are
+ * carried out between the steps of a long command, and before commands that wait for it. So all that the host has
+ * published is copied first, into a list of each kind. There is room for as many as the ring has entries, which are all
+ * that a host may have outstanding.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +35,7 @@ struct command {
 #define ON_DEMAND	(1ull << SKUA_F_ON_DEMAND)
 #define DM	(1ull << SKUA_F_DM)
 #define MR_MODIFY (1ull << SKUA_F_MR_MODIFY)
+#define MR_REVOKE (1ull << SKUA_F_MR_REVOKE)
 #define RAW	(1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_ETHERNET)
 #define COUNTER	(1ull << SKUA_F_COUNTER_SET)
 
@@ -75,6 +76,7 @@ static const struct command commands[] = {
 	{ SKUA_CMD_CREATE_MR,	 0, false, 128, 0,	cmd_create_mr },
 	{ SKUA_CMD_DESTROY_MR,	 0, false, 4, 0,	cmd_destroy_mr },
 	{ SKUA_CMD_MODIFY_MR,	 0, false, 128, MR_MODIFY, cmd_modify_mr },
+	{ SKUA_CMD_INVALIDATE_MR, 0, false, 4, MR_REVOKE, cmd_invalidate_mr },
 	{ SKUA_CMD_UPDATE_PAGES, 0, false, 32, ON_DEMAND, cmd_update_pages },
 	{ SKUA_CMD_FAULT_RESUME, 0, false, 5, ON_DEMAND, cmd_fault_resume },
 	{ SKUA_CMD_CREATE_MW,	 0, false, 5, MW,	cmd_create_mw },
@@ -420,7 +422,7 @@ static bool is_urgent(const struct skua_cmd *cmd)
 {
 	uint16_t opcode = le16toh(cmd->hdr.opcode);
 
-	return opcode == SKUA_CMD_UPDATE_PAGES || opcode == SKUA_CMD_FAULT_RESUME;
+	return opcode == SKUA_CMD_INVALIDATE_MR || opcode == SKUA_CMD_UPDATE_PAGES || opcode == SKUA_CMD_FAULT_RESUME;
 }
 
 /* Copy commands, as far as there is room. False: the device is dead. */

@@ -72,7 +72,8 @@ struct transport_ops;
 	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
 	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_MR_MODIFY | \
 	 1ull << SKUA_F_ON_DEMAND | 1ull << SKUA_F_DM | 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | \
-	 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_COUNTER_SET)
+	 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_COUNTER_SET | \
+	 1ull << SKUA_F_MR_REVOKE)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {
@@ -165,7 +166,7 @@ struct cq {
 struct mr {
 	uint32_t key;
 	uint8_t type;			/* enum skua_mr_type, or MR_WINDOW() */
-	bool valid;			/* not invalidated; else it is free, and the rest tells of what it was last */
+	bool valid;			/* not invalidated, and not revoked; the rest tells of what it was last */
 	uint32_t access;
 	uint32_t windows;		/* that are bound to it */
 	struct pd *pd;			/* of a window: one that no QP has, nor NULL */
@@ -210,7 +211,7 @@ struct mcast {
 struct taken_cmd;
 STAILQ_HEAD(taken_cmds, taken_cmd);
 
-/* A command for pages on demand, which does not wait for the others. */
+/* A command that takes memory away for the host's memory management: it does not wait for the others. */
 struct urgent_cmd {
 	bool busy;			/* cmd goes on */
 	bool draining;			/* the part of it that goes on */
@@ -381,6 +382,7 @@ int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_modify_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
+int cmd_invalidate_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_update_pages(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_fault_resume(struct skua_dev *dev, struct skua_cmd_cpl *cpl);
 int cmd_create_mw(struct skua_dev *dev, struct skua_cmd_cpl *cpl);

@@ -230,6 +230,24 @@ int cmd_destroy_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return cmd_drain(dev);
 }
 
+/* The record and its pages stay until DESTROY_MR, because windows have a copy of where these are. */
+int cmd_invalidate_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
+{
+	uint32_t key = le32toh(dev->cmdq.urgent.cmd.object.number);
+	struct mr *mr = numtab_get(&dev->mrs, key >> 8);
+
+	(void)cpl;
+	if (dev->cmdq.urgent.draining)
+		return cmd_drain_urgent(dev);
+	if (!mr || mr_is_window(mr) || mr->key != key)
+		return SKUA_CMD_BAD_OBJECT;
+	/* What takes pages on demand away is UPDATE_PAGES. */
+	if (mr->type != SKUA_MR_REGULAR || mr_is_on_demand(mr))
+		return SKUA_CMD_BAD_PARAM;
+	mr->valid = false;
+	return cmd_drain_urgent(dev);
+}
+
 bool mr_free_all(struct skua_dev *dev, int32_t *budget)
 {
 	struct mr *mr;

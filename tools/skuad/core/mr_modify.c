@@ -16,6 +16,14 @@ static struct mr *named(struct skua_dev *dev, const struct skua_cmd_modify_mr *i
 	return mr && !mr_is_window(mr) && mr->key == le32toh(in->key) ? mr : NULL;
 }
 
+/* Its state, while the command goes on: enum skua_cmd_status. */
+static int check_state(const struct mr *mr)
+{
+	if (!mr->valid)
+		return SKUA_CMD_BAD_STATE;
+	return mr->windows ? SKUA_CMD_BUSY : SKUA_CMD_OK;
+}
+
 /* The first step. */
 static int begin(struct skua_dev *dev, const struct mr *mr, const struct skua_cmd_modify_mr *in)
 {
@@ -36,7 +44,8 @@ static int begin(struct skua_dev *dev, const struct mr *mr, const struct skua_cm
 	status = mr_list_check(le64toh(in->iova), le64toh(in->length), &in->pages);
 	if (status)
 		return status;
-	return mr->windows ? SKUA_CMD_BUSY : list_begin(dev, &in->pages);
+	status = check_state(mr);
+	return status ? status : list_begin(dev, &in->pages);
 }
 
 static void change(struct skua_dev *dev, struct mr *mr, const struct skua_cmd_modify_mr *in)
@@ -73,9 +82,9 @@ int cmd_modify_mr(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	access = le32toh(in->mask) & SKUA_MR_SET_ACCESS ? le32toh(in->access) : mr->access;
 	if (!status && dev->cmdq.making && in->length)
 		status = list_load(dev, dev->cmdq.making, &in->pages, le64toh(in->length), access & SKUA_ACCESS_LOCAL_WRITE);
-	/* A window may have been bound while the list was read. */
-	if (!status && mr->windows)
-		status = SKUA_CMD_BUSY;
+	/* It may have been revoked, or a window bound, while the list was read. */
+	if (!status)
+		status = check_state(mr);
 	if (status)
 		return status;
 	change(dev, mr, in);

@@ -7,7 +7,8 @@
  * has a PD that no access has, and therefore each access through a window fails the first check of PDs, and comes here.
  * Accesses to MRs pay nothing for windows.
  *
- * The copy stays true because an MR cannot be destroyed or invalidated while windows are bound to it.
+ * The copy stays true because an MR cannot be destroyed or modified while windows are bound to it. A revoked MR keeps
+ * its pages, and its windows find out here that it is revoked.
  */
 #include <stdlib.h>
 
@@ -93,7 +94,11 @@ int mw_check(const struct mr *rec, const struct mem_access *access)
 {
 	const struct mw *mw = mw_of(rec);
 
-	if (!mr_is_window(rec) || mw->pd != access->pd)
+	if (!mr_is_window(rec))
+		return SKUA_VENDOR_ERR_PD;
+	if (!mw->mr->valid)
+		return SKUA_VENDOR_ERR_KEY_STALE;
+	if (mw->pd != access->pd)
 		return SKUA_VENDOR_ERR_PD;
 	if (!access->qp)
 		return SKUA_VENDOR_ERR_KEY_TYPE;

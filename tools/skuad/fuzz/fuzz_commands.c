@@ -38,7 +38,7 @@ enum template {
 	ALLOC_DM, FREE_DM, COPY_DM, CREATE_MR_DM, MODIFY_MR, MODIFY_MR_1, MODIFY_MR_2, CREATE_RAW, CREATE_FLOW, DESTROY_FLOW,
 	CREATE_RSS, DESTROY_RSS, CREATE_SPREAD_FLOW,
 	CREATE_COUNTER_SET, DESTROY_COUNTER_SET, QUERY_COUNTER_SET, BIND_COUNTER_SET,
-	CREATE_FAULT_EQ, CREATE_MR_ODP, UPDATE_PAGES, FAULT_RESUME, NUM_TEMPLATES
+	CREATE_FAULT_EQ, CREATE_MR_ODP, UPDATE_PAGES, FAULT_RESUME, INVALIDATE_MR, NUM_TEMPLATES
 };
 
 struct patch {
@@ -409,6 +409,8 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 		return cmd;
 	case DESTROY_MR:
 		return object_cmd(SKUA_CMD_DESTROY_MR, number(h, MR, s));
+	case INVALIDATE_MR:
+		return object_cmd(SKUA_CMD_INVALIDATE_MR, number(h, MR, s));
 	case CREATE_UC:
 	case CREATE_UD:
 	case CREATE_GSI:
@@ -796,6 +798,9 @@ static void fuzz_seeds(void)
 	FUZZ_SEED("changes", PAGES(0, 0), PAGES(1, 1), DO(CREATE_MR), DO(CREATE_PD), DO(MODIFY_MR, .n = { 1, 0, 7 }),
 		  DO(MODIFY_MR_1, .n = { 15, 300, 6 }), DO(MODIFY_MR_2, .c = 2 + 4, .n = { 0, 599, 4 }), DO(CREATE_MR_FAST),
 		  DO(MODIFY_MR, .b = 1, .n = { 1, 0, 1 }), DO(MODIFY_MR, .n = { 1, 0, 1 }), DO(DESTROY_MR), DO(MODIFY_MR));
+	FUZZ_SEED("revocation", PAGES(0, 0), PAGES(1, 1), DO(CREATE_MR), DO(MODIFY_MR_1, .n = { 15, 300, 4 }), DO(INVALIDATE_MR),
+		  DO(INVALIDATE_MR), DO(MODIFY_MR, .n = { 1, 0, 7 }), DO(CREATE_MR_FAST), DO(INVALIDATE_MR, .b = 1),
+		  DO(DESTROY_MR), DO(INVALIDATE_MR));
 	FUZZ_SEED("device-memory", DO(ALLOC_DM, .n[1] = 70000), DO(ALLOC_DM, .n[1] = LIMIT_DM), DO(ALLOC_DM, .n[1] = 5),
 		  DO(COPY_DM, .n = { 1, 4, 65536 }), DO(COPY_DM, .c = 16, .n = { 0, 69996, 4 }),
 		  DO(CREATE_MR_DM, .n = { 0, 8, 69992 }), DO(FREE_DM), DO(DESTROY_MR), DO(FREE_DM), DO(FREE_DM, .b = 1),

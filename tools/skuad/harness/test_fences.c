@@ -122,6 +122,11 @@ static void change_pages(struct world *w, struct node *n)
 	modify_mr(w, n, SKUA_MR_SET_PAGES, 0);
 }
 
+static void revoke_mr(struct world *w, struct node *n)
+{
+	must(w, n, object_cmd(SKUA_CMD_INVALIDATE_MR, n->key));
+}
+
 static void destroy_qp(struct world *w, struct node *n)
 {
 	must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, n->qpn));
@@ -183,6 +188,7 @@ static const struct way {
 static const struct way changes[] = {
 	{ "MODIFY_MR, the PD", change_pd, NULL, false },
 	{ "MODIFY_MR, the pages", change_pages, NULL, false },
+	{ "INVALIDATE_MR", revoke_mr, NULL, false },
 };
 
 static bool holds(const uint8_t *p, size_t len, uint8_t value)
@@ -745,6 +751,7 @@ static void a_response_of_a_region_that_changes(void **state)
 	response_under_way("MODIFY_MR, the PD", whole_region, change_pd);
 	response_under_way("MODIFY_MR, the rights", whole_region, change_rights);
 	response_under_way("MODIFY_MR, the pages", whole_region, change_pages);
+	response_under_way("INVALIDATE_MR", whole_region, revoke_mr);
 }
 
 /* Pages that become absent. */
@@ -781,13 +788,13 @@ int main(void)
 {
 #define TEST(f, rules) { rules ": " #f, f, NULL, NULL, NULL }
 	const struct CMUnitTest tests[] = {
-		TEST(one_engine, "MR-12 MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 INI-2"),
+		TEST(one_engine, "MR-12 MR-15 MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 INI-2"),
 		TEST(two_engines, "MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 SEC-8"),
 		TEST(invalidated_by_itself, "ORD-4 MEM-12 MR-5"),
 		TEST(invalidated_by_the_peer, "ORD-5 MEM-12 CQE-2"),
 		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-2 ORD-4 ORD-5 MR-5 PL-11 QPS-7 SRQ-7 XRC-14"),
 		TEST(a_response_through_a_window, "MEM-12 MW-9 MW-10 MW-11 ORD-4 ORD-5"),
-		TEST(a_response_of_a_region_that_changes, "MR-12 MEM-12 RST-1"),
+		TEST(a_response_of_a_region_that_changes, "MR-12 MR-15 MEM-12 RST-1"),
 		TEST(a_response_of_pages_that_go, "ODP-6 MEM-12"),
 		TEST(the_error_of_a_qp_with_an_invalidation, "ORD-5 ORD-7"),
 	};
