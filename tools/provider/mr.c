@@ -57,6 +57,25 @@ struct ibv_mr *skua_reg_dm_mr(struct ibv_pd *ibv_pd, struct ibv_dm *ibv_dm, uint
 	return &vmr->ibv_mr;
 }
 
+struct ibv_mr *skua_reg_dmabuf_mr(struct ibv_pd *ibv_pd, uint64_t offset, size_t length,
+				  uint64_t iova, int fd, int access)
+{
+	struct verbs_mr *vmr;
+	int err;
+
+	vmr = calloc(1, sizeof(*vmr));
+	if (!vmr)
+		return NULL;
+
+	err = ibv_cmd_reg_dmabuf_mr(ibv_pd, offset, length, iova, fd, access, vmr, NULL);
+	if (err) {
+		free(vmr);
+		errno = err;
+		return NULL;
+	}
+	return &vmr->ibv_mr;
+}
+
 int skua_dereg_mr(struct verbs_mr *vmr)
 {
 	int err;

@@ -133,6 +133,7 @@ static const struct verbs_context_ops skua_context_ops = {
 	.query_rt_values = skua_query_rt_values,
 	.query_srq = skua_query_srq,
 	.reg_dm_mr = skua_reg_dm_mr,
+	.reg_dmabuf_mr = skua_reg_dmabuf_mr,
 	.reg_mr = skua_reg_mr,
 	.req_notify_cq = skua_req_notify_cq,
 	.rereg_mr = skua_rereg_mr,

@@ -223,6 +223,8 @@ int skua_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibv_pd, void *
 		  int access);
 struct ibv_mr *skua_reg_dm_mr(struct ibv_pd *ibv_pd, struct ibv_dm *ibv_dm, uint64_t offset,
 			      size_t length, unsigned int access);
+struct ibv_mr *skua_reg_dmabuf_mr(struct ibv_pd *ibv_pd, uint64_t offset, size_t length,
+				  uint64_t iova, int fd, int access);
 int skua_dereg_mr(struct verbs_mr *vmr);
 int skua_advise_mr(struct ibv_pd *ibv_pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		   struct ibv_sge *sg_list, uint32_t num_sge);

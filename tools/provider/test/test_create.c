@@ -361,6 +361,27 @@ int ibv_cmd_reg_dm_mr(struct ibv_pd *ibv_pd, struct verbs_dm *dm, uint64_t offse
 	return answer;
 }
 
+static struct {
+	struct ibv_pd *pd;
+	uint64_t offset, iova;
+	size_t length;
+	int fd, access;
+} dmabuf_req;
+
+int ibv_cmd_reg_dmabuf_mr(struct ibv_pd *ibv_pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access,
+			  struct verbs_mr *vmr, struct ibv_command_buffer *driver)
+{
+	assert_null(driver);
+	dmabuf_req.pd = ibv_pd;
+	dmabuf_req.offset = offset;
+	dmabuf_req.length = length;
+	dmabuf_req.iova = iova;
+	dmabuf_req.fd = fd;
+	dmabuf_req.access = access;
+	vmr->mr_type = IBV_MR_TYPE_DMABUF_MR;
+	return answer;
+}
+
 int ibv_cmd_dereg_mr(struct verbs_mr *vmr)
 {
 	return answer;
@@ -1557,6 +1578,27 @@ static void test_every_region_is_the_kernels_to_judge(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+/* A dma-buf's, too: what there is of a descriptor, only the kernel knows. */
+static void test_a_dmabuf_is_the_kernels_to_judge(void **state)
+{
+	struct ibv_mr *mr = skua_reg_dmabuf_mr(&pd.ibv_pd, 0x3100, 0x5000, 0x7100, 9, IBV_ACCESS_LOCAL_WRITE);
+
+	assert_non_null(mr);
+	assert_int_equal(verbs_get_mr(mr)->mr_type, IBV_MR_TYPE_DMABUF_MR);
+	assert_ptr_equal(dmabuf_req.pd, &pd.ibv_pd);
+	assert_int_equal(dmabuf_req.offset, 0x3100);
+	assert_int_equal(dmabuf_req.length, 0x5000);
+	assert_int_equal(dmabuf_req.iova, 0x7100);
+	assert_int_equal(dmabuf_req.fd, 9);
+	assert_int_equal(dmabuf_req.access, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(skua_dereg_mr(verbs_get_mr(mr)), 0);
+	answer = EBADF;
+	assert_null(skua_reg_dmabuf_mr(&pd.ibv_pd, 0, 0, 0, -1, 0));
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(dmabuf_req.fd, -1);
+	answer = 0;
+}
+
 /* So is what becomes of one. Its address is the program's. */
 static void test_regions_change(void **state)
 {
@@ -1660,6 +1702,7 @@ int main(void)
 		T(test_allocators_of_a_parent_domain),
 		T(test_rings_begin_empty),
 		T(test_every_region_is_the_kernels_to_judge),
+		T(test_a_dmabuf_is_the_kernels_to_judge),
 		T(test_regions_change),
 		T(test_memory_on_demand_is_the_kernels),
 		T(test_notify_rings_over_a_cqe),

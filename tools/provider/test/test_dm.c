@@ -90,6 +90,12 @@ int ibv_cmd_advise_mr(struct ibv_pd *ibv_pd, enum ibv_advise_mr_advice advice, u
 	return ENOSYS;
 }
 
+int ibv_cmd_reg_dmabuf_mr(struct ibv_pd *ibv_pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access,
+			  struct verbs_mr *vmr, struct ibv_command_buffer *driver)
+{
+	return ENOSYS;
+}
+
 int ibv_cmd_dereg_mr(struct verbs_mr *vmr)
 {
 	return answer;
