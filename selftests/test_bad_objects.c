@@ -149,11 +149,6 @@ TEST_F(bad, queries)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
-static int no_dmabuf(struct side *s)
-{
-	return MADE(ibv_reg_dmabuf_mr(s->pd, 0, 4096, 0, 0, IBV_ACCESS_LOCAL_WRITE), ibv_dereg_mr);
-}
-
 static int no_rate_limit(struct side *s)
 {
 	struct ibv_qp_rate_limit_attr attr = { .rate_limit = 1000 };
@@ -169,7 +164,6 @@ TEST_F(bad, verbs_that_there_are_not)
 		int (*call)(struct side *s);
 		int err;
 	} rows[] = {
-		{ "reg_dmabuf_mr", no_dmabuf, EOPNOTSUPP },
 		{ "modify_qp_rate_limit", no_rate_limit, EOPNOTSUPP },
 	};
 	struct ibv_device_attr_ex attr;

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "dmabuf.h"
 #include "kselftest_harness.h"
 #include "pair.h"
 
@@ -30,8 +31,9 @@ static struct ibv_mw *mw;
 static struct ibv_xrcd *xrcd;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
-static struct ibv_mr *mr, *dm_mr;
+static struct ibv_mr *mr, *dm_mr, *dmabuf_mr;
 static struct ibv_dm *dm;
+static int dmabuf;
 static struct ibv_comp_channel *channel;
 
 /* Of this thread. Open all the time, since opening allocates, too. */
@@ -105,6 +107,13 @@ static int do_use_dm(void)
 	return ibv_memcpy_to_dm(dm, 0, side.mem, 100000) || ibv_memcpy_from_dm(side.mem, dm, 0, 100000);
 }
 
+
+static int do_dmabuf(void)
+{
+	return (dmabuf_mr = ibv_reg_dmabuf_mr(side.pd, 0, 1 << 20, 0, dmabuf, IBV_ACCESS_LOCAL_WRITE)) ? 0 : -1;
+}
+
+static void undo_dmabuf(void) { ibv_dereg_mr(dmabuf_mr); }
 
 /* To other memory, and back. */
 static int do_rereg(void)
@@ -344,6 +353,7 @@ static const struct step verbs[] = {
 	{ "register MR of DM", do_dm_mr, undo_dm_mr },
 	{ "copy DM", do_use_dm, NULL },
 	{ "register MR anew", do_rereg, NULL },
+	{ "register dma-buf", do_dmabuf, undo_dmabuf },
 	{ "query", do_query, NULL },
 }, netdev[] = {
 	{ "sizes of rings", do_rings, NULL },
@@ -417,9 +427,12 @@ TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 1800)
 	ASSERT_EQ(0, do_srq());
 	ASSERT_EQ(0, do_dm());
 	ASSERT_EQ(0, do_mr());
+	ASSERT_LE(0, dmabuf = export_buffer(1 << 20, 0, 0));
 	ASSERT_NE(NULL, ud = side_create_qp_of(&side, IBV_QPT_UD));
 	FAIL_EACH(verbs_of_objects, 1);
 	ASSERT_EQ(0, ibv_destroy_qp(ud));
+	close(dmabuf);
+	ASSERT_TRUE(none_exported());
 	undo_mr();
 	undo_dm();
 	undo_srq();

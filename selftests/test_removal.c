@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dmabuf.h"
 #include "kselftest_harness.h"
 #include "pair.h"
 
@@ -236,6 +237,33 @@ TEST_F(removal, mrs_do_not_change)
 		EXPECT_EQ(EIO, errno);
 	}
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
+}
+
+/* RST-9: an exporter takes its buffers back from a device that dies, and from one that is dead. It is not held up. */
+TEST_F(removal, a_dmabuf_is_taken_back)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_mr *mr[2];
+	struct ibv_wc wc;
+	int fd[2];
+
+	for (int i = 0; i < 2; i++) {
+		fd[i] = export_buffer(1 << 20, 0, 0);
+		ASSERT_LE(0, fd[i]);
+		mr[i] = ibv_reg_dmabuf_mr(s->pd, 0, 1 << 20, 0, fd[i], IBV_ACCESS_LOCAL_WRITE);
+		ASSERT_NE(NULL, mr[i]);
+	}
+	ASSERT_EQ(0, take_away(variant, s));
+	EXPECT_EQ(0, take_back(fd[0]));
+	for (int i = 0; i < SECONDS * 10 && !ibv_poll_cq(s->cq, 1, &wc); i++)
+		usleep(100000);
+	EXPECT_EQ(0, take_back(fd[1]));
+	EXPECT_EQ(0, exported().mapped);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(0, ibv_dereg_mr(mr[i]));
+		close(fd[i]);
+	}
+	EXPECT_TRUE(none_exported());
 }
 
 /* RST-9 DM-3: memory of a device that is dead can be freed, and no more. */

@@ -171,6 +171,11 @@ int skua_cmd_create_mr(struct skua_dev *dev, const struct skua_mr_params *params
 int skua_cmd_modify_mr(struct skua_dev *dev, u32 key, const struct skua_mr_params *params);
 /* -EBUSY: windows are bound to it. Any variant of the key will do. */
 int skua_cmd_destroy_mr(struct skua_dev *dev, u32 key);
+/*
+ * Nobody may use the MR any more. It does not wait for commands of other kinds. It is a fence, on a
+ * dead device, too.
+ */
+void skua_cmd_invalidate_mr(struct skua_dev *dev, u32 key);
 
 /*
  * Of an MR on demand: @count pages from @first on become what the entries at @list say, or absent.

@@ -9,6 +9,7 @@
 #include "ah.h"
 #include "cq.h"
 #include "dm.h"
+#include "dmabuf.h"
 #include "flow.h"
 #include "flush.h"
 #include "mr.h"
@@ -44,6 +45,13 @@ static struct ib_mr *skua_ib_old_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 
 					     int access, struct ib_udata *udata)
 {
 	return skua_ib_reg_user_mr(ibpd, start, length, iova, access, NULL, udata);
+}
+
+static struct ib_mr *skua_ib_old_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length,
+						    u64 iova, int fd, int access,
+						    struct uverbs_attr_bundle *attrs)
+{
+	return skua_ib_reg_user_mr_dmabuf(ibpd, offset, length, iova, fd, access, NULL, attrs);
 }
 
 static int skua_ib_old_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp)
@@ -137,6 +145,15 @@ static const struct ib_device_ops skua_ib_fast_reg_ops = {
 /* With SKUA_F_MR_MODIFY. */
 static const struct ib_device_ops skua_ib_mr_modify_ops = {
 	.rereg_user_mr = skua_ib_rereg_user_mr,
+};
+
+/* With SKUA_F_MR_REVOKE. */
+static const struct ib_device_ops skua_ib_dmabuf_ops = {
+#ifdef SKUA_IB_OLD_VERBS
+	.reg_user_mr_dmabuf = skua_ib_old_reg_user_mr_dmabuf,
+#else
+	.reg_user_mr_dmabuf = skua_ib_reg_user_mr_dmabuf,
+#endif
 };
 
 /* With SKUA_F_MW. */
@@ -286,6 +303,8 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 		ib_set_device_ops(ibdev, &skua_ib_fast_reg_ops);
 	if (skua_has(skua, SKUA_F_MR_MODIFY))
 		ib_set_device_ops(ibdev, &skua_ib_mr_modify_ops);
+	if (skua_has(skua, SKUA_F_MR_REVOKE))
+		ib_set_device_ops(ibdev, &skua_ib_dmabuf_ops);
 	if (skua_has(skua, SKUA_F_MW))
 		ib_set_device_ops(ibdev, &skua_ib_mw_ops);
 	if (skua_has(skua, SKUA_F_ON_DEMAND))

@@ -15,25 +15,14 @@
 #include <skua/wqe.h>
 
 #include "dm.h"
+#include "dmabuf.h"
 #include "mr.h"
 #include "odp.h"
 #include "pd.h"
 #include "skua_ib.h"
 #include "umem.h"
 
-/*
- * Access flags that reg_user_mr accepts. REMOTE_ATOMIC is accepted even without atomics, and
- * MW_BIND without windows, because programs always set them; they then grant nothing. HUGETLB is
- * ignored: the page size is taken from the umem. The core lets those of FLUSH through only if the
- * device has them, and ON_DEMAND likewise.
- */
-#define SKUA_IB_MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
-			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
-			   IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL |	\
-			   IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT |	\
-			   IB_ACCESS_ON_DEMAND)
-
-/* The same of reg_dm_mr, which requires ZERO_BASED. */
+/* Access flags that reg_dm_mr accepts. It requires ZERO_BASED. */
 #define SKUA_IB_DM_MR_ACCESS \
 	((SKUA_IB_MR_ACCESS | IB_ZERO_BASED) &						\
 	 ~(IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_ON_DEMAND))
@@ -49,7 +38,7 @@ u32 skua_ib_flush_rights(const struct skua_dev *dev, int access)
 	return rights;
 }
 
-static u32 skua_ib_access(struct skua_dev *dev, int access)
+u32 skua_ib_access(const struct skua_dev *dev, int access)
 {
 	u32 rights = 0;
 
@@ -116,35 +105,44 @@ static int skua_ib_modify_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd,
 	return skua_cmd_modify_mr(to_skua_dev(ibpd->device), mr->key, params);
 }
 
-/* Pin memory of a program, and have it described to the device by @describe, a command. */
+int skua_ib_describe_umem(struct skua_ib_mr *mr, struct ib_pd *ibpd, struct ib_umem *umem,
+			  struct skua_mr_params *params,
+			  int (*describe)(struct skua_ib_mr *mr, struct ib_pd *ibpd,
+					  struct skua_mr_params *params))
+{
+	struct skua_dev *dev = to_skua_dev(ibpd->device);
+	struct skua_pagelist_builder pages;
+	int err;
+
+	err = skua_ib_umem_describe(dev, umem, &pages);
+	if (err)
+		return err;
+	params->pages = &pages.list;
+	err = describe(mr, ibpd, params);
+	/* The device has read the list, or never will: one that died was reset before this. */
+	skua_pagelist_free(dev, &pages);
+	return err;
+}
+
+/* Pin memory of a program, and have it described to the device by @describe. */
 static struct ib_umem *
 skua_ib_pin_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 start, int access,
 	       struct skua_mr_params *params,
 	       int (*describe)(struct skua_ib_mr *mr, struct ib_pd *ibpd,
 			       struct skua_mr_params *params))
 {
-	struct skua_dev *dev = to_skua_dev(ibpd->device);
-	struct skua_pagelist_builder pages;
 	struct ib_umem *umem;
 	int err;
 
 	umem = ib_umem_get_va(ibpd->device, start, params->length, access & ~IB_ACCESS_OPTIONAL);
 	if (IS_ERR(umem))
 		return umem;
-	err = skua_ib_umem_describe(dev, umem, &pages);
-	if (err)
-		goto err_umem;
-	params->pages = &pages.list;
-	err = describe(mr, ibpd, params);
-	/* The device has read the list, or never will: one that died was reset before this. */
-	skua_pagelist_free(dev, &pages);
-	if (err)
-		goto err_umem;
+	err = skua_ib_describe_umem(mr, ibpd, umem, params, describe);
+	if (err) {
+		ib_umem_release(umem);
+		return ERR_PTR(err);
+	}
 	return umem;
-
-err_umem:
-	ib_umem_release(umem);
-	return ERR_PTR(err);
 }
 
 /* A region of length 0 has no memory (MR-8), and no umem. */
@@ -238,8 +236,9 @@ struct ib_mr *skua_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u6
 	err = ib_no_udata_io(udata);
 	if (err)
 		return ERR_PTR(err);
-	/* Pages that come and go are registered once. */
-	if (mr->odp || (flags & IB_MR_REREG_ACCESS && access & IB_ACCESS_ON_DEMAND))
+	/* Pages that come and go are registered once, and so are those that may be revoked. */
+	if (mr->odp || skua_ib_is_dmabuf(mr) ||
+	    (flags & IB_MR_REREG_ACCESS && access & IB_ACCESS_ON_DEMAND))
 		return ERR_PTR(-EOPNOTSUPP);
 	if (flags & IB_MR_REREG_PD)
 		params.change |= SKUA_MR_SET_PD;
@@ -397,7 +396,8 @@ int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 		return err;
 	if (mr->odp)
 		skua_ib_odp_destroy(mr);
-	err = skua_cmd_destroy_mr(dev, mr->key);
+	err = skua_ib_is_dmabuf(mr) ? skua_ib_dmabuf_destroy(mr) :
+				      skua_cmd_destroy_mr(dev, mr->key);
 	if (err)
 		return err;
 	skua_ib_free_list(mr, dev);

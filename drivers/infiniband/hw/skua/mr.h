@@ -16,7 +16,7 @@ struct skua_mr_params;
 /**
  * struct skua_ib_mr - a memory region
  * @ibmr: as the core knows it
- * @umem: memory of a program, pinned
+ * @umem: memory of a program, or of a dma-buf, pinned
  * @odp: memory of a program, on demand
  * @access: what the program has asked for
  * @key: as it was created; a fast registration changes its low 8 bits
@@ -42,6 +42,20 @@ static inline struct skua_ib_mr *to_skua_ib_mr(struct ib_mr *ibmr)
 	return container_of(ibmr, struct skua_ib_mr, ibmr);
 }
 
+/*
+ * Access flags that reg_user_mr accepts. REMOTE_ATOMIC is accepted even without atomics, and
+ * MW_BIND without windows, because programs always set them; they then grant nothing. HUGETLB is
+ * ignored: the page size is taken from the umem. The core lets those of FLUSH through only if the
+ * device has them, and ON_DEMAND likewise.
+ */
+#define SKUA_IB_MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
+			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
+			   IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL |	\
+			   IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT |	\
+			   IB_ACCESS_ON_DEMAND)
+
+/* Of verbs' access flags, the rights that the device can give. */
+u32 skua_ib_access(const struct skua_dev *dev, int access);
 /* Of verbs' access flags, the rights to flush that the device can give. */
 u32 skua_ib_flush_rights(const struct skua_dev *dev, int access);
 /* Rights of a region of the kernel, as the device has them. */
@@ -49,6 +63,11 @@ u32 skua_ib_kernel_access(struct skua_dev *dev, int access);
 
 /* Create the region that @params describe; its PD is filled in here. */
 int skua_ib_create_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, struct skua_mr_params *params);
+/* Describe the memory to the device by @describe, a command, to which @params belong. */
+int skua_ib_describe_umem(struct skua_ib_mr *mr, struct ib_pd *ibpd, struct ib_umem *umem,
+			  struct skua_mr_params *params,
+			  int (*describe)(struct skua_ib_mr *mr, struct ib_pd *ibpd,
+					  struct skua_mr_params *params));
 
 struct ib_mr *skua_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
 int skua_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, unsigned int *offset);

@@ -437,6 +437,17 @@ int skua_cmd_destroy_mr(struct skua_dev *dev, u32 key)
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_destroy_mr, SKUA_NS);
 
+void skua_cmd_invalidate_mr(struct skua_dev *dev, u32 key)
+{
+	struct skua_cmd cmd;
+
+	skua_cmd_begin(&cmd, SKUA_CMD_INVALIDATE_MR);
+	cmd.object.number = cpu_to_le32(key);
+	if (skua_cmdq_exec(to_skua_nic(dev), &cmd, NULL, 0, NULL))
+		skua_cmd_give_up(to_skua_nic(dev), "it refused to revoke a memory region");
+}
+EXPORT_SYMBOL_NS_GPL(skua_cmd_invalidate_mr, SKUA_NS);
+
 int skua_cmd_set_pages(struct skua_dev *dev, u32 key, u64 first, u32 count, dma_addr_t list)
 {
 	struct skua_cmd cmd;

@@ -11,8 +11,9 @@
  * since a device takes no longer for nearly all commands than an interrupt and a change of tasks
  * would, and setting up a connection is a handful of commands one after the other.
  *
- * Some slots are reserved for commands that make pages absent or present: the kernel's memory
- * management waits for these, so they must not wait until others are answered.
+ * Some slots are reserved for commands that take memory from the device, or give it back: the
+ * kernel's memory management and exporters of dma-bufs wait for these, so they must not wait until
+ * others are answered.
  *
  * Outputs go to a buffer of the slot, never to the caller's memory: should the device not
  * answer, the caller may leave as soon as the device is declared dead.
@@ -127,7 +128,8 @@ static bool skua_cmd_is_urgent(const struct skua_cmd *cmd)
 {
 	u16 opcode = le16_to_cpu(cmd->hdr.opcode);
 
-	return opcode == SKUA_CMD_UPDATE_PAGES || opcode == SKUA_CMD_FAULT_RESUME;
+	return opcode == SKUA_CMD_INVALIDATE_MR || opcode == SKUA_CMD_UPDATE_PAGES ||
+	       opcode == SKUA_CMD_FAULT_RESUME;
 }
 
 /* A slot for @cmd, or NULL. */

@@ -11,7 +11,7 @@ from skualab.roots import chroot, root
 from skualab.roots.stage import Stage
 from skualab.target.distro import DISTRO
 
-MODULES = ('skua', 'skua_ib', 'skua_selftest')
+MODULES = ('skua', 'skua_ib', 'skua_selftest', 'skua_exporter')
 INPUTS = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
 
 

@@ -59,7 +59,6 @@ class Readme(unittest.TestCase):
     def test_names_what_the_tests_of_rdma_core_miss(self):
         with open(os.path.join(LAB, '../../selftests/skips')) as file:
             missing = re.findall(r'^# (.+) (?:is|are) not there yet$', file.read(), re.M)
-        self.assertTrue(missing)
         told = self.section('What is not there yet').lower()
         for name in missing:
             self.assertIn(name.lower(), told)
