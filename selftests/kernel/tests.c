@@ -20,7 +20,8 @@ static const char *st_caps_of(struct ib_device *dev)
 	CHECK(!!(dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS) ==
 	      !!dev->ops.map_mr_sg);
 	CHECK(!!dev->ops.alloc_mr == !!dev->ops.map_mr_sg);
-	CHECK(!(dev->attrs.kernel_cap_flags & IBK_ON_DEMAND_PAGING));
+	CHECK(!!(dev->attrs.kernel_cap_flags & IBK_ON_DEMAND_PAGING) ==
+	      !!(dev->attrs.odp_caps.general_caps & IB_ODP_SUPPORT));
 	CHECK(!(dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG));
 	return NULL;
 }
