@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compat.h"
 #include "skua.h"
 #include "skua-abi.h"
 
@@ -174,7 +175,8 @@ struct ibv_qp *skua_create_rss_qp(struct ibv_context *ibv_ctx, struct ibv_qp_ini
 	if (!qp)
 		return NULL;
 	skua_qp_init_locks(qp, true);
-	err = ibv_cmd_create_qp_ex2(ibv_ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd), &resp, sizeof(resp));
+	err = skua_cmd_create_qp_ex2(ibv_ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd), &resp,
+				     sizeof(resp));
 	if (err) {
 		free(qp);
 		errno = err;

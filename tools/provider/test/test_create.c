@@ -189,7 +189,11 @@ static struct skua_create_rss_qp_req rss_req;
 
 int ibv_cmd_create_qp_ex2(struct ibv_context *context, struct verbs_qp *qp, struct ibv_qp_init_attr_ex *attr,
 			  struct ibv_create_qp_ex *cmd, size_t cmd_size, struct ib_uverbs_ex_create_qp_resp *resp,
-			  size_t resp_size)
+			  size_t resp_size
+#ifdef SKUA_CREATE_QP_EX2_DRIVER
+			  , struct ibv_command_buffer *driver
+#endif
+			  )
 {
 	rss_req = ((struct skua_cmd_create_rss_qp *)cmd)->drv_payload;
 	qp->qp.context = context;
