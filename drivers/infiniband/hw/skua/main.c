@@ -232,6 +232,7 @@ static const struct ib_device_ops skua_ib_counter_ops = {
 #else
 	.counter_bind_qp = skua_ib_counter_bind_qp,
 	.counter_unbind_qp = skua_ib_counter_unbind_qp,
+	.counter_init = skua_ib_counter_init,
 	.size_rdma_counter = sizeof(struct rdma_counter),
 #endif
 	.counter_dealloc = skua_ib_counter_dealloc,

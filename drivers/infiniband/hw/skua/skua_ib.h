@@ -97,6 +97,7 @@ int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u
 			 int index);
 
 struct rdma_counter;
+void skua_ib_counter_init(struct rdma_counter *counter);
 struct rdma_hw_stats *skua_ib_counter_alloc_stats(struct rdma_counter *counter);
 int skua_ib_counter_update_stats(struct rdma_counter *counter);
 int skua_ib_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port);

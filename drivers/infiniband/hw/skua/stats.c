@@ -77,6 +77,11 @@ int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u
 	return ARRAY_SIZE(skua_ib_stats);
 }
 
+/* The core of 7.2 calls it for each new counter. Skua keeps nothing of its own with a counter. */
+void skua_ib_counter_init(struct rdma_counter *counter)
+{
+}
+
 /* The core takes the counters of a set by the places that those of the port have. */
 struct rdma_hw_stats *skua_ib_counter_alloc_stats(struct rdma_counter *counter)
 {
