@@ -69,7 +69,8 @@ def guest_options(parser):
     parser.add_argument('--netns', default='split', choices=('split', 'none', 'exclusive'),
                         help='the network namespaces of NICs and RDMA devices; default: split')
     parser.add_argument('--cpus', type=positive, default=2, metavar='N', help='number of virtual CPUs; default: 2')
-    parser.add_argument('--mem', default='2G', metavar='M', help="the guest's memory, in QEMU's notation; default: 2G")
+    parser.add_argument('--mem', metavar='M', help="the guest's memory, in QEMU's notation; default: 2G, or what several "
+                        'guests have room for')
     parser.add_argument('--share', metavar='DIR',
                         help='make DIR available in the guest at /mnt/share; COMMAND starts there')
     parser.add_argument('--env', action='append', default=[], metavar='K=V',

@@ -21,7 +21,8 @@ def scene_options(args):
     if share and share != os.path.realpath(paths.SELFTESTS) and not os.path.isdir(share):
         raise LabError('--share: there is no directory %s' % args.share)
     return scene.Options(
-        kernel=args.kernel, modules=args.modules, rdma_core=args.rdma_core, netns=args.netns, cpus=args.cpus, memory=args.mem,
+        kernel=args.kernel, modules=args.modules, rdma_core=args.rdma_core, netns=args.netns, cpus=args.cpus,
+        memory=args.mem or scene.MEMORY,
         share=share, env=args.env, deb=args.deb,
         device=args.device, nics=args.device != ['none'], capture=args.capture, gdb=args.gdb,
         iommu=args.iommu)
@@ -29,12 +30,13 @@ def scene_options(args):
 
 def run(args):
     if args.guests > 1:
+        from skualab.machines import memory
         from skualab.runs import together
         if args.netns != 'split' or args.gdb or (args.device and len(args.device) != args.guests):
             raise LabError('each of several guests has one NIC and no namespaces: leave out --netns and --gdb, and give '
                            '--device %d times or not at all' % args.guests)
         options = scene_options(args)
-        options.netns = 'alone'
+        options.netns, options.memory = 'alone', memory.fit([args.mem] * args.guests)[0]
         commands = {name: ['bash', '-c', words] for name, words in args.commands.items()}
         return together.run_together(options, commands, args.server, args.timeout, args.artifacts)
     from skualab.runs import run as one

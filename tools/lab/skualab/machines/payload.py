@@ -55,7 +55,8 @@ class Payload:
         """The archive, behind a copy of the kernel's."""
         with open(initramfs, 'rb') as file:
             head = file.read()
-        with open(path, 'wb') as file:
+        # It may hold keys (ssh.py).
+        with open(path, 'wb', opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(head + b'\0' * (-len(head) % 512))
             with open(paths.lab('in-guest/initramfs-init'), 'rb') as init:
                 self._record(file, 1, 'init', stat.S_IFREG | 0o755, init.read())

@@ -46,7 +46,9 @@ def _hooks():
             'rm -f %s*.deb' % (debs, archives, archives, debs))
     # Test suites are shipped gzipped, as documentation is.
     suites = 'find "$1"/usr/share/doc/rdma-core/tests -name "*.gz" -exec gunzip -f {} +'
-    return ['--setup-hook=' + setup, '--customize-hook=' + keep, '--customize-hook=' + suites]
+    # openssh-server makes keys when it is installed; guests get keys of their run (machines/ssh.py).
+    keys = 'rm -f "$1"/etc/ssh/ssh_host_*'
+    return ['--setup-hook=' + setup, *('--customize-hook=' + hook for hook in (keep, suites, keys))]
 
 
 def _before(log):

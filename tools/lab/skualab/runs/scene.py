@@ -9,7 +9,7 @@ import time
 
 from skualab.host import paths
 from skualab.host.say import LabError
-from skualab.machines import guest, nics as nic_list, payload
+from skualab.machines import guest, nics as nic_list, payload, ssh
 from skualab.machines.nics import SPACES
 from skualab.machines.qemu import value
 from skualab.machines.skuad import SKUACTL, Skuad
@@ -19,6 +19,7 @@ from skualab.target.distro import DISTRO
 
 NETNS = ('split', 'none', 'exclusive')
 DAY = 86400
+MEMORY = '2G'
 BOOT = 240      # seconds in which guests come up, also where others use the processors: alone it is 10
 
 
@@ -27,13 +28,14 @@ class Options:
 
     def __init__(self, **given):
         self.kernel, self.modules, self.rdma_core = DISTRO.kernel, None, DISTRO.rdma_core
-        self.netns, self.cpus, self.memory = 'split', 2, '2G'
+        self.netns, self.cpus, self.memory = 'split', 2, MEMORY
         self.share, self.env, self.deb = None, [], []
         self.device, self.capture, self.gdb = None, False, False
         self.nics = True            # False: a guest without Skua, for comparisons
         self.iommu = False          # the guest reaches its devices through a virtual IOMMU
         self.tty = False
         self.hosts = []             # (address, name) of guests, for /etc/hosts
+        self.keys = None            # ssh.Keys, for guests that log in to each other
         self.qemu = []              # more words for QEMU
         self.by_hand = []           # words for QEMU in place of the scene's memory and NICs
         self.__dict__.update(given)
@@ -81,6 +83,8 @@ class Scene:
         if options.hosts:
             self.payload.text('etc/hosts', ''.join('%s %s\n' % pair for pair in [('127.0.0.1', 'localhost'),
                                                                               *options.hosts]))
+        if options.keys:
+            options.keys.give(self.payload)
         for path in options.deb:
             self.payload.file(path, payload.HOME + '/deb/' + os.path.basename(path))
 
@@ -129,6 +133,8 @@ class Scene:
             steps.append('DEBIAN_FRONTEND=noninteractive dpkg -i /usr/lib/skua-lab/deb/*.deb')
         if self.nics:
             steps.append('{0}/nics {1} <{0}/nics.list'.format('/' + payload.HOME, ' '.join((self.options.netns, *SPACES))))
+        if self.options.keys:
+            steps.append(ssh.START)
         if len(steps) > 1:
             status, output = self.guest.output('\n'.join(steps), deadline)
             if status:

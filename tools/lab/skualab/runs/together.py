@@ -10,6 +10,7 @@ import time
 
 from skualab.host import failure, say
 from skualab.host.say import LabError
+from skualab.machines import ssh
 from skualab.machines.nics import Nic, SPACES
 from skualab.machines.skuad import Skuad
 from skualab.machines.writer import Writer
@@ -20,9 +21,9 @@ PATIENCE = 5        # seconds; who serves without listening (datagrams, multicas
 SERVING = b'skua-lab: serving'
 WATCH = '''(for i in {1..%d}; do
 	sleep 0.2
-	[ -z "$(ss -Hltn)" ] && ! rdma resource show cm_id 2>/dev/null | grep -q LISTEN || break
+	[ -z "$(ss -Hltn 'sport != :%d')" ] && ! rdma resource show cm_id 2>/dev/null | grep -q LISTEN || break
 done; echo "<5>skua-lab: serving" >/dev/kmsg) </dev/null >/dev/null 2>&1 &
-''' % (PATIENCE * 5)
+''' % (PATIENCE * 5, ssh.PORT)
 
 
 def _serves(node):
@@ -83,7 +84,7 @@ def _nic(number, name, text):
 def _play(directory, options, commands, server, seconds, writers, result):
     texts = options.device or [''] * len(commands)
     nics = [_nic(number, name, text) for number, (name, text) in enumerate(zip(commands, texts))]
-    options.hosts = [(nic.ipv4, name) for nic, name in zip(nics, commands)]
+    options.hosts, options.keys = [(nic.ipv4, name) for nic, name in zip(nics, commands)], ssh.Keys()
     nodes = [Node(name, directory, options, [nic], command) for (name, command), nic in zip(commands.items(), nics)]
     outcome = play(Nodes(nodes, Skuad(nics, directory)), server, seconds, writers, options.capture)
     for node in nodes:

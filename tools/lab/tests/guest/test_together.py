@@ -1,11 +1,14 @@
 """lab run --guests N."""
 
+import glob
 import json
 import os
 import subprocess
 import tempfile
 import unittest
 
+from skualab.host import paths
+from skualab.machines import ssh
 from testing import LAB
 
 SECONDS = '240'     # for a guest and its command, also where others use the processors
@@ -44,6 +47,31 @@ class Pair(unittest.TestCase):
         status, _, result = self.pair('echo c >/proc/sysrq-trigger', 'sleep 1000')
         self.assertEqual((status, result['cause']), (126, 'kernel'), result)
         self.assertTrue(result['detail'].startswith('left: '), result)
+
+
+class Ssh(unittest.TestCase):
+    """Guests log in to each other, and to no one else's."""
+
+    SCRIPT = '''set -e; cd /root
+        for name in node2 192.0.2.2 node1; do ssh $name 'hostname; ulimit -l' | xargs; done
+        ssh node2 'ssh node1 exit 3' || echo $?
+        echo 'from node1' >file && scp -q file node2: && ssh node2 cat file
+        ! ssh -o PubkeyAuthentication=no node2 true 2>/dev/null
+        stat -c %a .ssh/id_ed25519 /etc/ssh/ssh_host_ed25519_key | xargs'''
+
+    def test_without_a_password(self):
+        done = subprocess.run(
+            [os.path.join(LAB, 'lab'), 'run', '--guests', '2', '--cpus', '1', '--timeout', SECONDS,
+             '--guest', 'node1=' + self.SCRIPT, '--all', 'true'],
+            stdout=subprocess.PIPE, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout.splitlines()), (0, ['node1 | ' + line for line in (
+            'node2 unlimited', 'node2 unlimited', 'node1 unlimited', '3', 'from node1', '600 600')]))
+
+    def test_the_keys_are_of_one_run(self):
+        first, second = vars(ssh.Keys()), vars(ssh.Keys())
+        self.assertEqual((len(first), len({*first.values(), *second.values()})), (4, 8))
+        self.assertEqual(glob.glob(os.path.join(paths.ROOT, 'etc/ssh/ssh_host_*')), [])
+        self.assertFalse(os.path.exists(os.path.join(paths.ROOT, 'root/.ssh')))
 
 
 class Three(unittest.TestCase):

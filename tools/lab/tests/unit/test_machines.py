@@ -7,7 +7,7 @@ import unittest
 from unittest import mock
 
 from skualab.host import paths, say
-from skualab.machines import accelerator, kernellog, nics, qemu
+from skualab.machines import accelerator, kernellog, memory, nics, qemu
 
 
 class Kvm(unittest.TestCase):
@@ -70,6 +70,45 @@ class Nics(unittest.TestCase):
     def test_the_socket_is_ours(self):
         with self.assertRaises(say.LabError):
             nics.Nic(0, 'socket=/tmp/x')
+
+
+class Memory(unittest.TestCase):
+    """What several guests get of a machine's memory."""
+
+    def fit(self, available, *sizes):
+        with mock.patch.object(memory, 'available', return_value=available):
+            return memory.fit(list(sizes))
+
+    def refused(self, available, sizes, part):
+        with self.assertRaisesRegex(say.LabError, part):
+            self.fit(available, *sizes)
+
+    def test_as_much_as_one_guest_gets_alone(self):
+        self.assertEqual(self.fit(23000, *[None] * 8), ['2048M'] * 8)
+
+    def test_less_where_there_is_less(self):
+        self.assertEqual(self.fit(9600, *[None] * 8), ['768M'] * 8)
+
+    def test_what_others_leave(self):
+        self.assertEqual(self.fit(8192, '4G', None), ['4096M', '2048M'])
+        self.assertEqual(self.fit(8192, '4G', '1.5G', None), ['4096M', '1536M', '768M'])
+
+    def test_too_many(self):
+        self.refused(6000, [None] * 8, '8 guests with 4096 MiB of memory do not fit: 6000 MiB are available, .*; '
+                     '6 guests of 512M fit')
+
+    def test_too_large(self):
+        self.refused(9600, ['2G'] * 8, '8 guests of up to 768M fit')
+        self.refused(9600, ['8G', None], '2 guests of up to 4032M fit')
+
+    def test_not_even_one(self):
+        self.refused(1500, [None, None], 'no guest fits')
+
+    def test_notation(self):
+        self.assertEqual([memory.mib(text) for text in ('768', '768m', '1.5G', '1048576K')], [768, 768, 1536, 1024])
+        for text in ('', 'M', '1X', '-1G', '0', '1 G'):
+            with self.assertRaisesRegex(say.LabError, 'must be a number'):
+                memory.mib(text)
 
 
 class Iommu(unittest.TestCase):
