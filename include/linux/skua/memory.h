@@ -50,9 +50,9 @@ struct skua_pagelist_builder {
  */
 int skua_pagelist_begin(struct skua_dev *dev, struct skua_pagelist_builder *pages, u64 npages,
 			unsigned int log_page, u64 offset);
-/* @addr is aligned to the page size. */
-void skua_pagelist_add(struct skua_pagelist_builder *pages, dma_addr_t addr);
-void skua_pagelist_end(struct skua_pagelist_builder *pages);
+/* Add @num pages that follow each other, the first at @addr, which is aligned to the page size. */
+void skua_pagelist_add(struct skua_pagelist_builder *pages, dma_addr_t addr, u32 num);
+void skua_pagelist_end(struct skua_dev *dev, struct skua_pagelist_builder *pages);
 void skua_pagelist_free(struct skua_dev *dev, struct skua_pagelist_builder *pages);
 
 /**

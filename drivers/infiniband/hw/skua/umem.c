@@ -17,10 +17,33 @@
 
 #define SKUA_IB_PAGE_SIZES	GENMASK(SKUA_PL_MAX_LOG_PAGE, SKUA_PL_MIN_LOG_PAGE)
 
+/*
+ * As rdma_umem_for_each_dma_block() does it, but a range of DMA addresses at a time: of large memory,
+ * most of what a registration takes beside the pinning is this loop.
+ */
+static void skua_ib_umem_add(struct ib_umem *umem, struct skua_pagelist_builder *pages,
+			     unsigned long page_size)
+{
+	/* A page of the kernel may be several of the list, of which the first ones are not used. */
+	u64 skip = ib_umem_offset(umem) & ~((u64)page_size - 1);
+	u32 left = pages->npages;
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_dma_sg(&umem->sgt_append.sgt, sg, i) {
+		u64 first = ALIGN_DOWN(sg_dma_address(sg) + skip, page_size);
+		u64 end = ALIGN(sg_dma_address(sg) + sg_dma_len(sg), page_size);
+		u32 num = min_t(u64, (end - first) >> pages->list.log_page, left);
+
+		skua_pagelist_add(pages, first, num);
+		left -= num;
+		skip = 0;
+	}
+}
+
 int skua_ib_umem_describe(struct skua_dev *dev, struct ib_umem *umem,
 			  struct skua_pagelist_builder *pages)
 {
-	struct ib_block_iter block;
 	unsigned long page_size;
 	int err;
 
@@ -32,9 +55,8 @@ int skua_ib_umem_describe(struct skua_dev *dev, struct ib_umem *umem,
 				  ilog2(page_size), ib_umem_dma_offset(umem, page_size));
 	if (err)
 		return err;
-	rdma_umem_for_each_dma_block(umem, &block, page_size)
-		skua_pagelist_add(pages, rdma_block_iter_dma_address(&block));
-	skua_pagelist_end(pages);
+	skua_ib_umem_add(umem, pages, page_size);
+	skua_pagelist_end(dev, pages);
 	return 0;
 }
 

@@ -29,6 +29,9 @@ void skua_dbr_free(struct skua_dev *dev, void *dbr, dma_addr_t dma)
 }
 EXPORT_SYMBOL_NS_GPL(skua_dbr_free, SKUA_NS);
 
+/* List pages are allocated and mapped so many at a time: this is an order that hardly ever fails. */
+#define SKUA_LISTS_AT_ONCE	8
+
 struct skua_list_page {
 	__le64 *entries;
 	dma_addr_t dma;
@@ -50,9 +53,40 @@ static u32 skua_pagelist_num_lists(u32 npages, u8 *level)
 	return total;
 }
 
+/* Bytes of the list pages that were allocated together, of which the first is given. */
+static size_t skua_pagelist_chunk_size(const struct skua_pagelist_builder *pages, u32 first)
+{
+	return min_t(u32, pages->nlists - first, SKUA_LISTS_AT_ONCE) * SKUA_PAGE_SIZE;
+}
+
+static int skua_pagelist_chunk_alloc(struct skua_dev *dev, struct skua_pagelist_builder *pages,
+				     u32 first)
+{
+	size_t size = skua_pagelist_chunk_size(pages, first);
+	struct skua_list_page *list = &pages->lists[first];
+	size_t offset;
+	dma_addr_t dma;
+	void *va;
+
+	va = kzalloc(size, GFP_KERNEL);
+	if (!va)
+		return -ENOMEM;
+	dma = dma_map_single(skua_dma_dev(dev), va, size, DMA_TO_DEVICE);
+	if (dma_mapping_error(skua_dma_dev(dev), dma)) {
+		kfree(va);
+		return -ENOMEM;
+	}
+	for (offset = 0; offset < size; offset += SKUA_PAGE_SIZE, list++) {
+		list->entries = va + offset;
+		list->dma = dma + offset;
+	}
+	return 0;
+}
+
 int skua_pagelist_begin(struct skua_dev *dev, struct skua_pagelist_builder *pages, u64 npages,
 			unsigned int log_page, u64 offset)
 {
+	int err;
 	u32 i;
 
 	memset(pages, 0, sizeof(*pages));
@@ -69,14 +103,11 @@ int skua_pagelist_begin(struct skua_dev *dev, struct skua_pagelist_builder *page
 	pages->lists = kvcalloc(pages->nlists, sizeof(*pages->lists), GFP_KERNEL);
 	if (!pages->lists)
 		return -ENOMEM;
-	for (i = 0; i < pages->nlists; i++) {
-		struct skua_list_page *list = &pages->lists[i];
-
-		list->entries = dma_alloc_coherent(skua_dma_dev(dev), SKUA_PAGE_SIZE, &list->dma,
-						   GFP_KERNEL);
-		if (!list->entries) {
+	for (i = 0; i < pages->nlists; i += SKUA_LISTS_AT_ONCE) {
+		err = skua_pagelist_chunk_alloc(dev, pages, i);
+		if (err) {
 			skua_pagelist_free(dev, pages);
-			return -ENOMEM;
+			return err;
 		}
 		cond_resched();
 	}
@@ -84,22 +115,33 @@ int skua_pagelist_begin(struct skua_dev *dev, struct skua_pagelist_builder *page
 }
 EXPORT_SYMBOL_NS_GPL(skua_pagelist_begin, SKUA_NS);
 
-void skua_pagelist_add(struct skua_pagelist_builder *pages, dma_addr_t addr)
+void skua_pagelist_add(struct skua_pagelist_builder *pages, dma_addr_t addr, u32 num)
 {
-	__le64 entry = cpu_to_le64(addr | SKUA_PL_PRESENT);
-	u32 i = pages->added++;
+	u64 entry = addr | SKUA_PL_PRESENT;
+	u64 page_size = 1ULL << pages->list.log_page;
+	u32 i, end;
 
-	if (WARN_ON_ONCE(i >= pages->npages))
+	if (WARN_ON_ONCE(num > pages->npages - pages->added))
 		return;
-	if (!pages->nlists)
-		pages->list.addr[i] = entry;
-	else
-		pages->lists[i / SKUA_PL_PER_PAGE].entries[i % SKUA_PL_PER_PAGE] = entry;
+	i = pages->added;
+	pages->added += num;
+	if (!pages->nlists) {
+		for (; num--; entry += page_size)
+			pages->list.addr[i++] = cpu_to_le64(entry);
+		return;
+	}
+	while (num) {
+		struct skua_list_page *list = &pages->lists[i / SKUA_PL_PER_PAGE];
+
+		end = min(i + num, round_down(i, SKUA_PL_PER_PAGE) + SKUA_PL_PER_PAGE);
+		for (num -= end - i; i != end; i++, entry += page_size)
+			list->entries[i % SKUA_PL_PER_PAGE] = cpu_to_le64(entry);
+	}
 }
 EXPORT_SYMBOL_NS_GPL(skua_pagelist_add, SKUA_NS);
 
 /* The lists of the pages stand first; behind them go lists of lists, up to the last, the root. */
-void skua_pagelist_end(struct skua_pagelist_builder *pages)
+void skua_pagelist_end(struct skua_dev *dev, struct skua_pagelist_builder *pages)
 {
 	u32 upper, child, children, i;
 
@@ -118,6 +160,9 @@ void skua_pagelist_end(struct skua_pagelist_builder *pages)
 		children = DIV_ROUND_UP(children, SKUA_PL_PER_PAGE);
 	}
 	pages->list.addr[0] = cpu_to_le64(pages->lists[child].dma | SKUA_PL_PRESENT);
+	for (i = 0; i < pages->nlists; i += SKUA_LISTS_AT_ONCE)
+		dma_sync_single_for_device(skua_dma_dev(dev), pages->lists[i].dma,
+					   skua_pagelist_chunk_size(pages, i), DMA_TO_DEVICE);
 }
 EXPORT_SYMBOL_NS_GPL(skua_pagelist_end, SKUA_NS);
 
@@ -125,9 +170,10 @@ void skua_pagelist_free(struct skua_dev *dev, struct skua_pagelist_builder *page
 {
 	u32 i;
 
-	for (i = 0; i < pages->nlists && pages->lists[i].entries; i++) {
-		dma_free_coherent(skua_dma_dev(dev), SKUA_PAGE_SIZE, pages->lists[i].entries,
-				  pages->lists[i].dma);
+	for (i = 0; i < pages->nlists && pages->lists[i].entries; i += SKUA_LISTS_AT_ONCE) {
+		dma_unmap_single(skua_dma_dev(dev), pages->lists[i].dma,
+				 skua_pagelist_chunk_size(pages, i), DMA_TO_DEVICE);
+		kfree(pages->lists[i].entries);
 		cond_resched();
 	}
 	kvfree(pages->lists);
@@ -185,8 +231,8 @@ static int skua_mem_list(struct skua_dev *dev, struct skua_mem *mem)
 	if (err)
 		return err;
 	for_each_sgtable_dma_page(&mem->sgt, &page, 0)
-		skua_pagelist_add(&mem->pages, sg_page_iter_dma_address(&page));
-	skua_pagelist_end(&mem->pages);
+		skua_pagelist_add(&mem->pages, sg_page_iter_dma_address(&page), 1);
+	skua_pagelist_end(dev, &mem->pages);
 	return 0;
 }
 
