@@ -148,7 +148,7 @@ details() {
 	local traffic=$! status=0
 	within 20 grep -q verified /tmp/traffic || status=1
 	rdma -dd resource show qp link skua_0/1 type RC | grep 'drv_max_send_wr 4 drv_max_recv_wr 4 drv_max_send_sge 4' || status=1
-	rdma -dd resource show mr dev skua_0 | grep 'drv_pinned_pages [1-9][0-9]* drv_max_fast_pages 0' || status=1
+	rdma -dd resource show mr dev skua_0 | grep 'drv_pinned_pages [1-9][0-9]* drv_max_fast_entries 0' || status=1
 	rdma -dd resource show cq dev skua_0 | grep -w drv_cqn || status=1
 	[ "$(rdma -r resource show qp link skua_0/1 | wc -c)" -gt 300 ] || status=1
 	wait $traffic && return $status

@@ -693,7 +693,8 @@ struct skua_device_caps {
 	__le32 max_sniffer;		/* of them, flows that are sniffers */
 	__le32 max_rss;			/* RSS objects; 0 without SKUA_F_RAW_PACKET */
 	__le32 max_counter_set;		/* 0 without SKUA_F_COUNTER_SET */
-	__u8 rsvd1[40];
+	__le32 max_fast_pieces;		/* of a REG_MR; 0 without SKUA_F_SG_GAPS */
+	__u8 rsvd1[36];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);
@@ -703,6 +704,7 @@ SKUA_ASSERT_OFFSET(struct skua_device_caps, max_mcast_groups, 96);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_fast_pages, 104);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_mw, 116);
 SKUA_ASSERT_OFFSET(struct skua_device_caps, max_dm, 128);
+SKUA_ASSERT_OFFSET(struct skua_device_caps, max_fast_pieces, 152);
 
 /* QUERY_SRQ. */
 struct skua_srq_attr {

@@ -85,6 +85,7 @@ enum skua_health {
 #define SKUA_F_XRC		10	/* XRC domains and queue pairs */
 #define SKUA_F_MW		11	/* memory windows of type 1 and 2 */
 #define SKUA_F_FAST_REG		12	/* REG_MR: memory regions are filled by work requests */
+#define SKUA_F_SG_GAPS		13	/* REG_MR: lists of pieces of any alignment */
 #define SKUA_F_MR_MODIFY	14	/* MODIFY_MR */
 #define SKUA_F_ON_DEMAND	15	/* memory regions whose pages come on demand */
 #define SKUA_F_DM		16	/* device memory */

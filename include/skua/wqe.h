@@ -127,7 +127,7 @@ SKUA_ASSERT_SIZE(struct skua_wqe_xrc, 16);
 
 /*
  * REG_MR, behind the control segment: a free MR of type FAST gets this memory, these rights and
- * this key. The list is one range of 8-byte entries, as in a list page.
+ * this key. The list is one range of 8-byte entries, as in a list page, or of pieces.
  */
 struct skua_wqe_reg_mr {
 	__le32 key;		/* index of the MR; the variant it gets */
@@ -137,7 +137,7 @@ struct skua_wqe_reg_mr {
 	__le64 list;		/* DMA address of the list, a multiple of 8 */
 	__le32 offset;		/* of the memory in its first page, bytes */
 	__le32 npages;		/* entries of the list */
-	__u8 log_page;		/* page size, log2 of bytes */
+	__u8 log_page;		/* page size, log2 of bytes; 0: the entries are struct skua_piece */
 	__u8 rsvd[7];
 };
 
@@ -145,6 +145,20 @@ SKUA_ASSERT_SIZE(struct skua_wqe_reg_mr, 48);
 SKUA_ASSERT_OFFSET(struct skua_wqe_reg_mr, iova, 8);
 SKUA_ASSERT_OFFSET(struct skua_wqe_reg_mr, list, 24);
 SKUA_ASSERT_OFFSET(struct skua_wqe_reg_mr, log_page, 40);
+
+/* A piece of memory of any alignment and length. */
+struct skua_piece {
+	__le64 addr;		/* DMA address */
+	__le32 length;		/* bytes, at least 1 */
+	__le32 rsvd;
+};
+
+SKUA_ASSERT_SIZE(struct skua_piece, 16);
+
+#define SKUA_PIECE_ENTRIES	2	/* of an MR's capacity that a piece takes */
+/* So many pieces that follow each other have at least so many bytes together. */
+#define SKUA_PIECES_RUN		16
+#define SKUA_PIECES_RUN_BYTES	4096
 
 /* BIND_MW, behind the control segment: a window gets this part of an MR, these rights and key. */
 struct skua_wqe_bind_mw {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Fast registration: regions that work requests fill, and that their owner or its peer invalidates.
+ * The memory of a region is pages, or pieces of any alignment (IB_MR_TYPE_SG_GAPS).
  */
 #include <linux/scatterlist.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+
+#include <skua/wqe.h>
 
 #include "skua_selftest.h"
 
@@ -13,9 +16,22 @@
 #define ST_FAST_SIZE	(ST_FAST_PAGES * SZ_4K - ST_FAST_OFFSET)
 #define ST_FAST_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 
+#define ST_GAPS_STRIDE	(SZ_4K + 40)	/* from one piece to the next */
+#define ST_GAPS_SHIFT	13		/* where the first begins */
+
+/* Byte @at of piece @i, from the middle of the buffer on. */
+static u32 st_fast_place(const struct ib_mr *mr, u32 i, u32 at)
+{
+	u32 up = ST_FAST_PAGES - 1 - i;
+
+	if (mr->type == IB_MR_TYPE_SG_GAPS)
+		return ST_HALF + up * ST_GAPS_STRIDE + ST_GAPS_SHIFT + at;
+	return ST_HALF + up * SZ_4K + at;
+}
+
 /*
- * Pages from the middle of the buffer on, in reverse: a device that took the first for the begin of
- * them all would find other memory.
+ * Pages or pieces in reverse: a device that took the first for the begin of them all would find
+ * other memory.
  */
 static int st_fast_map(struct st_side *side, struct ib_mr *mr)
 {
@@ -25,25 +41,25 @@ static int st_fast_map(struct st_side *side, struct ib_mr *mr)
 
 	sg_init_table(sg, ST_FAST_PAGES);
 	for (i = 0; i < ST_FAST_PAGES; i++) {
-		sg_dma_address(&sg[i]) = side->dma + ST_HALF + (ST_FAST_PAGES - 1 - i) * SZ_4K;
+		sg_dma_address(&sg[i]) = side->dma + st_fast_place(mr, i, 0);
 		sg_dma_len(&sg[i]) = SZ_4K;
 	}
 	return ib_map_mr_sg(mr, sg, ST_FAST_PAGES, &offset, SZ_4K);
 }
 
-static u8 *st_fast_byte(struct st_side *side, u32 at)
+static u8 *st_fast_byte(struct st_side *side, const struct ib_mr *mr, u32 at)
 {
 	at += ST_FAST_OFFSET;
-	return side->buf + ST_HALF + (ST_FAST_PAGES - 1 - at / SZ_4K) * SZ_4K + at % SZ_4K;
+	return side->buf + st_fast_place(mr, at / SZ_4K, at % SZ_4K);
 }
 
 /* Is the region as @flat? */
-static bool st_fast_equal(struct st_side *side, const u8 *flat)
+static bool st_fast_equal(struct st_side *side, const struct ib_mr *mr, const u8 *flat)
 {
 	u32 at;
 
 	for (at = 0; at < ST_FAST_SIZE; at++)
-		if (*st_fast_byte(side, at) != flat[at])
+		if (*st_fast_byte(side, mr, at) != flat[at])
 			return false;
 	return true;
 }
@@ -88,11 +104,12 @@ static int st_invalidate(struct st_side *side, u32 key)
 	return err || side->send.wc.opcode == IB_WC_LOCAL_INV ? err : -1;
 }
 
-/* From or to all of the region with @key, as the peer of its owner. */
-static int st_remote(struct st_side *side, struct ib_mr *mr, u32 key, enum ib_wr_opcode opcode)
+/* From or to the first @length bytes of the region with @key, as the peer of its owner. */
+static int st_remote_part(struct st_side *side, struct ib_mr *mr, u32 key, enum ib_wr_opcode opcode,
+			  u32 length)
 {
 	struct ib_sge sge = {
-		.addr = side->dma, .length = ST_FAST_SIZE, .lkey = side->pd->local_dma_lkey,
+		.addr = side->dma, .length = length, .lkey = side->pd->local_dma_lkey,
 	};
 	struct ib_rdma_wr wr = {
 		.wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode },
@@ -100,6 +117,12 @@ static int st_remote(struct st_side *side, struct ib_mr *mr, u32 key, enum ib_wr
 	};
 
 	return st_do(side, &wr.wr);
+}
+
+/* From or to all of it. */
+static int st_remote(struct st_side *side, struct ib_mr *mr, u32 key, enum ib_wr_opcode opcode)
+{
+	return st_remote_part(side, mr, key, opcode, ST_FAST_SIZE);
 }
 
 /* A SEND of nothing that invalidates @key at the peer, which receives it. */
@@ -121,10 +144,10 @@ static const char *st_cycle(struct st_side *a, struct st_side *b, struct ib_mr *
 	CHECK(mr->length == ST_FAST_SIZE);
 	st_fill(a->buf, ST_FAST_SIZE, seed);
 	CHECK(!st_remote(a, mr, mr->rkey, IB_WR_RDMA_WRITE));
-	CHECK(st_fast_equal(b, a->buf));
+	CHECK(st_fast_equal(b, mr, a->buf));
 	memset(a->buf, 0, ST_FAST_SIZE);
 	CHECK(!st_remote(a, mr, mr->rkey, IB_WR_RDMA_READ));
-	CHECK(st_fast_equal(b, a->buf));
+	CHECK(st_fast_equal(b, mr, a->buf));
 	CHECK(*a->buf == seed);
 	return NULL;
 }
@@ -184,9 +207,9 @@ static const char *st_not_free(struct st_side *side, struct ib_mr *mr)
 	struct st_side *a = &side[0], *b = &side[1];
 
 	CHECK(!st_register(b, mr, IB_ACCESS_LOCAL_WRITE));
-	st_fill(b->buf + ST_HALF, ST_FAST_PAGES * SZ_4K, 3);
+	st_fill(b->buf + ST_HALF, ST_FAST_PAGES * ST_GAPS_STRIDE, 3);
 	CHECK(!st_local(b, a, mr));
-	CHECK(st_fast_equal(b, a->buf));
+	CHECK(st_fast_equal(b, mr, a->buf));
 	CHECK(!st_send_inv(a, b, mr->rkey));
 	CHECK(b->recv.wc.status == IB_WC_REM_INV_REQ_ERR);
 	CHECK(!st_reconnect(side));
@@ -247,11 +270,11 @@ static const char *st_sizes_of_lists(struct st_side *side, struct ib_mr *mr)
 	int mapped, bad, i;
 
 	CHECK(most >= 1024);
-	other = ib_alloc_mr(side[1].pd, IB_MR_TYPE_MEM_REG, 0);
+	other = ib_alloc_mr(side[1].pd, mr->type, 0);
 	CHECK(IS_ERR(other) && PTR_ERR(other) == -EINVAL);
-	other = ib_alloc_mr(side[1].pd, IB_MR_TYPE_MEM_REG, most + 1);
+	other = ib_alloc_mr(side[1].pd, mr->type, most + 1);
 	CHECK(IS_ERR(other) && PTR_ERR(other) == -EINVAL);
-	other = ib_alloc_mr(side[1].pd, IB_MR_TYPE_SG_GAPS, most);
+	other = ib_alloc_mr(side[1].pd, IB_MR_TYPE_USER, most);
 	CHECK(IS_ERR(other) && PTR_ERR(other) == -EOPNOTSUPP);
 
 	sg = kvcalloc(most + 1, sizeof(*sg), GFP_KERNEL);
@@ -265,7 +288,48 @@ static const char *st_sizes_of_lists(struct st_side *side, struct ib_mr *mr)
 	bad = ib_map_mr_sg(mr, sg, 1, &offset, SZ_2K);
 	kvfree(sg);
 	CHECK(mapped == most);
-	CHECK(bad == -EINVAL);
+	/* Pieces have no page size. */
+	CHECK(bad == (mr->type == IB_MR_TYPE_SG_GAPS ? 1 : -EINVAL));
+	return NULL;
+}
+
+/* As many pieces of a few bytes as a list may have in a row; what is more is left to the caller. */
+static const char *st_small_pieces(struct st_side *side, struct ib_mr *mr)
+{
+	struct st_side *a = &side[0], *b = &side[1];
+	struct scatterlist sg[SKUA_PIECES_RUN];
+	unsigned int offset = 2;
+	struct ib_reg_wr reg;
+	int i, mapped, empty;
+
+	sg_init_table(sg, SKUA_PIECES_RUN);
+	for (i = 0; i < SKUA_PIECES_RUN; i++) {
+		sg_dma_address(&sg[i]) = b->dma + ST_HALF + i * 9 + 1;
+		sg_dma_len(&sg[i]) = 4;
+	}
+	mapped = ib_map_mr_sg(mr, sg, SKUA_PIECES_RUN, &offset, SZ_4K);
+	CHECK(mapped == SKUA_PIECES_RUN - 1);
+	CHECK(!offset);
+	CHECK(mr->length == mapped * 4 - 2);
+	CHECK(mr->iova == sg_dma_address(&sg[0]) + 2);
+
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	reg = st_reg_wr(mr, ST_FAST_ACCESS);
+	CHECK(!st_do(b, &reg.wr));
+	memset(b->buf + ST_HALF, 0, SZ_4K);
+	st_fill(a->buf, mr->length, 5);
+	CHECK(!st_remote_part(a, mr, mr->rkey, IB_WR_RDMA_WRITE, mr->length));
+	for (i = 0; i < mapped * 4 - 2; i++)
+		CHECK(b->buf[ST_HALF + (i + 2) / 4 * 9 + 1 + (i + 2) % 4] == a->buf[i]);
+	for (i = 0; i < mapped; i++)
+		CHECK(!b->buf[ST_HALF + i * 9] && !b->buf[ST_HALF + i * 9 + 5]);
+	CHECK(!st_invalidate(b, mr->rkey));
+
+	sg_dma_len(&sg[1]) = 0;
+	empty = ib_map_mr_sg(mr, sg, 2, NULL, SZ_4K);
+	CHECK(empty == -EINVAL);
+	offset = 4;
+	CHECK(ib_map_mr_sg(mr, sg, 1, &offset, SZ_4K) == -EINVAL);
 	return NULL;
 }
 
@@ -292,13 +356,13 @@ static const char *st_chain(struct st_side *side, struct ib_mr *mr)
 		inv.ex.invalidate_rkey = mr->rkey;
 		inv.wr_cqe = &b->send.cqe;
 		inv.send_flags = IB_SEND_SIGNALED;
-		st_fill(b->buf + ST_HALF, ST_FAST_PAGES * SZ_4K, i);
+		st_fill(b->buf + ST_HALF, ST_FAST_PAGES * ST_GAPS_STRIDE, i);
 		reinit_completion(&b->send.done);
 		CHECK(!ib_post_send(b->qp, &reg.wr, NULL));
 		CHECK(st_wait(b, &b->send));
 		CHECK(b->send.wc.status == IB_WC_SUCCESS);
 		CHECK(b->send.wc.opcode == IB_WC_LOCAL_INV);
-		CHECK(st_fast_equal(b, a->buf));
+		CHECK(st_fast_equal(b, mr, a->buf));
 	}
 	/* In ERR they are flushed, and a drain waits for them. */
 	ib_drain_qp(b->qp);
@@ -311,16 +375,18 @@ static const char *st_chain(struct st_side *side, struct ib_mr *mr)
 	return st_cycle(a, b, mr, 77);
 }
 
+typedef const char *st_fast_test(struct st_side *side, struct ib_mr *mr);
+
 /* Runs @test with a region of the second side. */
-static const char *st_with_mr(struct st_side *side, u32 pages,
-			      const char *(*test)(struct st_side *side, struct ib_mr *mr))
+static const char *st_with_mr(struct st_side *side, enum ib_mr_type type, u32 most,
+			      st_fast_test *test)
 {
 	struct ib_mr *mr;
 	const char *wrong;
 
 	if (!side[1].dev->ops.alloc_mr)
 		return "no fast registration";
-	mr = ib_alloc_mr(side[1].pd, IB_MR_TYPE_MEM_REG, pages);
+	mr = ib_alloc_mr(side[1].pd, type, most);
 	if (IS_ERR(mr))
 		return "ib_alloc_mr";
 	wrong = test(side, mr);
@@ -329,23 +395,36 @@ static const char *st_with_mr(struct st_side *side, u32 pages,
 	return wrong;
 }
 
+/* The same with a region of pages, and with one of pieces. */
+static const char *st_with_mrs(struct st_side *side, u32 most, st_fast_test *test)
+{
+	return st_with_mr(side, IB_MR_TYPE_MEM_REG, most, test) ?:
+	       st_with_mr(side, IB_MR_TYPE_SG_GAPS, most, test);
+}
+
 const char *st_fast(struct st_side *side)
 {
-	return st_with_mr(side, ST_FAST_PAGES, st_cycles);
+	return st_with_mrs(side, ST_FAST_PAGES, st_cycles);
 }
 
 const char *st_fast_errors(struct st_side *side)
 {
-	return st_with_mr(side, ST_FAST_PAGES, st_not_free) ?:
-	       st_with_mr(side, ST_FAST_PAGES, st_not_allowed);
+	return st_with_mrs(side, ST_FAST_PAGES, st_not_free) ?:
+	       st_with_mrs(side, ST_FAST_PAGES, st_not_allowed);
 }
 
 const char *st_fast_lists(struct st_side *side)
 {
-	return st_with_mr(side, side[1].dev->attrs.max_fast_reg_page_list_len, st_sizes_of_lists);
+	return st_with_mrs(side, side[1].dev->attrs.max_fast_reg_page_list_len, st_sizes_of_lists);
 }
 
 const char *st_fast_chain(struct st_side *side)
 {
-	return st_with_mr(side, ST_FAST_PAGES, st_chain);
+	return st_with_mrs(side, ST_FAST_PAGES, st_chain);
+}
+
+const char *st_fast_pieces(struct st_side *side)
+{
+	CHECK(side[1].dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG);
+	return st_with_mr(side, IB_MR_TYPE_SG_GAPS, SKUA_PIECES_RUN, st_small_pieces);
 }

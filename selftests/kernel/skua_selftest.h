@@ -114,6 +114,7 @@ const char *st_fast(struct st_side *side);
 const char *st_fast_errors(struct st_side *side);
 const char *st_fast_lists(struct st_side *side);
 const char *st_fast_chain(struct st_side *side);
+const char *st_fast_pieces(struct st_side *side);
 
 /* srq.c: the same. */
 const char *st_srq(struct st_side *side);

@@ -22,7 +22,7 @@ static const char *st_caps_of(struct ib_device *dev)
 	CHECK(!!dev->ops.alloc_mr == !!dev->ops.map_mr_sg);
 	CHECK(!!(dev->attrs.kernel_cap_flags & IBK_ON_DEMAND_PAGING) ==
 	      !!(dev->attrs.odp_caps.general_caps & IB_ODP_SUPPORT));
-	CHECK(!(dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG));
+	CHECK(dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG);
 	return NULL;
 }
 
@@ -732,6 +732,7 @@ static const struct {
 	{ "fast registration: errors", st_fast_errors },
 	{ "fast registration: lists", st_fast_lists },
 	{ "fast registration: chains and drains", st_fast_chain },
+	{ "fast registration: small pieces", st_fast_pieces },
 	{ "a shared receive queue", st_srq },
 	{ "posting during RESET", st_post_during_reset },
 	{ "polling without receiving", st_netpoll },

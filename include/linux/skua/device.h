@@ -44,6 +44,7 @@ struct notifier_block;
  * @max_mcast_groups: multicast groups with QPs
  * @max_mcast_qps: QPs of a group
  * @max_fast_pages: pages of a fast registration
+ * @max_fast_pieces: pieces of one with a list of these
  * @max_mw: memory windows
  * @max_srq: SRQs
  * @max_srq_entries: entries of an SRQ
@@ -84,6 +85,7 @@ struct skua_limits {
 	u32 max_mcast_groups;
 	u32 max_mcast_qps;
 	u32 max_fast_pages;
+	u32 max_fast_pieces;
 	u32 max_mw;
 	u32 max_srq;
 	u32 max_srq_entries;

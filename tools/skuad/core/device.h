@@ -52,7 +52,8 @@ struct transport_ops;
 #define LIMIT_MW		262144u
 #define LIMIT_DM		(1u << 20)	/* bytes, in whole pages */
 #define LIMIT_MR_SIZE		(64ull << 30)
-#define LIMIT_FAST_PAGES	2048u
+#define LIMIT_FAST_PAGES	4096u
+#define LIMIT_FAST_PIECES	(LIMIT_FAST_PAGES / SKUA_PIECE_ENTRIES)
 #define LIMIT_MSG		(1u << 31)
 #define LIMIT_SGE		30
 #define LIMIT_INLINE		512
@@ -70,8 +71,8 @@ struct transport_ops;
 	(1ull << SKUA_F_EVENT_IDX | 1ull << SKUA_F_ETHERNET | 1ull << SKUA_F_RC | \
 	 1ull << SKUA_F_INVALIDATE | 1ull << SKUA_F_ATOMIC | 1ull << SKUA_F_ETH_CSUM | \
 	 1ull << SKUA_F_ETH_RSS | 1ull << SKUA_F_UC | 1ull << SKUA_F_UD | 1ull << SKUA_F_SRQ | \
-	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_MR_MODIFY | \
-	 1ull << SKUA_F_ON_DEMAND | 1ull << SKUA_F_DM | 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | \
+	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_SG_GAPS | \
+	 1ull << SKUA_F_MR_MODIFY | 1ull << SKUA_F_ON_DEMAND | 1ull << SKUA_F_DM | 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | \
 	 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_COUNTER_SET | \
 	 1ull << SKUA_F_MR_REVOKE)
 
@@ -167,6 +168,7 @@ struct mr {
 	uint32_t key;
 	uint8_t type;			/* enum skua_mr_type, or MR_WINDOW() */
 	bool valid;			/* not invalidated, and not revoked; the rest tells of what it was last */
+	uint16_t pieces;		/* FAST: that it consists of (core/gaps.h); else 0 */
 	uint32_t access;
 	uint32_t windows;		/* that are bound to it */
 	struct pd *pd;			/* of a window: one that no QP has, nor NULL */

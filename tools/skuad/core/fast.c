@@ -6,8 +6,14 @@
  * Whether a region is free is part of the check of its key, and a region keeps its array of pages while it is free.
  * So access pays nothing for any of this, and registration allocates nothing.
  */
+#include "core/gaps.h"
 #include "core/mw.h"
 #include "core/qp.h"
+
+static bool pages_reg_valid(const struct skua_wqe_reg_mr *reg)
+{
+	return pages_fit(reg->log_page, le32toh(reg->offset), le32toh(reg->npages), le64toh(reg->length));
+}
 
 bool mr_reg_valid(const struct skua_dev *dev, const struct skua_wqe_reg_mr *reg)
 {
@@ -16,8 +22,16 @@ bool mr_reg_valid(const struct skua_dev *dev, const struct skua_wqe_reg_mr *reg)
 			return false;
 	return mr_access_valid(dev, le32toh(reg->access)) &&
 	       mr_range_valid(le64toh(reg->iova), le64toh(reg->length)) &&
-	       pages_fit(reg->log_page, le32toh(reg->offset), le32toh(reg->npages), le64toh(reg->length)) &&
+	       (reg->log_page ? pages_reg_valid(reg) : gaps_reg_valid(dev, reg)) &&
 	       le64toh(reg->list) % sizeof(uint64_t) == 0;
+}
+
+static int read_pages(struct skua_dev *dev, struct mr *mr, const struct skua_wqe_reg_mr *reg)
+{
+	if (le32toh(reg->npages) > mr->pages.n)
+		return SKUA_VENDOR_ERR_BOUNDS;
+	mr->pieces = 0;
+	return pages_read(&mr->pages, &dev->mem, le64toh(reg->list), le32toh(reg->npages), reg->log_page);
 }
 
 int mr_register(struct skua_dev *dev, struct pd *pd, bool privileged, const struct skua_wqe_reg_mr *reg)
@@ -35,15 +49,13 @@ int mr_register(struct skua_dev *dev, struct pd *pd, bool privileged, const stru
 		return SKUA_VENDOR_ERR_KEY_TYPE;
 	if (mr->valid)
 		return SKUA_VENDOR_ERR_KEY_STATE;
-	if (le32toh(reg->npages) > mr->pages.n)
-		return SKUA_VENDOR_ERR_BOUNDS;
-	err = pages_read(&mr->pages, &dev->mem, le64toh(reg->list), le32toh(reg->npages), reg->log_page);
+	err = reg->log_page ? read_pages(dev, mr, reg) : gaps_read(dev, mr, reg);
 	if (err)
 		return err;
 	mr->pages.offset = le32toh(reg->offset);
 	mr->pages.log = reg->log_page;
 	mr->iova = le64toh(reg->iova);
-	mr->length = le64toh(reg->length);
+	mr->length = mr_is_gapped(mr) ? 0 : le64toh(reg->length);
 	mr->access = le32toh(reg->access);
 	mr->key = le32toh(reg->key);
 	mr->valid = true;

@@ -7,12 +7,19 @@
 #include "core/mw.h"
 #include "core/qp.h"
 
+static int32_t list_bytes(const struct skua_wqe_reg_mr *reg)
+{
+	size_t entry = reg->log_page ? sizeof(uint64_t) : sizeof(struct skua_piece);
+
+	return (int32_t)(le32toh(reg->npages) * entry);
+}
+
 /* *@fence: it has taken access away. */
 static int begin(struct skua_qp *qp, const struct send_wqe *wqe, int32_t *budget, bool *fence)
 {
 	switch (wqe->opcode) {
 	case SKUA_WQE_REG_MR:
-		*budget -= (int32_t)(le32toh(wqe->reg->npages) * sizeof(uint64_t));
+		*budget -= list_bytes(wqe->reg);
 		return mr_register(qp->dev, qp->pd, qp->privileged, wqe->reg);
 	case SKUA_WQE_BIND_MW:
 		return mw_bind(qp, wqe->bind, fence);

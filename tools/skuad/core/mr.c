@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "core/dm.h"
+#include "core/gaps.h"
 #include "core/mw.h"
 #include "core/odp.h"
 
@@ -264,8 +265,8 @@ bool mr_free_all(struct skua_dev *dev, int32_t *budget)
 
 /*
  * May @access use [@addr, @addr + @len) of the region with @key? *@out: the region; NULL: the address is a DMA address.
- * SKUA_VENDOR_ERR_NOT_PRESENT: the region is one on demand, and all is well but for bounds and pages, which are not
- * looked at.
+ * SKUA_VENDOR_ERR_NOT_PRESENT: the region is one on demand or in pieces, and all is well but for bounds and pages, which
+ * are not looked at.
  */
 static int lookup(struct skua_dev *dev, const struct mem_access *access, uint32_t key,
 		  uint64_t addr, uint64_t len, struct mr **out)
@@ -296,7 +297,7 @@ static int lookup(struct skua_dev *dev, const struct mem_access *access, uint32_
 	*out = mr;
 	if (addr < mr->iova || addr - mr->iova > mr->length ||
 	    len > mr->length - (addr - mr->iova))
-		return mr_is_on_demand(mr) ? SKUA_VENDOR_ERR_NOT_PRESENT : SKUA_VENDOR_ERR_BOUNDS;
+		return mr_is_on_demand(mr) || mr_is_gapped(mr) ? SKUA_VENDOR_ERR_NOT_PRESENT : SKUA_VENDOR_ERR_BOUNDS;
 	return SKUA_VENDOR_ERR_NONE;
 }
 
@@ -311,7 +312,9 @@ int mr_check(struct skua_dev *dev, const struct mem_access *access, uint32_t key
 	struct mr *mr;
 	int err = lookup(dev, access, key, addr, len, &mr);
 
-	return err == SKUA_VENDOR_ERR_NOT_PRESENT ? odp_check(mr, addr, len) : err;
+	if (err != SKUA_VENDOR_ERR_NOT_PRESENT)
+		return err;
+	return mr_is_gapped(mr) ? gaps_check(mr, addr, len) : odp_check(mr, addr, len);
 }
 
 int mr_check_present(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr, uint64_t len)
@@ -319,7 +322,9 @@ int mr_check_present(struct skua_dev *dev, const struct mem_access *access, uint
 	struct mr *mr;
 	int err = lookup(dev, access, key, addr, len, &mr);
 
-	return err == SKUA_VENDOR_ERR_NOT_PRESENT ? odp_check_present(dev, mr, is_write(access), addr, len) : err;
+	if (err != SKUA_VENDOR_ERR_NOT_PRESENT)
+		return err;
+	return mr_is_gapped(mr) ? gaps_check(mr, addr, len) : odp_check_present(dev, mr, is_write(access), addr, len);
 }
 
 int mr_check_key(struct skua_dev *dev, const struct mem_access *access, uint32_t key)
@@ -343,6 +348,13 @@ static bool append(struct seglist *segs, uint8_t *p, uint32_t len)
 		return false;
 	segs->seg[segs->n++] = (struct seg){ p, len };
 	return true;
+}
+
+/* The region has no array of pages that tells where @addr is. */
+static int segs_of_others(struct skua_dev *dev, const struct mr *mr, bool write, uint64_t addr, uint32_t len,
+			  struct seglist *segs)
+{
+	return mr_is_gapped(mr) ? gaps_segs(dev, mr, write, addr, len, segs) : odp_segs(dev, mr, write, addr, len, segs);
 }
 
 /* There is no host memory where the region has @addr. Device memory lies in one piece. */
@@ -376,7 +388,7 @@ int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key,
 	int err = lookup(dev, access, key, addr, len, &mr);
 
 	if (err)
-		return err == SKUA_VENDOR_ERR_NOT_PRESENT ? odp_segs(dev, mr, write, addr, len, segs) : err;
+		return err == SKUA_VENDOR_ERR_NOT_PRESENT ? segs_of_others(dev, mr, write, addr, len, segs) : err;
 	while (len) {
 		uint64_t run;
 		uint8_t *p = mr ? pages_run(&mr->pages, &dev->mem, addr - mr->iova, write, &run) :

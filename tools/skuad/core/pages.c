@@ -197,7 +197,7 @@ int pages_load_step(struct pages_load *load, struct hostmem *m)
 	return SKUA_CMD_OK;
 }
 
-int pages_read(struct pages *pages, struct hostmem *m, uint64_t list, uint32_t n, uint8_t log_page)
+bool pages_copy(struct pages *pages, struct hostmem *m, uint64_t list, uint32_t n)
 {
 	uint8_t *dst = (uint8_t *)pages->addr;
 	uint64_t run;
@@ -206,11 +206,18 @@ int pages_read(struct pages *pages, struct hostmem *m, uint64_t list, uint32_t n
 		const uint8_t *p = hostmem_run(m, list, false, &run);
 
 		if (!p)
-			return SKUA_VENDOR_ERR_UNREACHABLE;
+			return false;
 		if (run > left)
 			run = left;
 		copy_from_host(dst, p, run);
 	}
+	return true;
+}
+
+int pages_read(struct pages *pages, struct hostmem *m, uint64_t list, uint32_t n, uint8_t log_page)
+{
+	if (!pages_copy(pages, m, list, n))
+		return SKUA_VENDOR_ERR_UNREACHABLE;
 	for (uint32_t i = 0; i < n; i++) {
 		pages->addr[i] = entry_addr(pages->addr[i], log_page);
 		if (pages->addr[i] == UINT64_MAX)

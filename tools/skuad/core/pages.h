@@ -47,8 +47,10 @@ bool pagelist_empty(const struct skua_pagelist *list);
 /* An array for as many pages as there are to be. False: there is no memory. */
 bool pages_alloc(struct pages *pages);
 
-/* Read @n entries of one range at @list into the array, which has room for them; enum skua_vendor_err. Each entry is
- * read once, and checked for its form. */
+/* Read @n words of one range at @list into the array, which has room for them, each once. False: they cannot be reached. */
+bool pages_copy(struct pages *pages, struct hostmem *m, uint64_t list, uint32_t n);
+
+/* The same, entries of pages that are checked for their form; enum skua_vendor_err. */
 int pages_read(struct pages *pages, struct hostmem *m, uint64_t list, uint32_t n, uint8_t log_page);
 
 /* Begin to read @list, which was checked, into @pages. */

@@ -46,6 +46,8 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		caps.max_mw = htole32(LIMIT_MW);
 	if (dev_has(dev, SKUA_F_FAST_REG))
 		caps.max_fast_pages = htole32(LIMIT_FAST_PAGES);
+	if (dev_has(dev, SKUA_F_SG_GAPS))
+		caps.max_fast_pieces = htole32(LIMIT_FAST_PIECES);
 	if (dev_has(dev, SKUA_F_SRQ)) {
 		caps.max_srq = htole32(LIMIT_SRQ);
 		caps.max_srq_entries = htole32(1u << LIMIT_LOG_SRQ);

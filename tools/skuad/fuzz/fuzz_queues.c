@@ -97,6 +97,15 @@ static void fuzz_seeds(void)
 		  WQE(SKUA_WQE_SEND_INV, 1, 0, ALL, .a = 1, .n[2] = K_FAST), { .verb = WORK },
 		  WQE(SKUA_WQE_REG_MR, 1, 0, 7, .n[2] = K_FAST | 1 << 24, .v = { 1, 4096 }), { .verb = WORK },
 		  WQE(SKUA_WQE_REG_MR, 1, 0, 7, .n[2] = K_ALL, .v = { 1, 4096 }), { .verb = WORK });
+	/* The same with one piece, and then three. */
+	FUZZ_SEED("pieces", CONFIG(.a = 8), WQE(SKUA_WQE_LOCAL_INV, 1, 0, 0, .n[2] = K_FAST),
+		  { .verb = POST, .b = SKUA_WQE_REG_MR, .c = 1, .n[2] = K_FAST, .v = { 7 | 1 << 18, 1 << 16 | 8000 } },
+		  WQE(SKUA_WQE_SEND, SIGNALED, 1, SGE(K_FAST, 0, 5000)), RQE(1, ALL), { .verb = WORK },
+		  WQE(SKUA_WQE_WRITE, 1, 1, ALL, .a = 1, .n[2] = K_FAST), { .verb = WORK }, RQE(0, ALL),
+		  WQE(SKUA_WQE_SEND_INV, 1, 0, ALL, .a = 1, .n[2] = K_FAST), { .verb = WORK },
+		  { .verb = POST, .b = SKUA_WQE_REG_MR, .c = 1, .n[2] = K_FAST, .v = { 7 | 1 << 18, 3 << 16 | 3000 },
+		    .bytes = { 200, 1, 90, 7, 0, 33 } }, { .verb = WORK },
+		  WQE(SKUA_WQE_READ, 1, 1, ALL, .a = 1, .n[2] = K_FAST), { .verb = WORK });
 	/* Windows of both types over parts of K_BIND; bound anew, ended by both sides, by RESET, and with their MR. */
 	FUZZ_SEED("windows", CONFIG(),
 		  WQE(SKUA_WQE_BIND_MW, 1, 0, 0, .n[2] = K_WINDOW_1, .v = { K_BIND << 8 | 14, 16 << 16 | 0x2000 }),

@@ -43,7 +43,7 @@ static const struct {
 	[K_ALL] = { 0x3028, 0x5064, RIGHTS, SKUA_MR_REGULAR },
 	[K_READ] = { 0x10000, 0x4000, SKUA_ACCESS_REMOTE_READ, SKUA_MR_REGULAR },
 	[K_EXTRA] = { 0, EXTRA_SIZE, RIGHTS, SKUA_MR_REGULAR },		/* at EXTRA */
-	[K_FAST] = { 0x20000, 0x2000, RIGHTS, SKUA_MR_FAST },
+	[K_FAST] = { 0x20000, 0x6000, RIGHTS, SKUA_MR_FAST },
 	[K_PHYS] = { 0, 0, RIGHTS, SKUA_MR_PHYS },
 	[K_OTHER_PD] = { 0x28000, 0x1000, RIGHTS, SKUA_MR_REGULAR },
 	[K_BIND] = { 0x30080, 0x2f00, SKUA_ACCESS_LOCAL_WRITE | SKUA_ACCESS_MW_BIND, SKUA_MR_REGULAR },
@@ -394,9 +394,28 @@ static struct skua_wqe_ud datagram_segment(const struct side *peer, const struct
 	return ud;
 }
 
+/* A list of pieces: two bytes for each, length and place. The last one is as long as it takes, or not. */
+static void put_pieces(const struct side *s, const struct step *p, struct skua_wqe_reg_mr *reg)
+{
+	uint32_t n = p->v[1] >> 16 & 7, left = p->v[1] & 0x7fff;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t length = i + 1 < n ? p->bytes[2 * i] * 4u : left;
+		struct skua_piece piece = {
+			.addr = htole64(s->n->buf + p->bytes[2 * i + 1] * 1021ull), .length = htole32(length),
+		};
+
+		left -= length;
+		memcpy(at(s->n, s->list + i * sizeof(piece)), &piece, sizeof(piece));
+	}
+	reg->npages = htole32(n);
+	reg->log_page = 0;
+	reg->offset = 0;
+}
+
 /*
- * REG_MR: @v[0]: rights, and what is wrong; @v[1]: length and offset; bytes: pages of the arena. Who may do that
- * may reach all memory anyway.
+ * REG_MR: @v[0]: rights, and what is wrong; @v[1]: length and offset; bytes: pages of the arena, or with bit 18 of
+ * @v[0] pieces. Who may do that may reach all memory anyway.
  */
 static struct skua_wqe_reg_mr registration(const struct side *s, const struct step *p, enum key key)
 {
@@ -412,6 +431,10 @@ static struct skua_wqe_reg_mr registration(const struct side *s, const struct st
 	if (p->v[0] >> 16 & 1)
 		reg.list = htole64(EXTRA + EXTRA_SIZE - 8);
 	reg.rsvd[0] = p->v[0] >> 17 & 1;
+	if (p->v[0] >> 18 & 1) {
+		put_pieces(s, p, &reg);
+		return reg;
+	}
 	for (unsigned int i = 0; i < sizeof(p->bytes); i++) {
 		__le64 entry = htole64((s->n->buf + p->bytes[i] % 64 * 4096ull) | (p->bytes[i] < 128));
 

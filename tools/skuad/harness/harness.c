@@ -366,6 +366,12 @@ struct skua_cmd create_qp_cmd(struct node *n)
 	return cmd;
 }
 
+struct skua_cmd free_mr_cmd(struct node *n, uint32_t capacity)
+{
+	return (struct skua_cmd)CMD(SKUA_CMD_CREATE_MR, .create_mr = {
+		.pdn = htole32(n->pdn), .type = SKUA_MR_FAST, .capacity = htole32(capacity) });
+}
+
 struct skua_cmd create_mr_cmd(struct node *n)
 {
 	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_MR, .create_mr = {
@@ -679,6 +685,24 @@ void end_engine(struct world *w, int i)
 	engine_stop(w->engines[i]);
 	pthread_join(w->threads[i], NULL);
 	w->threads[i] = 0;
+}
+
+struct world *privileged_world(uint64_t features)
+{
+	struct world *w = world_create_with(false, features);
+
+	for (int i = 0; i < 2; i++) {
+		struct node *n = &w->n[i];
+		struct skua_cmd cmd;
+
+		new_queues(n);
+		cmd = create_qp_cmd(n);
+		cmd.create_qp.flags = htole32(SKUA_QP_PRIVILEGED);
+		n->qpn = must(w, n, cmd);
+	}
+	for (int i = 0; i < 2; i++)
+		reconnect(w, &w->n[i], &w->n[!i]);
+	return w;
 }
 
 void world_destroy(struct world *w)

@@ -93,6 +93,8 @@ struct world *world_create(bool threaded);
 struct world *world_create_with(bool threaded, uint64_t features);
 /* The same, each device on a link of its own (link/spec.h), a's made first. */
 struct world *world_create_on(bool threaded, const char *link_a, const char *link_b);
+/* Not threaded, with some features only; the QPs are privileged, so they may register memory. */
+struct world *privileged_world(uint64_t features);
 void world_destroy(struct world *w);
 
 /* The thread of one of its engines ends, before the world does. */
@@ -168,6 +170,7 @@ size_t allocated_bytes(void);
 
 struct skua_cmd create_qp_cmd(struct node *n);
 struct skua_cmd create_mr_cmd(struct node *n);	/* 4 KiB at n->buf */
+struct skua_cmd free_mr_cmd(struct node *n, uint32_t capacity);	/* of type FAST */
 
 /* QP qpn to INIT, RTR and RTS. */
 struct skua_cmd init_cmd(uint32_t qpn);

@@ -57,13 +57,17 @@ static uint32_t create_mr(struct world *w, struct node *n, uint64_t iova, uint64
 }
 
 /* Made at the start, and kept: it has room for one page. */
+/* What a registration lists: a page, or pieces. */
+#define PIECES		3
+#define LIST_SIZE	(PIECES * sizeof(struct skua_piece))
+
 static void create_fast_mr(struct sim *s, struct node *n, struct sim_side *sd)
 {
 	struct skua_cmd mr = CMD(SKUA_CMD_CREATE_MR, .create_mr = {
-		.pdn = htole32(n->pdn), .type = SKUA_MR_FAST, .capacity = htole32(1) });
+		.pdn = htole32(n->pdn), .type = SKUA_MR_FAST, .capacity = htole32(PIECES * SKUA_PIECE_ENTRIES) });
 
 	sd->fast_key = must(s->w, n, mr);
-	sd->fast_lists = take(n, SIM_MSGS * sizeof(__le64));
+	sd->fast_lists = take(n, SIM_MSGS * LIST_SIZE);
 }
 
 #define DST_RIGHTS	(ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC | SKUA_ACCESS_FLUSH_GLOBAL)
@@ -259,15 +263,27 @@ static void put_remote(const struct sim *s, unsigned int q, unsigned int side,
 	r->rkey = htole32(region >= 0 ? peer->dst_key : peer->src_key);
 }
 
+/* The @length bytes at @iova in pieces, as message @k has them. */
+static void put_pieces(struct node *n, uint64_t list_at, uint64_t iova, uint32_t length, unsigned int k)
+{
+	struct skua_piece *piece = at(n, list_at);
+	uint32_t first = 1 + k * 1021 % 9000, second = 1 + k * 4093 % 70000;
+
+	piece[0] = (struct skua_piece){ .addr = htole64(iova), .length = htole32(first) };
+	piece[1] = (struct skua_piece){ .addr = htole64(iova + first), .length = htole32(second) };
+	piece[2] = (struct skua_piece){ .addr = htole64(iova + first + second),
+					.length = htole32(length - first - second) };
+}
+
 /*
  * What the message before had registered ends, and this one's memory is registered, with another key: all that it is
- * in is one page.
+ * in is one page, or every other time some pieces.
  */
 static void post_registration(struct sim *s, unsigned int side, struct sim_side *sd, const struct sim_msg *m)
 {
 	struct node *n = &s->w->n[side];
 	bool arena = local_region(m) >= 0;
-	uint64_t iova = arena ? SIM_DST_IOVA : SIM_SRC_IOVA, list_at = sd->fast_lists + sd->posted * sizeof(__le64);
+	uint64_t iova = arena ? SIM_DST_IOVA : SIM_SRC_IOVA, list_at = sd->fast_lists + sd->posted * LIST_SIZE;
 	struct { struct skua_wqe_ctrl c; union { struct skua_wqe_reg_mr r; uint8_t rest[48]; }; } wqe = {
 		.c = { .opcode = SKUA_WQE_LOCAL_INV, .nblocks = 1, .cookie = htole32(sd->posted),
 		       .inv_key = htole32(sd->fast_key) } };
@@ -282,6 +298,11 @@ static void post_registration(struct sim *s, unsigned int side, struct sim_side 
 		.iova = htole64(iova), .length = htole64(arena ? SIM_ARENA : SIM_PATTERN),
 		.list = htole64(list_at), .npages = htole32(1), .log_page = arena ? 24 : 22,
 	};
+	if (sd->posted & 1) {
+		put_pieces(n, list_at, iova, (uint32_t)le64toh(wqe.r.length), sd->posted);
+		wqe.r.npages = htole32(PIECES);
+		wqe.r.log_page = 0;
+	}
 	post_block(n, &wqe);
 }
 

@@ -17,35 +17,10 @@ struct block {
 
 static_assert(sizeof(struct block) == SKUA_WQE_BLOCK, "a REG_MR takes one block");
 
-/* QPs that may register take the place of those that may not. */
-static struct world *privileged_world(uint64_t features)
-{
-	struct world *w = world_create_with(false, features);
-
-	for (int i = 0; i < 2; i++) {
-		struct node *n = &w->n[i];
-		struct skua_cmd cmd;
-
-		new_queues(n);
-		cmd = create_qp_cmd(n);
-		cmd.create_qp.flags = htole32(SKUA_QP_PRIVILEGED);
-		n->qpn = must(w, n, cmd);
-	}
-	for (int i = 0; i < 2; i++)
-		reconnect(w, &w->n[i], &w->n[!i]);
-	return w;
-}
-
 static int setup(void **state)
 {
 	*state = privileged_world(~0ull);
 	return 0;
-}
-
-static struct skua_cmd free_mr_cmd(struct node *n, uint32_t capacity)
-{
-	return (struct skua_cmd)CMD(SKUA_CMD_CREATE_MR, .create_mr = {
-		.pdn = htole32(n->pdn), .type = SKUA_MR_FAST, .capacity = htole32(capacity) });
 }
 
 /* Entry @i of a list. */

@@ -438,8 +438,9 @@ static void flood(struct link_port *port, const struct seglist *frame);
 static enum port_result flood_train(struct link_port *port, const struct train *t)
 {
 	uint8_t buf[ROCE_MAX_PACKET];
-	struct seglist frame = { .n = 1 };
+	struct seglist frame;
 
+	frame.n = 1;
 	for (uint32_t i = 0; i < t->npkts; i++) {
 		frame.bytes = (uint32_t)roce_packet_build(buf, t, i);
 		frame.seg[0] = (struct seg){ buf, frame.bytes };

@@ -129,9 +129,10 @@ static const struct port_ops port_ops = {
 static void rx_sniffed_train(void *owner, const struct train *t)
 {
 	uint8_t buf[ROCE_MAX_PACKET];
-	struct seglist packet = { .n = 1 };
 	struct skua_dev *dev = owner;
+	struct seglist packet;
 
+	packet.n = 1;
 	for (uint32_t i = 0; i < t->npkts; i++) {
 		packet.bytes = (uint32_t)roce_packet_build(buf, t, i);
 		packet.seg[0] = (struct seg){ buf, packet.bytes };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/counter.h"
+#include "core/gaps.h"
 #include "core/mw.h"
 #include "core/transport.h"
 #include "core/xrcd.h"
@@ -132,7 +133,7 @@ bool skua_dev_for_each_mr(const struct skua_dev *dev, struct skua_walk *walk, sk
 			.valid = mr->valid,
 			.access = mr->access,
 			.iova = mr->iova,
-			.length = mr->length,
+			.length = mr_is_gapped(mr) ? gaps_length(mr) : mr->length,
 			.pages = mr_is_window(mr) ? 0 : mr->pages.n,
 			.page_size = mr->pages.n && mr->pages.log ? 1ull << mr->pages.log : 0,
 		};

@@ -7,6 +7,7 @@
  * There is a slot for each PSN of the window. A packet whose copy came another way stays in its slot until another PSN
  * needs the slot.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,10 +16,11 @@
 
 struct held {
 	struct train train;
-	struct seglist payload;
-	uint32_t bytes;			/* of this structure and its data */
-	uint8_t data[];
+	uint32_t bytes;			/* that are allocated: up to the first run of the payload, and its data */
+	struct seglist payload;		/* of one run, so there is no room for others */
 };
+
+#define HELD_HEAD	offsetof(struct held, payload.seg[1])
 
 struct reorder {
 	unsigned int n;
@@ -42,12 +44,12 @@ static void slot_free(struct skua_dev *dev, struct reorder *r, struct held **slo
 static struct held *copy_of(const struct train *t)
 {
 	uint32_t len = t->payload ? t->payload->bytes : 0;
-	struct held *h = malloc(sizeof(*h) + len);
+	struct held *h = malloc(HELD_HEAD + len);
 	uint8_t *p;
 
 	if (!h)
 		return NULL;
-	h->bytes = (uint32_t)sizeof(*h) + len;
+	h->bytes = (uint32_t)HELD_HEAD + len;
 	h->train = *t;
 	h->train.path = NULL;
 	h->train.ip = NULL;
@@ -57,8 +59,8 @@ static struct held *copy_of(const struct train *t)
 	h->train.payload = &h->payload;
 	h->payload.n = 1;
 	h->payload.bytes = len;
-	h->payload.seg[0] = (struct seg){ h->data, len };
-	p = h->data;
+	p = (uint8_t *)h + HELD_HEAD;
+	h->payload.seg[0] = (struct seg){ p, len };
 	for (unsigned int i = 0; i < t->payload->n; i++) {
 		memcpy(p, t->payload->seg[i].p, t->payload->seg[i].len);
 		p += t->payload->seg[i].len;

@@ -110,7 +110,7 @@ bool resp_send_atomic(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 void resp_rx_atomic_write(struct skua_qp *qp, const struct train *t)
 {
 	uint64_t value, *p;
-	struct seglist dst = { .n = 1, .bytes = sizeof(value), .seg[0] = { (uint8_t *)&value, sizeof(value) } };
+	struct seglist dst;
 	int err;
 
 	if (conn_of(qp)->message.under_way || t->raddr % 8 || t->msg_len != sizeof(value) || !t->payload ||
@@ -127,6 +127,9 @@ void resp_rx_atomic_write(struct skua_qp *qp, const struct train *t)
 		resp_wait_or_refuse(qp, err);
 		return;
 	}
+	dst.n = 1;
+	dst.bytes = sizeof(value);
+	dst.seg[0] = (struct seg){ (uint8_t *)&value, sizeof(value) };
 	copy_segs(&dst, t->payload);
 	host_store64(p, le64toh(value));
 	QP_STAT_INC(qp, rdma_rx_atomic_write);

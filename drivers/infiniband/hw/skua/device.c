@@ -31,6 +31,21 @@ bool skua_ib_has_fast_reg(const struct skua_dev *dev)
 	       skua_has(dev, SKUA_F_RC) && dev->limits.max_fast_pages;
 }
 
+bool skua_ib_has_sg_gaps(const struct skua_dev *dev)
+{
+	return skua_has(dev, SKUA_F_SG_GAPS) && skua_ib_has_fast_reg(dev) &&
+	       dev->limits.max_fast_pieces;
+}
+
+/* Pages or pieces: consumers read one limit for both. */
+u32 skua_ib_max_fast_list(const struct skua_dev *dev)
+{
+	const struct skua_limits *limits = &dev->limits;
+
+	return skua_ib_has_sg_gaps(dev) ? min(limits->max_fast_pages, limits->max_fast_pieces) :
+					  limits->max_fast_pages;
+}
+
 /* With what it needs to be of any use. */
 bool skua_ib_has_xrc(const struct skua_dev *dev)
 {
@@ -82,8 +97,10 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->local_ca_ack_delay = SKUA_IB_ACK_DELAY;
 	if (skua_ib_has_fast_reg(dev)) {
 		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
-		attr->max_fast_reg_page_list_len = limits->max_fast_pages;
+		attr->max_fast_reg_page_list_len = skua_ib_max_fast_list(dev);
 	}
+	if (skua_ib_has_sg_gaps(dev))
+		attr->kernel_cap_flags |= IBK_SG_GAPS_REG;
 	if (skua_has(dev, SKUA_F_UD)) {
 		/* They take memory, nothing of the device. */
 		attr->max_ah = INT_MAX;

@@ -2,9 +2,10 @@
 /*
  * Memory regions.
  *
- * A region for fast registration has a list of pages, which is mapped for the device as long as the
- * region is there: map_mr_sg fills it, REG_MR tells where it is, and the device reads it once. The
- * consumer does not map again before it has invalidated the region, so the list was read by then.
+ * A region for fast registration has a list of pages or pieces, which is mapped for the device as
+ * long as the region is there: map_mr_sg fills it, REG_MR tells where it is, and the device reads it
+ * once. The consumer does not map again before it has invalidated the region, so the list was read
+ * by then.
  */
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
@@ -332,18 +333,21 @@ struct ib_mr *skua_ib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max
 {
 	struct skua_dev *dev = to_skua_dev(ibpd->device);
 	struct skua_mr_params params = { .type = SKUA_MR_FAST, .capacity = max_num_sg };
+	bool gaps = type == IB_MR_TYPE_SG_GAPS;
 	struct skua_ib_mr *mr;
 	int err;
 
-	if (type != IB_MR_TYPE_MEM_REG)
+	if (type != IB_MR_TYPE_MEM_REG && !(gaps && skua_ib_has_sg_gaps(dev)))
 		return ERR_PTR(-EOPNOTSUPP);
-	if (!max_num_sg || max_num_sg > dev->limits.max_fast_pages)
+	if (!max_num_sg || max_num_sg > skua_ib_max_fast_list(dev))
 		return ERR_PTR(-EINVAL);
+	if (gaps)
+		params.capacity *= SKUA_PIECE_ENTRIES;
 
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->capacity = max_num_sg;
+	mr->capacity = params.capacity;
 	err = skua_ib_alloc_list(mr, dev);
 	if (err)
 		goto err_mr;
@@ -369,6 +373,69 @@ static int skua_ib_set_page(struct ib_mr *ibmr, u64 addr)
 	return 0;
 }
 
+static int skua_ib_set_pages(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
+			     unsigned int *offset)
+{
+	if (!is_power_of_2(ibmr->page_size) || ibmr->page_size < SKUA_PAGE_SIZE)
+		return -EINVAL;
+	return ib_sg_to_pages(ibmr, sg, nents, offset, skua_ib_set_page);
+}
+
+/* Bytes of the last pieces of @mr, up to @n of them. */
+static u64 skua_ib_last_bytes(const struct skua_ib_mr *mr, unsigned int n)
+{
+	u64 bytes = 0;
+	u32 i;
+
+	for (i = mr->npages - min(n, mr->npages); i < mr->npages; i++)
+		bytes += le32_to_cpu(mr->pieces[i].length);
+	return bytes;
+}
+
+/* With another piece of @length bytes, would too many have too few bytes together (FST-10)? */
+static bool skua_ib_too_dense(const struct skua_ib_mr *mr, u32 length)
+{
+	return mr->npages >= SKUA_PIECES_RUN - 1 &&
+	       skua_ib_last_bytes(mr, SKUA_PIECES_RUN - 1) + length < SKUA_PIECES_RUN_BYTES;
+}
+
+/*
+ * The region begins where its first piece does, because consumers expect an address that tells it
+ * from other regions. The pieces that do not fit, or that the device would refuse, are left to the
+ * consumer.
+ */
+static int skua_ib_set_pieces(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
+			      unsigned int *offset)
+{
+	struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
+	unsigned int skip = offset ? *offset : 0;
+	struct scatterlist *piece;
+	int i;
+
+	if (nents <= 0 || skip >= sg_dma_len(sg))
+		return -EINVAL;
+	ibmr->iova = sg_dma_address(sg) + skip;
+	ibmr->length = 0;
+	for_each_sg(sg, piece, nents, i) {
+		u32 length = sg_dma_len(piece) - skip;
+
+		if ((mr->npages + 1) * SKUA_PIECE_ENTRIES > mr->capacity ||
+		    skua_ib_too_dense(mr, length))
+			break;
+		if (!length)
+			return -EINVAL;
+		mr->pieces[mr->npages++] = (struct skua_piece) {
+			.addr = cpu_to_le64(sg_dma_address(piece) + skip),
+			.length = cpu_to_le32(length),
+		};
+		ibmr->length += length;
+		skip = 0;
+	}
+	if (offset)
+		*offset = 0;
+	return i;
+}
+
 int skua_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, unsigned int *offset)
 {
 	struct device *device = skua_dma_dev(to_skua_dev(ibmr->device));
@@ -376,11 +443,10 @@ int skua_ib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, uns
 	size_t size = mr->capacity * sizeof(*mr->list);
 	int mapped;
 
-	if (!is_power_of_2(ibmr->page_size) || ibmr->page_size < SKUA_PAGE_SIZE)
-		return -EINVAL;
 	mr->npages = 0;
 	dma_sync_single_for_cpu(device, mr->list_dma, size, DMA_TO_DEVICE);
-	mapped = ib_sg_to_pages(ibmr, sg, nents, offset, skua_ib_set_page);
+	mapped = skua_ib_is_gapped(ibmr) ? skua_ib_set_pieces(ibmr, sg, nents, offset) :
+					   skua_ib_set_pages(ibmr, sg, nents, offset);
 	dma_sync_single_for_device(device, mr->list_dma, size, DMA_TO_DEVICE);
 	return mapped;
 }

@@ -12,6 +12,7 @@ struct ib_umem;
 struct skua_ib_odp;
 struct skua_dev;
 struct skua_mr_params;
+struct skua_piece;
 
 /**
  * struct skua_ib_mr - a memory region
@@ -20,9 +21,10 @@ struct skua_mr_params;
  * @odp: memory of a program, on demand
  * @access: what the program has asked for
  * @key: as it was created; a fast registration changes its low 8 bits
- * @capacity: pages that a fast registration may have; 0: it is no MR for that
- * @npages: of the next fast registration
+ * @capacity: entries that the list of a fast registration may have; 0: it is no MR for that
+ * @npages: pages or pieces of the next fast registration
  * @list: its pages, which the device reads when it carries out the registration
+ * @pieces: its pieces instead, of an IB_MR_TYPE_SG_GAPS
  * @list_dma: where the device finds them
  */
 struct skua_ib_mr {
@@ -33,13 +35,22 @@ struct skua_ib_mr {
 	u32 key;
 	u32 capacity;
 	u32 npages;
-	__le64 *list;
+	union {
+		__le64 *list;
+		struct skua_piece *pieces;
+	};
 	dma_addr_t list_dma;
 };
 
 static inline struct skua_ib_mr *to_skua_ib_mr(struct ib_mr *ibmr)
 {
 	return container_of(ibmr, struct skua_ib_mr, ibmr);
+}
+
+/* Registered with lists of pieces. */
+static inline bool skua_ib_is_gapped(const struct ib_mr *ibmr)
+{
+	return ibmr->type == IB_MR_TYPE_SG_GAPS;
 }
 
 /*

@@ -170,6 +170,7 @@ static void skua_ib_add_reg(struct skua_wqe_builder *wqe, struct skua_dev *dev,
 {
 	const struct skua_ib_mr *mr = to_skua_ib_mr(wr->mr);
 	struct skua_wqe_reg_mr *reg = skua_wqe_segment(wqe);
+	u32 page_size = mr->ibmr.page_size;
 
 	wqe->size += sizeof(*reg) - SKUA_WQE_SEG;
 	*reg = (struct skua_wqe_reg_mr) {
@@ -178,10 +179,12 @@ static void skua_ib_add_reg(struct skua_wqe_builder *wqe, struct skua_dev *dev,
 		.iova = cpu_to_le64(mr->ibmr.iova),
 		.length = cpu_to_le64(mr->ibmr.length),
 		.list = cpu_to_le64(mr->list_dma),
-		.offset = cpu_to_le32(mr->ibmr.iova & (mr->ibmr.page_size - 1)),
 		.npages = cpu_to_le32(mr->npages),
-		.log_page = ilog2(mr->ibmr.page_size),
 	};
+	if (skua_ib_is_gapped(wr->mr))
+		return;
+	reg->offset = cpu_to_le32(mr->ibmr.iova & (page_size - 1));
+	reg->log_page = ilog2(page_size);
 }
 
 /*

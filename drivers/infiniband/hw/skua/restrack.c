@@ -80,7 +80,7 @@ int skua_ib_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 	const struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
 	const struct skua_ib_detail details[] = {
 		{ "pinned_pages", mr->umem ? ib_umem_num_pages(mr->umem) : 0 },
-		{ "max_fast_pages", mr->capacity },
+		{ "max_fast_entries", mr->capacity },
 	};
 
 	return skua_ib_put_details(msg, details, ARRAY_SIZE(details));

@@ -70,6 +70,8 @@ static inline struct skua_dev *to_skua_dev(struct ib_device *ibdev)
 
 /* device.c */
 bool skua_ib_has_fast_reg(const struct skua_dev *dev);
+bool skua_ib_has_sg_gaps(const struct skua_dev *dev);
+u32 skua_ib_max_fast_list(const struct skua_dev *dev);
 bool skua_ib_has_xrc(const struct skua_dev *dev);
 bool skua_ib_has_raw_packet(const struct skua_dev *dev);
 u32 skua_ib_max_qp_wr(const struct skua_dev *dev);

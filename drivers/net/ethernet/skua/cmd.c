@@ -111,6 +111,7 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->max_mcast_groups = le32_to_cpu(caps.max_mcast_groups);
 	limits->max_mcast_qps = le32_to_cpu(caps.max_mcast_qps);
 	limits->max_fast_pages = le32_to_cpu(caps.max_fast_pages);
+	limits->max_fast_pieces = le32_to_cpu(caps.max_fast_pieces);
 	limits->max_mw = le32_to_cpu(caps.max_mw);
 	limits->max_srq = le32_to_cpu(caps.max_srq);
 	limits->max_srq_entries = le32_to_cpu(caps.max_srq_entries);
