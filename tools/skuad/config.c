@@ -83,10 +83,20 @@ static bool set_mac(struct config_device *d, const char *value, struct config_er
 	return true;
 }
 
+static bool set_switch(bool *on, const char *key, const char *value, struct config_error *err)
+{
+	*on = !strcmp(value, "on");
+	return *on || !strcmp(value, "off") || fail(err, "bad %s '%.40s': want on or off", key, value);
+}
+
 static bool set_spoof(struct config_device *d, const char *value, struct config_error *err)
 {
-	d->spoof = !strcmp(value, "on");
-	return d->spoof || !strcmp(value, "off") || fail(err, "bad spoof '%.40s': want on or off", value);
+	return set_switch(&d->spoof, "spoof", value, err);
+}
+
+static bool set_persistent(struct config_device *d, const char *value, struct config_error *err)
+{
+	return set_switch(&d->persistent, "persistent", value, err);
 }
 
 static bool set_max_pages(struct config_device *d, const char *value, struct config_error *err)
@@ -111,6 +121,7 @@ static const struct key {
 	{ "link", set_link },
 	{ "mac", set_mac },
 	{ "spoof", set_spoof },
+	{ "persistent", set_persistent },
 	{ "max_pages", set_max_pages },
 };
 
@@ -126,7 +137,7 @@ static bool set_key(struct config_device *d, unsigned int *seen, const char *key
 	while (k < NUM_KEYS && strcmp(key, keys[k].name))
 		k++;
 	if (k == NUM_KEYS)
-		return fail(err, "unknown key '%.40s': want name, socket, link, mac, spoof or max_pages", key);
+		return fail(err, "unknown key '%.40s': want name, socket, link, mac, spoof, persistent or max_pages", key);
 	if (*seen & 1u << k)
 		return fail(err, "%s is given twice", key);
 	if (!*value)

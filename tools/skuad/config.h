@@ -23,6 +23,7 @@ struct config_device {
 	uint8_t mac[6];
 	bool has_mac;
 	bool spoof;			/* its host may send from other MACs */
+	bool persistent;		/* its host's memory survives a loss of power */
 	uint32_t max_pages;		/* 0: SKUA_DEV_MAX_PAGES */
 };
 

@@ -39,8 +39,8 @@ static const char *const allowed[] = {
 	/* The load of the machine. */
 	"pread64", "getrusage",
 	/* Memory: guests', and malloc's. */
-	"munmap", "mremap", "madvise", "brk",
-	/* Threads: engines, and the writer of a capture. */
+	"munmap", "mremap", "madvise", "brk", "msync",
+	/* Threads: engines, the writer of a capture, and those that make memory persistent. */
 	"futex", "set_robust_list", "rseq", "sched_getaffinity", "exit", "rt_sigprocmask",
 	/* Signals: lost guest memory; and abort(). */
 	"rt_sigaction", "rt_sigreturn", "getpid", "gettid", "tgkill",

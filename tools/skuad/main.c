@@ -74,6 +74,7 @@ static const char usage[] =
 	"                                             devices with equal links reach each other\n"
 	"                            mac=MAC          its MAC; default: derived from the name\n"
 	"                            spoof=on         let its guest use other MACs; default: off\n"
+	"                            persistent=on    its guest's memory survives a loss of power; default: off\n"
 	"                            max_pages=N      its quota of memory; default: " STR(SKUA_DEV_MAX_PAGES) "\n"
 	"  --config FILE           read NICs from FILE: [device NAME], then lines KEY = VALUE\n"
 	"  --control PATH          control socket for skuactl; default: " CTL_DEFAULT_PATH ",\n"
@@ -232,7 +233,7 @@ static bool create_devices(struct skuad *s, const struct config *config)
 	for (; s->ndevices < config->n; s->ndevices++) {
 		const struct config_device *d = &config->device[s->ndevices];
 		struct skua_dev_config dev = { .name = d->name, .link = d->link, .spoof = d->spoof,
-					       .max_pages = d->max_pages };
+					       .persistent = d->persistent, .max_pages = d->max_pages };
 		struct engine *engine = engine_for(s, config);
 		struct vfu *v;
 

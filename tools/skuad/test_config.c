@@ -61,19 +61,22 @@ static void an_option_gives_a_device(void **state)
 	assert_string_equal(config.device[0].link, "wire:a");
 	assert_memory_equal(config.device[0].mac, mac, 6);
 	assert_false(config.device[0].spoof);
+	assert_false(config.device[0].persistent);
 	assert_int_equal(config.device[0].max_pages, 0);
 	assert_true(config_add_option(&config, "name=b,socket=/tmp/b,link=wire:a,max_pages=1000", &err));
 	assert_int_equal(config.device[1].max_pages, 1000);
 }
 
-static void only_spoof_on_is_on(void **state)
+static void only_on_is_on(void **state)
 {
 	(void)state;
-	assert_true(config_add_option(&config, "name=a,socket=/tmp/a,link=wire:a,spoof=on", &err));
-	assert_true(config_add_option(&config, "name=b,socket=/tmp/b,link=wire:a,spoof=off", &err));
+	assert_true(config_add_option(&config, "name=a,socket=/tmp/a,link=wire:a,spoof=on,persistent=off", &err));
+	assert_true(config_add_option(&config, "name=b,socket=/tmp/b,link=wire:a,spoof=off,persistent=on", &err));
 	assert_true(config_finish(&config, &err));
 	assert_true(config.device[0].spoof);
+	assert_false(config.device[0].persistent);
 	assert_false(config.device[1].spoof);
+	assert_true(config.device[1].persistent);
 }
 
 static void a_file_gives_devices(void **state)
@@ -151,6 +154,7 @@ static void bad_options_are_refused(void **state)
 		{ "name=a,mac=01:00:5e:00:00:01", "not a unicast" },
 		{ "name=a,mac=00:00:00:00:00:00", "not a unicast" },
 		{ "name=a,spoof=yes", "bad spoof 'yes': want on or off" },
+		{ "name=a,persistent=1", "bad persistent '1': want on or off" },
 		{ "name=a,max_pages=0", "bad max_pages '0': want 1 to 41943040" },
 		{ "name=a,max_pages=41943041", "bad max_pages" },
 		{ "name=a,max_pages=-1", "bad max_pages" },
@@ -277,7 +281,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(an_option_gives_a_device, clear),
-		cmocka_unit_test_setup(only_spoof_on_is_on, clear),
+		cmocka_unit_test_setup(only_on_is_on, clear),
 		cmocka_unit_test_setup(a_file_gives_devices, clear),
 		cmocka_unit_test_setup(a_missing_mac_is_made_from_the_name_alone, clear),
 		cmocka_unit_test_setup(bad_options_are_refused, clear),

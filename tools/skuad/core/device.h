@@ -64,7 +64,6 @@ struct transport_ops;
 #define LIMIT_MCAST_GROUPS	1024u
 #define LIMIT_MCAST_QPS		256u	/* in a group */
 #define LIMIT_CMD_TIMEOUT	5	/* seconds */
-#define FLUSH_CAPS		SKUA_FLUSH_GLOBAL	/* what a guest has mapped need not persist */
 #define RESERVED_LKEY		0xffffff00u
 
 #define FEATURES_OFFERED \
@@ -296,6 +295,7 @@ struct skua_dev {
 	struct sparse_table *old_tables; /* the same, but in the quota */
 	uint32_t num_odp_mrs;
 	struct page_miss miss;		/* that the last access to memory has found */
+	struct persist *persist;	/* NULL: what a guest has mapped need not persist */
 	struct eq *async_eq;
 	TAILQ_HEAD(, async_event) async_pending;
 	bool events_due;		/* some of them may have room */
@@ -485,6 +485,12 @@ struct mem_access {
 	const struct skua_qp *qp;	/* whose peer it is; NULL: the host itself */
 };
 
+/* Placements that a FLUSH of a peer may ask for. */
+static inline uint32_t flush_caps(const struct skua_dev *dev)
+{
+	return SKUA_FLUSH_GLOBAL | (dev->persist ? SKUA_FLUSH_PERSISTENT : 0);
+}
+
 /* Does a FLUSH ask for what there is? */
 static inline bool flush_valid(uint32_t flush)
 {
@@ -510,6 +516,15 @@ int mr_check_key(struct skua_dev *dev, const struct mem_access *access, uint32_t
 /* As mr_check(), and the runs of memory there are appended to @segs. */
 int mr_segs(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	    uint32_t len, struct seglist *segs);
+
+/* All addresses of the region with @key; if there is none, none that it could have. */
+void mr_range(struct skua_dev *dev, uint32_t key, uint64_t *addr, uint64_t *len);
+/*
+ * As mr_check(), of a region with the right to FLUSH to persistence, but for bytes that have no place; and the first run of
+ * memory there.
+ */
+int mr_run(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr, uint64_t len, uint8_t **at,
+	   uint64_t *run);
 
 /* mr.c: what memory regions and windows have in common. */
 #define REMOTE_RIGHTS	(SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_READ | SKUA_ACCESS_REMOTE_ATOMIC)

@@ -25,7 +25,7 @@ uint64_t gaps_length(const struct mr *mr)
 bool gaps_reg_valid(const struct skua_dev *dev, const struct skua_wqe_reg_mr *reg)
 {
 	return dev_has(dev, SKUA_F_SG_GAPS) && reg->npages && !reg->offset &&
-	       !(le32toh(reg->access) & SKUA_ACCESS_MW_BIND);
+	       !(le32toh(reg->access) & (SKUA_ACCESS_MW_BIND | SKUA_ACCESS_FLUSH_PERSISTENT));
 }
 
 /* The piece as it was read gives way to what is kept of it; @end: the offset behind it. False: it is no good. */

@@ -89,7 +89,7 @@ uint32_t mr_remote_rights(const struct skua_dev *dev)
 	if (dev_has(dev, SKUA_F_ATOMIC))
 		rights |= SKUA_ACCESS_REMOTE_ATOMIC;
 	if (dev_has(dev, SKUA_F_FLUSH))
-		rights |= flush_rights(FLUSH_CAPS);
+		rights |= flush_rights(flush_caps(dev));
 	return rights;
 }
 
@@ -123,6 +123,13 @@ static bool capacity_valid(const struct skua_dev *dev, const struct skua_cmd_cre
 			     capacity <= LIMIT_FAST_PAGES && !in->access && !in->iova && !in->length);
 }
 
+/* Memory that has pages, and keeps them, is made persistent (FLU-14). */
+static bool may_persist(const struct skua_cmd_create_mr *in)
+{
+	return (in->type == SKUA_MR_REGULAR || in->type == SKUA_MR_FAST) &&
+	       !(le32toh(in->access) & SKUA_ACCESS_ON_DEMAND);
+}
+
 static bool mr_has_list(const struct mr *mr)
 {
 	return mr->length && mr->type != SKUA_MR_DM;
@@ -150,6 +157,8 @@ static int mr_make(struct skua_dev *dev)
 	if (!mr_access_valid(dev, access & ~(uint32_t)SKUA_ACCESS_ON_DEMAND) || !capacity_valid(dev, in))
 		return SKUA_CMD_BAD_PARAM;
 	if (in->type == SKUA_MR_FAST && !dev_has(dev, SKUA_F_INVALIDATE))
+		return SKUA_CMD_BAD_PARAM;
+	if (access & SKUA_ACCESS_FLUSH_PERSISTENT && !may_persist(in))
 		return SKUA_CMD_BAD_PARAM;
 	if (on_demand) {
 		status = odp_check_create(dev, in);
@@ -332,6 +341,30 @@ int mr_check_key(struct skua_dev *dev, const struct mem_access *access, uint32_t
 	const struct mr *mr = numtab_get(&dev->mrs, key >> 8);
 
 	return mr_check(dev, access, key, mr ? mr->iova : 0, 0);
+}
+
+void mr_range(struct skua_dev *dev, uint32_t key, uint64_t *addr, uint64_t *len)
+{
+	const struct mr *mr = numtab_get(&dev->mrs, key >> 8);
+
+	*addr = mr ? mr->iova : 0;
+	*len = mr ? mr->length : 1;
+}
+
+int mr_run(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr, uint64_t len, uint8_t **at,
+	   uint64_t *run)
+{
+	struct mr *mr;
+	int err = lookup(dev, access, key, addr, len, &mr);
+
+	if (err)
+		return err;
+	*at = pages_run(&mr->pages, &dev->mem, addr - mr->iova, false, run);
+	if (!*at)
+		return SKUA_VENDOR_ERR_UNREACHABLE;
+	if (*run > len)
+		*run = len;
+	return SKUA_VENDOR_ERR_NONE;
 }
 
 /* Runs that touch become one; there is always room, see SEG_MAX. */

@@ -53,7 +53,7 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		caps.max_srq_entries = htole32(1u << LIMIT_LOG_SRQ);
 	}
 	if (dev_has(dev, SKUA_F_FLUSH))
-		caps.flush_caps = htole32(FLUSH_CAPS);
+		caps.flush_caps = htole32(flush_caps(dev));
 	if (dev_has(dev, SKUA_F_XRC))
 		caps.max_xrcd = htole32(LIMIT_XRCD);
 	if (dev_has(dev, SKUA_F_DM))

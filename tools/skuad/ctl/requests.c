@@ -122,6 +122,7 @@ static struct json_object *device_object(const struct skua_dev_info *info, bool 
 	add_string(o, "name", info->name);
 	add_string(o, "mac", mac);
 	add_bool(o, "spoof", info->spoof);
+	add_bool(o, "persistent", info->persistent);
 	add_string(o, "link", info->link);
 	add_bool(o, "link_up", info->link_up);
 	if (info->outside) {

@@ -582,7 +582,9 @@ static void enable_port(struct world *w, struct node *n)
 
 static void create_device(struct node *n)
 {
-	struct skua_dev_config config = { .name = n->mac[5] == 1 ? "a" : "b", .link = n->link };
+	struct skua_dev_config config = {
+		.name = n->mac[5] == 1 ? "a" : "b", .link = n->link, .persistent = n->persistent,
+	};
 
 	memcpy(config.mac, n->mac, 6);
 	n->dev = skua_dev_create(n->engine, &config, &ops, n);
@@ -616,7 +618,7 @@ static void *run_engine(void *engine)
 }
 
 static struct world *create(bool threaded, uint64_t features, const char *link_a,
-			    const char *link_b)
+			    const char *link_b, bool persistent)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
@@ -633,6 +635,7 @@ static struct world *create(bool threaded, uint64_t features, const char *link_a
 		n->threaded = threaded;
 		n->features = features;
 		n->link = i ? link_b : link_a;
+		n->persistent = persistent;
 		memcpy(n->mac, (uint8_t[6]){ 2, 0, 0, 0, 0, i + 1 }, 6);
 		memcpy(n->gid, (uint8_t[16]){ [10] = 255, [11] = 255, 192, 0, 2, i + 1 }, 16);
 		n->mem = map_memory(MEM_SIZE);
@@ -658,12 +661,17 @@ struct world *world_create(bool threaded)
 
 struct world *world_create_with(bool threaded, uint64_t features)
 {
-	return create(threaded, features, "wire:t", "wire:t");
+	return create(threaded, features, "wire:t", "wire:t", false);
 }
 
 struct world *world_create_on(bool threaded, const char *link_a, const char *link_b)
 {
-	return create(threaded, ~0ull, link_a, link_b);
+	return create(threaded, ~0ull, link_a, link_b, false);
+}
+
+struct world *world_create_persistent(bool threaded)
+{
+	return create(threaded, ~0ull, "wire:t", "wire:t", true);
 }
 
 void revive(struct world *w, struct node *n)

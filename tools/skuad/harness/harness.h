@@ -68,6 +68,7 @@ struct node {
 	uint32_t log_cq;		/* size of the CQ that is polled */
 	uint8_t gid[16], mac[6];
 	const char *link;
+	bool persistent;		/* its memory survives a loss of power */
 };
 
 /* The QP that post() and post_recv() use; the CQ that poll_cq() polls. To be changed for others. */
@@ -93,6 +94,8 @@ struct world *world_create(bool threaded);
 struct world *world_create_with(bool threaded, uint64_t features);
 /* The same, each device on a link of its own (link/spec.h), a's made first. */
 struct world *world_create_on(bool threaded, const char *link_a, const char *link_b);
+/* Not threaded or threaded; the hosts' memory is persistent. */
+struct world *world_create_persistent(bool threaded);
 /* Not threaded, with some features only; the QPs are privileged, so they may register memory. */
 struct world *privileged_world(uint64_t features);
 void world_destroy(struct world *w);

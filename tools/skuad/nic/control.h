@@ -23,6 +23,7 @@ struct skua_dev_info {
 	uint64_t features;	/* accepted */
 	uint8_t mac[6];
 	bool spoof;		/* its host may use others */
+	bool persistent;	/* host memory is */
 	bool link_up;
 	bool outside;		/* the link leaves this process; then: */
 	bool link_peer;		/* there is somebody, as far as one can know */

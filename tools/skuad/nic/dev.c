@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/persist.h"
 #include "core/dm.h"
 #include "core/fault.h"
 #include "core/sparse.h"
@@ -199,6 +200,14 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 		err = errno;
 		goto fail;
 	}
+	if (config->persistent) {
+		dev->persist = persist_create(engine);
+		if (!dev->persist) {
+			err = errno;
+			port_destroy(dev->port);
+			goto fail;
+		}
+	}
 	port_allow_spoof(dev->port, config->spoof);
 	engine_join(engine, &dev->client);
 	skua_dev_reset(dev);
@@ -237,6 +246,8 @@ void skua_dev_destroy(struct skua_dev *dev)
 	timer_cancel(&dev->engine->timers, &dev->err_timer);
 	flood_reset(dev);
 	port_destroy(dev->port);
+	if (dev->persist)
+		persist_destroy(dev->persist);
 	hostmem_free(&dev->mem);
 	roce_destroy(dev);
 	numtab_free(&dev->eqs);
@@ -254,6 +265,11 @@ void skua_dev_destroy(struct skua_dev *dev)
 	free(dev->name);
 	free(dev->link_name);
 	free(dev);
+}
+
+bool skua_dev_is_persistent(const struct skua_dev *dev)
+{
+	return dev->persist;
 }
 
 const char *skua_dev_name(const struct skua_dev *dev)
@@ -498,10 +514,25 @@ static bool run_qps(struct skua_dev *dev)
 	return any;
 }
 
+/* QPs whose peers have waited for their memory to be persistent. */
+static bool wake_persisted(struct skua_dev *dev)
+{
+	struct persist_job *job;
+	bool any = false;
+
+	while ((job = persist_next_done(dev->persist))) {
+		qp_activate(job->qp);
+		any = true;
+	}
+	return any;
+}
+
 bool skua_dev_run(struct skua_dev *dev)
 {
 	bool any = port_receive(dev->port);
 
+	if (dev->persist)
+		any |= wake_persisted(dev);
 	if (!(dev->status & SKUA_STATUS_READY)) {
 		reset_run(dev);
 		return true;

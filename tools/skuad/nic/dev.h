@@ -25,6 +25,7 @@ struct skua_dev_config {
 	uint8_t mac[6];
 	const char *link;		/* "wire:NAME", or another (link/spec.h) */
 	bool spoof;			/* the host may change the MAC, and send from others */
+	bool persistent;		/* host memory is on persistent media */
 	uint32_t max_pages;		/* quota (manual: PL-10); 0: SKUA_DEV_MAX_PAGES, which it is at most */
 };
 
@@ -61,6 +62,9 @@ int skua_dev_mem_map(struct skua_dev *dev, uint64_t iova, uint64_t size, void *h
 		     bool writable);
 int skua_dev_mem_unmap(struct skua_dev *dev, uint64_t iova, uint64_t size);
 void skua_dev_mem_unmap_all(struct skua_dev *dev);
+
+/* As it was created. */
+bool skua_dev_is_persistent(const struct skua_dev *dev);
 
 const char *skua_dev_name(const struct skua_dev *dev);
 

@@ -33,6 +33,7 @@ void skua_dev_get_info(const struct skua_dev *dev, struct skua_dev_info *info)
 	};
 	memcpy(info->mac, dev->mac, sizeof(info->mac));
 	info->spoof = port_may_spoof(dev->port);
+	info->persistent = dev->persist;
 	info->outside = port_link_stats(dev->port, &link);
 	info->link_peer = link.peer;
 	info->link_tx_lost = link.tx_lost;

@@ -11,8 +11,8 @@
  *
  * Files: memory whose pages come from memory, that is a memfd, or a file of tmpfs or
  * hugetlbfs. From another file system, an access could take as long as its disk or its server
- * likes, on a thread that serves other guests too: regions of such files (a disk image as
- * persistent memory, say) are out of reach, as are those that come without a file. Files
+ * likes, on a thread that serves other guests too: regions of such files are out of reach
+ * unless the device is persistent=on, as are those that come without a file. Files
  * without F_SEAL_SHRINK are served, under the guard (mem_guard.c), as are all.
  *
  * Each region must lie in its file as that is when the region arrives.
@@ -221,9 +221,9 @@ static struct dma_file *file_get(struct dma *d, int fd, uint64_t end, bool write
 		*why = "its descriptor is not that of a regular file";
 		return NULL;
 	}
-	if (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC) {
+	if (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC && !skua_dev_is_persistent(d->dev)) {
 		log_err(skua_dev_name(d->dev), "guest memory in a file on a disk cannot be used "
-			"(use a memory-backend-memfd)");
+			"(use a memory-backend-memfd, or persistent=on)");
 		return NULL;
 	}
 	if (end > (uint64_t)st.st_size) {

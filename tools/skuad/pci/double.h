@@ -36,6 +36,7 @@ struct skua_dev {
 	void *host;
 	bool bus_master;
 	bool flooded;
+	bool persistent;
 	unsigned int resets;
 	unsigned int bar_writes, bar_reads;
 	struct {
@@ -191,6 +192,11 @@ void skua_dev_mem_unmap_all(struct skua_dev *dev)
 bool skua_dev_is_flooded(const struct skua_dev *dev)
 {
 	return dev->flooded;
+}
+
+bool skua_dev_is_persistent(const struct skua_dev *dev)
+{
+	return dev->persistent;
 }
 
 const char *skua_dev_name(const struct skua_dev *dev)

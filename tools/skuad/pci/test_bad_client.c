@@ -83,6 +83,20 @@ static void memory_on_a_disk_is_out_of_reach(void **state)
 	close(c);
 }
 
+static void but_not_where_memory_is_persistent(void **state)
+{
+	int c = greeted(path0), fd = open("/proc/self/exe", O_RDONLY);
+
+	(void)state;
+	dev->persistent = true;
+	assert_int_equal(dma_map_at(c, 0, 4096, 0, VFIO_DMA_MAP_FLAG_READ, fd), 0);
+	assert_non_null(double_mem_at(dev, 0));
+	assert_int_equal(logged("file on a disk cannot be used"), 0);
+	dev->persistent = false;
+	close(fd);
+	close(c);
+}
+
 static void a_pipe_is_no_memory(void **state)
 {
 	int c = greeted(path0), p[2];
@@ -560,6 +574,7 @@ int main(void)
 		TEST(a_truncated_file_ends_only_its_own_session),
 		TEST(a_region_beyond_its_file_is_a_fault),
 		TEST(memory_on_a_disk_is_out_of_reach),
+		TEST(but_not_where_memory_is_persistent),
 		TEST(a_pipe_is_no_memory),
 		TEST(a_file_too_large_to_map_is_a_fault),
 		TEST(regions_must_make_sense),

@@ -107,6 +107,8 @@ struct read_job {
 	uint32_t srqn;			/* XRC_TGT: the SRQ whose PD it is */
 	uint32_t served_index;		/* what is remembered of it: resp_served_at() */
 	uint64_t swap_add, compare;
+	uint64_t flush_left;		/* FLUSH to persistence: bytes from raddr on whose place is not known yet */
+	uint8_t flush;			/* FLUSH: SKUA_FLUSH_*, until it is done */
 	struct pd *pd;			/* NULL: nobody's any more */
 };
 
@@ -140,7 +142,8 @@ struct roce_resp {
 	bool request_was_held;		/* the request that is looked at was held: the peer can retransmit it */
 	struct reorder *early_requests;
 	bool missing_due;		/* the peer is to be told what is missing */
-	bool job_waits;			/* the first job needs a page that is not present */
+	bool job_waits;			/* the first job needs a page that is not present, or its memory to be persistent */
+	struct persist_job *persisting;	/* of the first job; NULL: none */
 	bool wait_due;			/* the peer is to be told so */
 	uint8_t early_since_missing;	/* packets that came early since the peer was told */
 	bool duplicate_seen;		/* a packet came twice: the peer is to be told */

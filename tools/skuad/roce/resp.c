@@ -32,6 +32,7 @@ void resp_reset(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
 
+	resp_job_forget(qp);
 	resp_jobs_free(qp);
 	reorder_free(qp->dev, &resp->early_requests);
 	message_reset(qp, &conn_of(qp)->message);
@@ -196,6 +197,16 @@ void resp_rx(struct skua_qp *qp, const struct train *t)
 		resp_owe_missing(qp, true);
 }
 
+/* The first job. False: it has to wait. */
+static bool answer(struct skua_qp *qp, struct read_job *job, int32_t *budget)
+{
+	if (job->op == TRAIN_FLUSH)
+		return resp_send_flush(qp, job, budget);
+	if (train_is_atomic(job->op))
+		return resp_send_atomic(qp, job, budget);
+	return resp_send_read(qp, job, budget);
+}
+
 /* A MISSING is sent before an ACK: after the ACK alone, the peer would take what is held behind it for lost. */
 bool resp_run(struct skua_qp *qp, int32_t *budget)
 {
@@ -208,8 +219,7 @@ bool resp_run(struct skua_qp *qp, int32_t *budget)
 	while (resp_has_jobs(qp)) {
 		struct read_job *job = resp_job_at(resp, resp->jobs_tail);
 
-		if (*budget <= 0 || !(train_is_atomic(job->op) ? resp_send_atomic(qp, job, budget) :
-				      resp_send_read(qp, job, budget))) {
+		if (*budget <= 0 || !answer(qp, job, budget)) {
 			if (resp->job_waits && resp->wait_due && resp_send_wait(qp, psn_add(job->psn, job->npkts_sent))) {
 				resp->wait_due = false;
 				any = true;

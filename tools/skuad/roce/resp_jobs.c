@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/fault.h"
+#include "core/persist.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_jobs.h"
 
@@ -61,10 +62,20 @@ int resp_jobs_reserve(struct skua_qp *qp, uint32_t max_dest_rd)
 	return SKUA_CMD_OK;
 }
 
+void resp_job_forget(struct skua_qp *qp)
+{
+	struct roce_resp *resp = &rc_of(qp)->resp;
+
+	if (resp->persisting)
+		persist_drop(qp->dev->persist, resp->persisting);
+	resp->persisting = NULL;
+}
+
 void resp_jobs_drop(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
 
+	resp_job_forget(qp);
 	resp->jobs_tail = resp->jobs_head;
 	resp->jobs_new = 0;
 	resp->jobs_again = 0;
@@ -88,7 +99,7 @@ void resp_job_fill(struct skua_qp *qp, struct read_job *job, const struct train 
 	*job = (struct read_job){
 		.psn = t->psn, .npkts = qp_packets(qp, length), .rkey = t->rkey,
 		.raddr = t->raddr, .length = length, .msn = rc_of(qp)->resp.msn, .op = t->op,
-		.swap_add = t->swap_add, .compare = t->compare,
+		.swap_add = t->swap_add, .compare = t->compare, .flush = t->flush, .flush_left = t->msg_len,
 		.pd = qp->pd, .privileged = qp->privileged, .srqn = t->srqn,
 	};
 	qp_activate(qp);

@@ -10,6 +10,8 @@
 /* Make room for so many READs and atomics of the peer; enum skua_cmd_status. */
 int resp_jobs_reserve(struct skua_qp *qp, uint32_t max_dest_rd);
 void resp_jobs_free(struct skua_qp *qp);
+/* What the first of them waits for does not matter any more. */
+void resp_job_forget(struct skua_qp *qp);
 /* Answer none of them any more. */
 void resp_jobs_drop(struct skua_qp *qp);
 

@@ -26,7 +26,8 @@
 /* Access flags that reg_dm_mr accepts. It requires ZERO_BASED. */
 #define SKUA_IB_DM_MR_ACCESS \
 	((SKUA_IB_MR_ACCESS | IB_ZERO_BASED) &						\
-	 ~(IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_ON_DEMAND))
+	 ~(IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_ON_DEMAND |			\
+	   IB_ACCESS_FLUSH_PERSISTENT))
 
 u32 skua_ib_flush_rights(const struct skua_dev *dev, int access)
 {
@@ -158,13 +159,16 @@ skua_ib_describe_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 start, int ac
 	return ERR_PTR(describe(mr, ibpd, params));
 }
 
-/* All addresses, or some of them. Windows do not follow pages that move. */
+/*
+ * All addresses, or some of them. Windows do not follow pages that move, and such pages are not
+ * made persistent (FLU-14).
+ */
 static int skua_ib_create_odp_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 start, int access,
 				 struct skua_mr_params *params)
 {
 	u64 end;
 
-	if (access & IB_ACCESS_MW_BIND)
+	if (access & (IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_PERSISTENT))
 		return -EOPNOTSUPP;
 	if (params->length == U64_MAX) {
 		if (start || params->iova)

@@ -67,6 +67,8 @@ CHECKS = [
     guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release'),
     # Addresses of the device are not those of memory: what is contiguous for one need not be for the other.
     guest_tests('guest-iommu', 500, './run_selftests.sh', 'test_iommu.sh', 'test_rc', 'test_srq', more=('--iommu',)),
+    guest_tests('guest-persistent', 300, './run_selftests.sh', 'test_persist',
+                more=('--device', 'link=wire:a,persistent=on', '--device', 'link=wire:a,persistent=on')),
     # The share does not survive a sleep.
     guest_tests('guest-power', 300, 'sh', '-c',
                 'cp -r . /tmp/selftests && cd /tmp/selftests && exec ./run_selftests.sh test_power.sh'),
