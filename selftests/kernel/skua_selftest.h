@@ -116,6 +116,12 @@ const char *st_fast_lists(struct st_side *side);
 const char *st_fast_chain(struct st_side *side);
 const char *st_fast_pieces(struct st_side *side);
 
+/* consumers.c: the same. */
+const char *st_announced(struct st_side *side);
+const char *st_demanded_queues(struct st_side *side);
+const char *st_write_of_nothing(struct st_side *side);
+const char *st_queried_caps(struct st_side *side);
+
 /* srq.c: the same. */
 const char *st_srq(struct st_side *side);
 
