@@ -8,6 +8,10 @@ driver=/sys/bus/pci/drivers/skua
 # shellcheck disable=SC2034
 device=$(basename "$(readlink -f /sys/class/infiniband/skua_0/device)")
 
+# A device that dies stays dead until a test does something about it. Binding it anew undoes that.
+stays_dead() { devlink health set "pci/$device" reporter fatal auto_recover false; }
+stays_dead
+
 works() { left rdma_traffic -Q -n 60 -s 0-20000 skua_0 skua_1; }
 # works_in SECONDS [COMMAND...]: traffic, `works` by default, that runs once. Only its beginning is waited for: status 2
 # of rdma_traffic says that devices cannot be opened or connected yet. How often is told.
@@ -49,7 +53,7 @@ traffic_ends() {
 	return 1
 }
 
-# A device that was bound anew begins in the initial namespace, down and without addresses.
+# A device that was bound anew begins in the initial namespace, down and without addresses, and recovers by itself.
 dress() {
 	local mac name space ipv4 ipv6 path
 	while read -r mac name _ space ipv4 ipv6; do
@@ -63,4 +67,5 @@ dress() {
 			ip -n "$space" address add "$ipv6" dev "$name" nodad &&
 			ip -n "$space" link set "$name" up || return
 	done </usr/lib/skua-lab/nics.list
+	stays_dead
 }

@@ -40,6 +40,9 @@ void side_close(struct side *side);
 /* Use the GID of its IPv6 address, or again that of its IPv4 address. 0 or -ENOENT. */
 int side_use_gid(struct side *side, bool ipv6);
 
+/* If skua_0 dies, it stays dead: devlink does not recover it by itself. 0, or not if that failed. */
+int nic_stays_dead(void);
+
 /* A counter of the NIC's, by name; -1: there is none. */
 int64_t side_counter(const struct side *side, const char *name);
 

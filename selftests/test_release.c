@@ -58,6 +58,7 @@ TEST(what_is_pinned_stays_so_until_the_device_is_done)
 	ASSERT_NE(NULL, s.mr);
 	ASSERT_EQ(with, pinned());
 
+	ASSERT_EQ(0, nic_stays_dead());
 	ASSERT_EQ(0, system("skuactl inject skua0 command-timeout"));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, dereg, s.mr));
 	s.mr = NULL;

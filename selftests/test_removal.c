@@ -78,6 +78,8 @@ static int take_away(const FIXTURE_VARIANT(removal) *variant, struct side *side)
 
 	if (!variant->fault)
 		return reset_function();
+	if (nic_stays_dead())
+		return -1;
 	snprintf(command, sizeof(command), "skuactl inject skua0 %s", variant->fault);
 	if (system(command))
 		return -1;

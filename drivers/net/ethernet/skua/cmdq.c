@@ -23,6 +23,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/delay.h>
+#include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include <linux/skua/queue.h>
@@ -44,6 +45,8 @@ static_assert(sizeof(struct skua_device_caps) <= SKUA_CMDQ_OUT_SIZE);
  * @busy: taken, until the waiter has read the result
  * @waiting: the device has not answered yet; once it is false the rest stays as it is
  * @id: of the command: index of the slot, and a count above it
+ * @opcode: of the command
+ * @start: when it was published
  * @err: 0 or an errno, instead of an answer
  * @status: enum skua_cmd_status
  * @result: what the device returned
@@ -52,6 +55,8 @@ struct skua_cmd_slot {
 	bool busy;
 	bool waiting;
 	u32 id;
+	u16 opcode;
+	ktime_t start;
 	int err;
 	u8 status;
 	struct skua_cmd_result result;
@@ -172,6 +177,8 @@ static struct skua_cmd_slot *skua_cmdq_publish(struct skua_nic *nic, const struc
 	slot->waiting = true;
 	/* Its index, and above that how often it was used. */
 	slot->id = (slot->id & ~cmdq->mask) + cmdq->mask + 1 + index;
+	slot->opcode = le16_to_cpu(cmd->hdr.opcode);
+	slot->start = ktime_get();
 	slot->err = 0;
 
 	entry = cmdq->ring.va + (cmdq->pi & cmdq->mask) * sizeof(*entry);
@@ -283,6 +290,17 @@ static void skua_cmdq_wait(struct skua_nic *nic, struct skua_cmd_slot *slot)
 	}
 }
 
+static struct skua_cmd_record skua_cmd_slot_record(const struct skua_cmd_slot *slot)
+{
+	return (struct skua_cmd_record) {
+		.us = ktime_us_delta(ktime_get(), slot->start),
+		.id = slot->id,
+		.opcode = slot->opcode,
+		.answered = !slot->waiting && !slot->err,
+		.status = slot->status,
+	};
+}
+
 /* Read the result and give the slot back. */
 static int skua_cmdq_finish(struct skua_nic *nic, struct skua_cmd_slot *slot, void *out,
 			    u32 out_size, struct skua_cmd_result *result)
@@ -304,6 +322,7 @@ static int skua_cmdq_finish(struct skua_nic *nic, struct skua_cmd_slot *slot, vo
 		*result = slot->result;
 
 	spin_lock(&cmdq->lock);
+	cmdq->last[cmdq->ended++ % SKUA_CMDQ_LAST] = skua_cmd_slot_record(slot);
 	slot->busy = false;
 	cmdq->busy--;
 	spin_unlock(&cmdq->lock);
@@ -328,4 +347,66 @@ int skua_cmdq_exec(struct skua_nic *nic, struct skua_cmd *cmd, void *out, u32 ou
 		return PTR_ERR(slot);
 	skua_cmdq_wait(nic, slot);
 	return skua_cmdq_finish(nic, slot, out, out_size, result);
+}
+
+/* For a dump, which cannot be written under the lock. */
+struct skua_cmdq_picture {
+	u32 pi;
+	u32 ci;
+	u32 num_outstanding;
+	u32 num_last;
+	struct skua_cmd_record outstanding[BIT(SKUA_CMDQ_LOG_SIZE)];
+	struct skua_cmd_record last[SKUA_CMDQ_LAST];
+};
+
+static void skua_cmdq_picture(struct skua_cmdq *cmdq, struct skua_cmdq_picture *picture)
+{
+	u32 i;
+
+	spin_lock(&cmdq->lock);
+	picture->pi = cmdq->pi;
+	picture->ci = cmdq->ci;
+	for (i = 0; i <= cmdq->mask; i++)
+		if (cmdq->slots[i].busy)
+			picture->outstanding[picture->num_outstanding++] =
+				skua_cmd_slot_record(&cmdq->slots[i]);
+	for (i = cmdq->ended - min_t(u32, cmdq->ended, SKUA_CMDQ_LAST); i != cmdq->ended; i++)
+		picture->last[picture->num_last++] = cmdq->last[i % SKUA_CMDQ_LAST];
+	spin_unlock(&cmdq->lock);
+}
+
+static void skua_cmd_records_dump(struct devlink_fmsg *fmsg, const char *name,
+				  const struct skua_cmd_record *record, u32 num)
+{
+	devlink_fmsg_arr_pair_nest_start(fmsg, name);
+	for (; num--; record++) {
+		devlink_fmsg_obj_nest_start(fmsg);
+		skua_fmsg_put_hex(fmsg, "opcode", record->opcode);
+		skua_fmsg_put_hex(fmsg, "id", record->id);
+		devlink_fmsg_u64_pair_put(fmsg, "us", record->us);
+		devlink_fmsg_bool_pair_put(fmsg, "answered", record->answered);
+		if (record->answered)
+			devlink_fmsg_u8_pair_put(fmsg, "status", record->status);
+		devlink_fmsg_obj_nest_end(fmsg);
+	}
+	devlink_fmsg_arr_pair_nest_end(fmsg);
+}
+
+int skua_cmdq_dump(struct skua_nic *nic, struct devlink_fmsg *fmsg)
+{
+	struct skua_cmdq_picture *picture;
+
+	picture = kzalloc(sizeof(*picture), GFP_KERNEL);
+	if (!picture)
+		return -ENOMEM;
+	skua_cmdq_picture(&nic->cmdq, picture);
+	skua_fmsg_nest_start(fmsg, "commands");
+	devlink_fmsg_u32_pair_put(fmsg, "size", nic->cmdq.mask + 1);
+	devlink_fmsg_u32_pair_put(fmsg, "producer_index", picture->pi);
+	devlink_fmsg_u32_pair_put(fmsg, "consumer_index", picture->ci);
+	skua_cmd_records_dump(fmsg, "outstanding", picture->outstanding, picture->num_outstanding);
+	skua_cmd_records_dump(fmsg, "last", picture->last, picture->num_last);
+	skua_fmsg_nest_end(fmsg);
+	kfree(picture);
+	return 0;
 }

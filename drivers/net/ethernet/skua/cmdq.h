@@ -13,8 +13,27 @@
 #include <skua/cmd.h>
 #include <skua/doorbell.h>
 
+struct devlink_fmsg;
 struct skua_cmd_slot;
 struct skua_nic;
+
+#define SKUA_CMDQ_LAST		32	/* commands that are remembered */
+
+/**
+ * struct skua_cmd_record - a command that is outstanding, or was
+ * @us: how long it took, or has taken
+ * @id: of the command
+ * @opcode: of the command
+ * @answered: by the device
+ * @status: that the device answered with, enum skua_cmd_status
+ */
+struct skua_cmd_record {
+	s64 us;
+	u32 id;
+	u16 opcode;
+	bool answered;
+	u8 status;
+};
 
 /**
  * struct skua_cmdq - the command queue
@@ -31,6 +50,8 @@ struct skua_nic;
  * @mask: entries - 1
  * @pi: index of the next command
  * @ci: index of the next completion
+ * @ended: commands whose result was read
+ * @last: the last ones of these, each at its number modulo the length
  * @dead: nothing more is published
  */
 struct skua_cmdq {
@@ -47,6 +68,8 @@ struct skua_cmdq {
 	u32 mask;
 	u32 pi;
 	u32 ci;
+	u32 ended;
+	struct skua_cmd_record last[SKUA_CMDQ_LAST];
 	bool dead;
 };
 
@@ -66,5 +89,7 @@ int skua_cmdq_exec(struct skua_nic *nic, struct skua_cmd *cmd, void *out, u32 ou
 		   struct skua_cmd_result *result);
 /* Fail all that wait, now and later. The device reaches no memory any more. */
 void skua_cmdq_abort(struct skua_nic *nic);
+/* What is outstanding, and the last commands. */
+int skua_cmdq_dump(struct skua_nic *nic, struct devlink_fmsg *fmsg);
 
 #endif /* SKUA_CMDQ_H */

@@ -392,3 +392,26 @@ void skua_eqs_destroy(struct skua_nic *nic)
 	kfree(nic->comp_eqs);
 	pci_free_irq_vectors(nic->dev.pdev);
 }
+
+static void skua_eq_dump(const struct skua_eq *eq, struct devlink_fmsg *fmsg)
+{
+	devlink_fmsg_obj_nest_start(fmsg);
+	devlink_fmsg_u32_pair_put(fmsg, "eqn", eq->eqn);
+	devlink_fmsg_u32_pair_put(fmsg, "size", eq->size);
+	devlink_fmsg_u32_pair_put(fmsg, "irq", eq->irq);
+	devlink_fmsg_u32_pair_put(fmsg, "consumer_index", READ_ONCE(eq->ci));
+	devlink_fmsg_obj_nest_end(fmsg);
+}
+
+void skua_eqs_dump(struct skua_nic *nic, struct devlink_fmsg *fmsg)
+{
+	unsigned int i;
+
+	devlink_fmsg_arr_pair_nest_start(fmsg, "event_queues");
+	skua_eq_dump(&nic->async_eq, fmsg);
+	if (skua_has(&nic->dev, SKUA_F_ON_DEMAND))
+		skua_eq_dump(&nic->fault_eq, fmsg);
+	for (i = 0; i < nic->dev.num_comp_vectors; i++)
+		skua_eq_dump(&nic->comp_eqs[i], fmsg);
+	devlink_fmsg_arr_pair_nest_end(fmsg);
+}

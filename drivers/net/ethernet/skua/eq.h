@@ -11,6 +11,7 @@
 #include <linux/skua/memory.h>
 #include <skua/doorbell.h>
 
+struct devlink_fmsg;
 struct skua_nic;
 
 /**
@@ -43,5 +44,6 @@ struct skua_eq {
 
 int skua_eqs_create(struct skua_nic *nic);
 void skua_eqs_destroy(struct skua_nic *nic);
+void skua_eqs_dump(struct skua_nic *nic, struct devlink_fmsg *fmsg);
 
 #endif /* SKUA_EQ_H */

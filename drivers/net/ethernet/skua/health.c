@@ -9,8 +9,8 @@
  * may memory be freed, and only then do users of the device learn of its death, who complete in
  * software what it left undone. Creating fails on a dead device, destroying succeeds.
  *
- * A dead device stays dead until the driver is bound again, or the function is reset from
- * outside (main.c).
+ * A dead device stays dead until the driver is bound again, the function is reset from outside, or
+ * devlink has it recovered or reloaded (main.c, reporter.c).
  */
 #include "netdev.h"
 #include "regs.h"
@@ -24,15 +24,15 @@
 #define SKUA_HEALTH_MISSES	3	/* in a row */
 #define SKUA_HEALTH_MISSED	HZ	/* until the next look */
 
-static bool skua_health_is(struct skua_nic *nic, enum skua_state state)
+enum skua_state skua_health_state(struct skua_nic *nic)
 {
 	/* Acquire: who sees that the device is dead sees the cause, too. */
-	return atomic_read_acquire(&nic->health.state) == state;
+	return atomic_read_acquire(&nic->health.state);
 }
 
 bool skua_dev_alive(struct skua_dev *dev)
 {
-	return skua_health_is(to_skua_nic(dev), SKUA_STATE_ALIVE);
+	return skua_health_state(to_skua_nic(dev)) == SKUA_STATE_ALIVE;
 }
 
 void skua_dev_fail(struct skua_dev *dev, const char *why)
@@ -76,14 +76,17 @@ static void skua_health_dead_work(struct work_struct *work)
 	struct skua_nic_health *health = container_of(work, struct skua_nic_health, dead);
 	struct skua_nic *nic = container_of(health, struct skua_nic, health);
 
+	health->last_status = skua_regs_status(nic);
+	health->last_code = skua_regs_health(nic);
 	dev_err(skua_nic_device(nic), "device is dead: %s (status %#x, health: %s)\n", health->why,
-		skua_regs_status(nic), skua_regs_health(nic));
+		health->last_status, skua_health_name(health->last_code));
 	skua_health_fence(nic);
 	atomic_set_release(&health->state, SKUA_STATE_DEAD);
 	complete_all(&health->fenced);
 	skua_cmdq_abort(nic);
 	skua_netdev_dead(nic);
 	blocking_notifier_call_chain(&nic->notifier, SKUA_NOTICE_DEAD, NULL);
+	skua_reporter_dead(nic);
 }
 
 void skua_health_wait_fenced(struct skua_nic *nic)
@@ -144,6 +147,9 @@ void skua_health_revive(struct skua_nic *nic)
 
 void skua_health_bury(struct skua_nic *nic)
 {
-	atomic_set(&nic->health.state, SKUA_STATE_DEAD);
+	nic->health.why = "it cannot be brought up";
+	nic->health.last_status = skua_regs_status(nic);
+	nic->health.last_code = skua_regs_health(nic);
+	atomic_set_release(&nic->health.state, SKUA_STATE_DEAD);
 	complete_all(&nic->health.fenced);
 }

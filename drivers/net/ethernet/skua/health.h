@@ -21,7 +21,9 @@ enum skua_state {
 /**
  * struct skua_nic_health - life and death of the device
  * @state: enum skua_state; only ever grows, unless the device is brought up anew
- * @why: cause of death
+ * @why: cause of death; it and the next two are for who sees SKUA_STATE_DEAD
+ * @last_status: STATUS at death, before the device was reset
+ * @last_code: HEALTH at death, enum skua_health
  * @fenced: completed when the device can no longer reach host memory
  * @dead: carries death out
  * @poll: looks at STATUS now and then
@@ -30,6 +32,8 @@ enum skua_state {
 struct skua_nic_health {
 	atomic_t state;
 	const char *why;
+	u32 last_status;
+	u32 last_code;
 	struct completion fenced;
 	struct work_struct dead;
 	struct delayed_work poll;
@@ -38,6 +42,7 @@ struct skua_nic_health {
 
 /* False from the moment of death on, when the device may still reach host memory. */
 bool skua_dev_alive(struct skua_dev *dev);
+enum skua_state skua_health_state(struct skua_nic *nic);
 void skua_health_init(struct skua_nic *nic);
 void skua_health_start(struct skua_nic *nic);
 void skua_health_stop(struct skua_nic *nic);

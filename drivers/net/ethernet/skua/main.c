@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 
 #include "cmd.h"
+#include "devlink.h"
 #include "netdev.h"
 #include "rdma.h"
 #include "regs.h"
@@ -24,11 +25,13 @@ struct workqueue_struct *skua_wq;
 
 static struct skua_nic *skua_nic_alloc(struct pci_dev *pdev)
 {
+	struct devlink *devlink;
 	struct skua_nic *nic;
 
-	nic = kzalloc(sizeof(*nic), GFP_KERNEL);
-	if (!nic)
+	devlink = devlink_alloc(&skua_devlink_ops, sizeof(*nic), &pdev->dev);
+	if (!devlink)
 		return NULL;
+	nic = devlink_priv(devlink);
 	nic->dev.pdev = pdev;
 	nic->cmd_timeout = SKUA_CMD_TIMEOUT;
 	xa_init_flags(&nic->cqs, XA_FLAGS_LOCK_IRQ);
@@ -40,6 +43,7 @@ static struct skua_nic *skua_nic_alloc(struct pci_dev *pdev)
 	mutex_init(&nic->clock_lock);
 	mutex_init(&nic->fault_lock);
 	skua_health_init(nic);
+	skua_reporter_init(nic);
 	return nic;
 }
 
@@ -52,7 +56,7 @@ static void skua_nic_free(struct skua_nic *nic)
 	ida_destroy(&nic->db_ids);
 	mutex_destroy(&nic->clock_lock);
 	mutex_destroy(&nic->port.lock);
-	kfree(nic);
+	devlink_free(priv_to_devlink(nic));
 }
 
 static int skua_bars_map(struct skua_nic *nic)
@@ -232,8 +236,46 @@ err_shut_down:
 	return err;
 }
 
+/* All but what the kernel does for the PCI function; and the reverse. */
+static int skua_attach(struct skua_nic *nic)
+{
+	int err;
+
+	err = skua_devlink_params_register(nic);
+	if (err)
+		return err;
+	err = skua_reporter_create(nic);
+	if (err)
+		goto err_params;
+	err = skua_start(nic);
+	if (err)
+		goto err_reporter;
+	devl_register(priv_to_devlink(nic));
+	return 0;
+
+err_reporter:
+	skua_reporter_destroy(nic);
+err_params:
+	skua_devlink_params_unregister(nic);
+	return err;
+}
+
+static void skua_detach(struct skua_nic *nic)
+{
+	devl_unregister(priv_to_devlink(nic));
+	skua_rdma_remove(nic);
+	skua_netdev_destroy(nic);
+	if (!nic->halted) {
+		skua_eqs_destroy(nic);
+		skua_shut_down(nic);
+	}
+	skua_reporter_destroy(nic);
+	skua_devlink_params_unregister(nic);
+}
+
 static int skua_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
+	struct devlink *devlink;
 	struct skua_nic *nic;
 	int err;
 
@@ -254,9 +296,13 @@ static int skua_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto err_bars;
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 
-	err = skua_start(nic);
+	devlink = priv_to_devlink(nic);
+	devl_lock(devlink);
+	err = skua_attach(nic);
+	devl_unlock(devlink);
 	if (err)
 		goto err_bars;
+	skua_reporter_start(nic);
 	return 0;
 
 err_bars:
@@ -271,13 +317,12 @@ err_disable:
 static void skua_remove(struct pci_dev *pdev)
 {
 	struct skua_nic *nic = pci_get_drvdata(pdev);
+	struct devlink *devlink = priv_to_devlink(nic);
 
-	skua_rdma_remove(nic);
-	skua_netdev_destroy(nic);
-	if (!nic->halted) {
-		skua_eqs_destroy(nic);
-		skua_shut_down(nic);
-	}
+	skua_reporter_stop(nic);
+	devl_lock(devlink);
+	skua_detach(nic);
+	devl_unlock(devlink);
 	skua_bars_unmap(nic);
 	skua_nic_free(nic);
 	pci_disable_device(pdev);
@@ -288,6 +333,7 @@ static void skua_shutdown(struct pci_dev *pdev)
 {
 	struct skua_nic *nic = pci_get_drvdata(pdev);
 
+	skua_reporter_stop(nic);
 	skua_health_dead(nic, "the machine is shut down");
 	skua_health_stop(nic);
 	pci_clear_master(pdev);
@@ -297,10 +343,12 @@ static void skua_shutdown(struct pci_dev *pdev)
  * A reset from outside (function level, of the bus) takes all objects away, and so does a machine
  * that sleeps. To its users the device dies before, and all that they made goes as if the driver
  * were unbound; but the netdev stays, without a device, and has it back afterwards, and RDMA is
- * offered anew. It is also how a device that died by itself is put to use again.
+ * offered anew. It is also how a device that died by itself is put to use again, and how devlink
+ * reloads it.
  */
-static void skua_halt(struct skua_nic *nic, const char *why)
+void skua_halt(struct skua_nic *nic, const char *why)
 {
+	nic->expected = true;
 	if (nic->halted)
 		return;
 	skua_health_dead(nic, why);
@@ -312,7 +360,7 @@ static void skua_halt(struct skua_nic *nic, const char *why)
 	nic->halted = true;
 }
 
-static int skua_go_on(struct skua_nic *nic, const char *after)
+int skua_go_on(struct skua_nic *nic, const char *after)
 {
 	struct device *device = skua_nic_device(nic);
 	int err;
@@ -325,28 +373,50 @@ static int skua_go_on(struct skua_nic *nic, const char *after)
 		dev_info(device, "is in use again after its %s\n", after);
 	}
 	nic->halted = err;
+	nic->expected = false;
+	skua_reporter_update(nic);
+	return err;
+}
+
+static void skua_halt_locked(struct skua_nic *nic, const char *why)
+{
+	struct devlink *devlink = priv_to_devlink(nic);
+
+	devl_lock(devlink);
+	skua_halt(nic, why);
+	devl_unlock(devlink);
+}
+
+static int skua_go_on_locked(struct skua_nic *nic, const char *after)
+{
+	struct devlink *devlink = priv_to_devlink(nic);
+	int err;
+
+	devl_lock(devlink);
+	err = skua_go_on(nic, after);
+	devl_unlock(devlink);
 	return err;
 }
 
 static void skua_reset_prepare(struct pci_dev *pdev)
 {
-	skua_halt(pci_get_drvdata(pdev), "it is about to be reset");
+	skua_halt_locked(pci_get_drvdata(pdev), "it is about to be reset");
 }
 
 static void skua_reset_done(struct pci_dev *pdev)
 {
-	skua_go_on(pci_get_drvdata(pdev), "reset");
+	skua_go_on_locked(pci_get_drvdata(pdev), "reset");
 }
 
 static int skua_suspend(struct device *device)
 {
-	skua_halt(dev_get_drvdata(device), "the machine is about to sleep");
+	skua_halt_locked(dev_get_drvdata(device), "the machine is about to sleep");
 	return 0;
 }
 
 static int skua_resume(struct device *device)
 {
-	return skua_go_on(dev_get_drvdata(device), "sleep");
+	return skua_go_on_locked(dev_get_drvdata(device), "sleep");
 }
 
 static DEFINE_SIMPLE_DEV_PM_OPS(skua_pm_ops, skua_suspend, skua_resume);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The auxiliary device that skua_ib binds to. It is there if the device can do RDMA at all.
+ * The auxiliary device that skua_ib binds to. It is there if the device can do RDMA at all, and
+ * devlink's parameter enable_rdma is true.
  */
 #include <linux/slab.h>
 
+#include "devlink.h"
 #include "rdma.h"
 #include "skua.h"
 
@@ -22,7 +24,7 @@ int skua_rdma_add(struct skua_nic *nic)
 	struct skua_adev *rdma;
 	int id, err;
 
-	if (!skua_has(&nic->dev, SKUA_F_RC))
+	if (!skua_has(&nic->dev, SKUA_F_RC) || !skua_devlink_rdma_is_enabled(nic))
 		return 0;
 
 	rdma = kzalloc(sizeof(*rdma), GFP_KERNEL);

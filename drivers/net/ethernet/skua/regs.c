@@ -94,11 +94,40 @@ u32 skua_regs_status(struct skua_nic *nic)
 	return skua_read(nic, SKUA_REG_STATUS);
 }
 
-const char *skua_regs_health(struct skua_nic *nic)
+u32 skua_regs_health(struct skua_nic *nic)
 {
-	u32 health = skua_read(nic, SKUA_REG_HEALTH);
+	return skua_read(nic, SKUA_REG_HEALTH);
+}
 
-	return health < ARRAY_SIZE(skua_health_names) ? skua_health_names[health] : "unknown cause";
+const char *skua_health_name(u32 code)
+{
+	return code < ARRAY_SIZE(skua_health_names) ? skua_health_names[code] : "unknown cause";
+}
+
+/* Reading any of them has no effect. */
+void skua_regs_dump(struct skua_nic *nic, struct devlink_fmsg *fmsg)
+{
+	static const struct {
+		const char *name;
+		u32 reg;
+	} regs[] = {
+		{ "signature", SKUA_REG_SIGNATURE },
+		{ "version", SKUA_REG_VERSION },
+		{ "status", SKUA_REG_STATUS },
+		{ "health", SKUA_REG_HEALTH },
+		{ "features_lo", SKUA_REG_FEATURES_LO },
+		{ "features_hi", SKUA_REG_FEATURES_HI },
+		{ "accepted_lo", SKUA_REG_ACCEPTED_LO },
+		{ "accepted_hi", SKUA_REG_ACCEPTED_HI },
+		{ "cmd_log_size", SKUA_REG_CMD_LOG_SIZE },
+		{ "cmd_max_log", SKUA_REG_CMD_MAX_LOG },
+	};
+	unsigned int i;
+
+	skua_fmsg_nest_start(fmsg, "registers");
+	for (i = 0; i < ARRAY_SIZE(regs); i++)
+		skua_fmsg_put_hex(fmsg, regs[i].name, skua_read(nic, regs[i].reg));
+	skua_fmsg_nest_end(fmsg);
 }
 
 int skua_regs_identify(struct skua_nic *nic)
@@ -118,6 +147,7 @@ int skua_regs_identify(struct skua_nic *nic)
 			SKUA_VERSION_GET_MAJOR(version), version & 0xffff, SKUA_VERSION_MAJOR);
 		return -ENODEV;
 	}
+	nic->version = version;
 	return 0;
 }
 
@@ -176,6 +206,6 @@ int skua_regs_enable(struct skua_nic *nic)
 		err = -EIO;
 	if (err)
 		dev_err(skua_nic_device(nic), "cannot be enabled, status %#x: %s\n", status,
-			skua_regs_health(nic));
+			skua_health_name(skua_regs_health(nic)));
 	return err;
 }

@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+struct devlink_fmsg;
 struct skua_nic;
 
 int skua_regs_identify(struct skua_nic *nic);
@@ -14,6 +15,9 @@ int skua_regs_reset(struct skua_nic *nic);
 int skua_regs_negotiate(struct skua_nic *nic);
 int skua_regs_enable(struct skua_nic *nic);
 u32 skua_regs_status(struct skua_nic *nic);
-const char *skua_regs_health(struct skua_nic *nic);
+u32 skua_regs_health(struct skua_nic *nic);
+/* Of enum skua_health. */
+const char *skua_health_name(u32 code);
+void skua_regs_dump(struct skua_nic *nic, struct devlink_fmsg *fmsg);
 
 #endif /* SKUA_NIC_REGS_H */

@@ -4,7 +4,7 @@
  *
  * Bring-up, in this order: registers (regs.c), command queue (cmdq.c), limits, event queues
  * (eq.c), netdev, the auxiliary device of RDMA (rdma.c), health (health.c). Letting go is the
- * reverse, ending in a reset.
+ * reverse, ending in a reset. Both happen under the lock of the devlink instance (devlink.h).
  */
 #ifndef SKUA_NIC_H
 #define SKUA_NIC_H
@@ -14,12 +14,15 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#include <net/devlink.h>
+
 #include <linux/skua/device.h>
 
 #include "cmdq.h"
 #include "eq.h"
 #include "health.h"
 #include "port.h"
+#include "reporter.h"
 
 #define SKUA_NAME	"skua"
 
@@ -30,6 +33,7 @@ struct skua_fault_watch;
  * struct skua_nic - a device, as skua.ko sees it
  * @dev: what skua_ib sees of it
  * @regs: BAR0
+ * @version: of the interface, major << 16 | minor
  * @clock_lock: held while the clock is read, which is two registers
  * @cmdq: command queue
  * @cmd_timeout: in which each command is answered, jiffies
@@ -46,13 +50,20 @@ struct skua_fault_watch;
  * @db_ids: groups of doorbell pages that are given out
  * @notifier: who is told of death
  * @health: life and death
+ * @reporter: tells devlink of them
+ * @devlink_port: the port, as devlink knows it
  * @port: the port
  * @rdma: auxiliary device, or NULL
- * @halted: during a reset from outside or a sleep, or the device could not be used after that
+ * @halted: its queues are gone, during a reset from outside, a sleep or a reload, or because the
+ *	device could not be used after that; under devlink's lock
+ * @expected: whoever halted it will bring it up; under devlink's lock
+ *
+ * It is the private part of the devlink instance.
  */
 struct skua_nic {
 	struct skua_dev dev;
 	void __iomem *regs;
+	u32 version;
 	struct mutex clock_lock;	/* reads of the clock */
 	struct skua_cmdq cmdq;
 	unsigned long cmd_timeout;
@@ -69,9 +80,12 @@ struct skua_nic {
 	struct ida db_ids;
 	struct blocking_notifier_head notifier;
 	struct skua_nic_health health;
+	struct skua_reporter reporter;
+	struct devlink_port devlink_port;
 	struct skua_port port;
 	struct skua_adev *rdma;
 	bool halted;
+	bool expected;
 };
 
 static inline struct skua_nic *to_skua_nic(struct skua_dev *dev)
@@ -86,5 +100,12 @@ static inline struct device *skua_nic_device(struct skua_nic *nic)
 
 /* main.c: works that may wait for commands. Each is cancelled before its device is freed. */
 extern struct workqueue_struct *skua_wq;
+
+/*
+ * main.c, under devlink's lock: to its users the device dies, because of @why, and all that they
+ * made goes, but the netdev stays; and the device is in use again after @after. Constants.
+ */
+void skua_halt(struct skua_nic *nic, const char *why);
+int skua_go_on(struct skua_nic *nic, const char *after);
 
 #endif /* SKUA_NIC_H */

@@ -65,6 +65,7 @@ CHECKS = [
     guest_tests('guest-limits', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
                 more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
     guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release'),
+    guest_tests('guest-devlink', 500, './run_selftests.sh', 'test_devlink.sh'),
     # Addresses of the device are not those of memory: what is contiguous for one need not be for the other.
     guest_tests('guest-iommu', 500, './run_selftests.sh', 'test_iommu.sh', 'test_rc', 'test_srq', more=('--iommu',)),
     guest_tests('guest-persistent', 300, './run_selftests.sh', 'test_persist',
@@ -81,7 +82,7 @@ CHECKS = [
     guest_tests('pyverbs-' + OLDER, 600, './pyverbs/run'),
     guest_tests('guest-' + NEWER, 800, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_srq', 'test_xrc',
                 'test_cq', 'test_mw', 'test_dm', 'test_rereg', 'test_flush', 'test_odp', 'test_dmabuf', 'test_mcast',
-                'test_raw', 'test_device.sh', 'test_counters.sh', series=NEWER),
+                'test_raw', 'test_device.sh', 'test_counters.sh', 'test_devlink.sh', series=NEWER),
     debug_tests('guest-debug', 'test_verbs', 'test_rc', 'test_events', 'test_device.sh'),
     debug_tests('guest-debug-netdev', 'test_netdev.sh', 'test_counters.sh'),
     # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.
@@ -94,6 +95,7 @@ CHECKS = [
     debug_tests('guest-debug-cm', 'test_cm.sh'),
     debug_tests('guest-debug-death', 'test_death.sh'),
     debug_tests('guest-debug-inject', 'test_inject.sh'),
+    debug_tests('guest-debug-devlink', 'test_devlink.sh'),
     debug_tests('guest-debug-survival', 'test_survival.sh'),
     debug_tests('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
     debug_tests('guest-debug-deeper', 'test_probe_deeper.sh', last=()),
