@@ -153,6 +153,30 @@ details() {
 	[ "$(rdma -r resource show qp link skua_0/1 | wc -c)" -gt 300 ] || status=1
 	wait $traffic && return $status
 }
+objects() { python3 "$(dirname "$0")/resources.py"; }
+# Counters that mlx5 has on demand. Those that are always there cannot be chosen.
+of_rdma_on_demand() { of_rdma skua_0 | grep '^cc_'; }
+on_demand_agree() {
+	local nic
+	nic=$(of_nic skua0)
+	[ "$(value rdma_rx_ecn_marked <<<"$nic")" -gt 0 ] && [ "$(value cnp_sent <<<"$nic")" -gt 0 ] &&
+		diff <(of_rdma_on_demand) <(echo cc_rx_ce_pkts "$(value rdma_rx_ecn_marked <<<"$nic")"
+			echo cc_tx_cnp_pkts "$(value cnp_sent <<<"$nic")")
+}
+choose() { rdma statistic set link skua_0/1 optional-counters "$1"; }
+on_demand() {
+	local name status=0
+	for name in cc_rx_ce_pkts cc_rx_cnp_pkts cc_tx_cnp_pkts; do
+		rdma statistic mode supported link skua_0/1 | grep -w $name || return
+	done
+	! rdma statistic mode supported link skua_0/1 | grep -w rdma_rx_packets && ! of_rdma_on_demand &&
+		choose cc_rx_ce_pkts,cc_tx_cnp_pkts && skuactl impair skua0 ecn=every:10 || return
+	left rdma_traffic -Q -n 400 -s 0-20000 skua_0 skua_1 || status=1
+	skuactl impair skua0 none
+	rdma statistic mode link skua_0/1 | grep -w cc_rx_ce_pkts,cc_tx_cnp_pkts || status=1
+	! choose rdma_rx_packets && ! choose nonsense && within 5 on_demand_agree || status=1
+	rdma statistic unset link skua_0/1 optional-counters && ! of_rdma_on_demand && return $status
+}
 # The sum of NAME over the counters that QPs of a device are bound to.
 of_qps() { rdma statistic qp show link "$1/1" | grep -o "\<$2 [0-9]*" | awk '{ sum += $2 } END { print sum + 0 }'; }
 # A program's own counter, from its first QP on; what it has counted stays in the port's when it is gone.
@@ -196,6 +220,8 @@ t 'losses of the link are counted' link_downs_are_counted
 t 'the MTU' mtu_follows
 t 'rdma resource agrees' within 5 resources_agree
 t 'rdma resource tells details' details
+t 'rdma resource tells what the NIC does, of all objects' objects
+t 'counters on demand' on_demand
 t 'rdma statistic counts what a program does' counters_of_a_program
 t 'rdma statistic counts what one queue pair does' counters_by_hand
 end

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What `rdma resource show` tells of objects besides what the core knows: with -dd the driver's
- * details, with -r the attributes of a QP as the device has them (struct skua_qp_attr).
+ * details, with -r the attributes of a QP or an SRQ as the device has them (struct skua_qp_attr,
+ * struct skua_srq_attr). The core asks no driver for details of PDs and contexts.
  */
 #include <rdma/ib_umem.h>
 #include <rdma/rdma_netlink.h>
@@ -16,10 +17,24 @@
 #include "skua_ib.h"
 #include "srq.h"
 
+/**
+ * struct skua_ib_detail - a detail of an object
+ * @name: of the detail
+ * @value: unless it is text
+ * @text: or NULL
+ */
 struct skua_ib_detail {
 	const char *name;
 	u32 value;
+	const char *text;
 };
+
+static int skua_ib_put_detail(struct sk_buff *msg, const struct skua_ib_detail *detail)
+{
+	if (detail->text)
+		return rdma_nl_put_driver_string(msg, detail->name, detail->text);
+	return rdma_nl_put_driver_u32(msg, detail->name, detail->value);
+}
 
 static int skua_ib_put_details(struct sk_buff *msg, const struct skua_ib_detail *details,
 			       unsigned int count)
@@ -30,20 +45,27 @@ static int skua_ib_put_details(struct sk_buff *msg, const struct skua_ib_detail 
 	if (!table)
 		return -EMSGSIZE;
 	while (count--) {
-		if (rdma_nl_put_driver_u32(msg, details->name, details->value)) {
+		if (skua_ib_put_detail(msg, details++)) {
 			nla_nest_cancel(msg, table);
 			return -EMSGSIZE;
 		}
-		details++;
 	}
 	nla_nest_end(msg, table);
 	return 0;
+}
+
+/* Some QPs have no CQ for one direction; the device's numbers begin with 1. */
+static u32 skua_ib_cqn(struct ib_cq *ibcq)
+{
+	return ibcq ? to_skua_ib_cq(ibcq)->watch.cqn : 0;
 }
 
 int skua_ib_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 {
 	const struct ib_qp_cap *cap = &to_skua_ib_qp(ibqp)->cap;
 	const struct skua_ib_detail details[] = {
+		{ "send_cqn", skua_ib_cqn(ibqp->send_cq) },
+		{ "recv_cqn", skua_ib_cqn(ibqp->recv_cq) },
 		{ "max_send_wr", cap->max_send_wr },
 		{ "max_recv_wr", cap->max_recv_wr },
 		{ "max_send_sge", cap->max_send_sge },
@@ -75,10 +97,27 @@ int skua_ib_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 	return skua_ib_put_details(msg, details, ARRAY_SIZE(details));
 }
 
+static const char *skua_ib_mr_kind(const struct skua_ib_mr *mr)
+{
+	if (mr->odp)
+		return "on-demand";
+	if (mr->umem)
+		return mr->umem->is_dmabuf ? "dma-buf" : "pinned";
+	switch (mr->ibmr.type) {
+	case IB_MR_TYPE_DM:
+		return "device-memory";
+	case IB_MR_TYPE_DMA:
+		return "all-memory";
+	default:
+		return "fast-registration";
+	}
+}
+
 int skua_ib_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	const struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
 	const struct skua_ib_detail details[] = {
+		{ "kind", .text = skua_ib_mr_kind(mr) },
 		{ "pinned_pages", mr->umem ? ib_umem_num_pages(mr->umem) : 0 },
 		{ "max_fast_entries", mr->capacity },
 	};
@@ -96,4 +135,16 @@ int skua_ib_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
 	};
 
 	return skua_ib_put_details(msg, details, ARRAY_SIZE(details));
+}
+
+int skua_ib_fill_res_srq_entry_raw(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	u32 srqn = to_skua_ib_srq(ibsrq)->watch.number;
+	struct skua_srq_attr attr;
+	int err;
+
+	err = skua_cmd_query_srq(to_skua_dev(ibsrq->device), srqn, &attr);
+	if (err)
+		return err;
+	return nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW, sizeof(attr), &attr);
 }

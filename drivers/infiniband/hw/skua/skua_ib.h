@@ -97,6 +97,7 @@ int skua_ib_del_gid(const struct ib_gid_attr *attr, void **context);
 struct rdma_hw_stats *skua_ib_alloc_hw_port_stats(struct ib_device *ibdev, u32 port);
 int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
 			 int index);
+int skua_ib_modify_hw_stat(struct ib_device *ibdev, u32 port, unsigned int index, bool enable);
 
 struct rdma_counter;
 void skua_ib_counter_init(struct rdma_counter *counter);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Counters, by the names that the manual gives them; those that mlx5 or rxe have under other names
- * by these, too, because monitoring looks for them.
+ * by these, too, because monitoring looks for them. Those that are optional with mlx5 are optional
+ * here: the core shows them when an administrator has asked for them. The device always counts.
  */
 #include <linux/skua/command.h>
 
@@ -28,15 +29,25 @@
 	X(send_rnr_err, rnr_nak_sent)				\
 	X(rcvd_seq_err, seq_nak_received)
 
+#define SKUA_IB_OPTIONAL(X)					\
+	X(cc_rx_ce_pkts, rdma_rx_ecn_marked)			\
+	X(cc_rx_cnp_pkts, cnp_received)				\
+	X(cc_tx_cnp_pkts, cnp_sent)
+
 /* The private part of a description is where the counter is in the device's answer. */
 static const struct rdma_stat_desc skua_ib_stats[] = {
-#define SKUA_IB_ALIAS(alias, counter)						\
-	{ .name = #alias, .priv = (void *)offsetof(struct skua_stats, counter) },
-#define SKUA_IB_STAT(counter) SKUA_IB_ALIAS(counter, counter)
+#define SKUA_IB_DESC(alias, counter, bits)						\
+	{ .name = #alias, .flags = (bits), .priv = (void *)offsetof(struct skua_stats, counter) },
+#define SKUA_IB_STAT(counter) SKUA_IB_DESC(counter, counter, 0)
+#define SKUA_IB_ALIAS(alias, counter) SKUA_IB_DESC(alias, counter, 0)
+#define SKUA_IB_OPTION(alias, counter) SKUA_IB_DESC(alias, counter, IB_STAT_FLAG_OPTIONAL)
 	SKUA_STATS(SKUA_IB_STAT)
 	SKUA_IB_ALIASES(SKUA_IB_ALIAS)
-#undef SKUA_IB_STAT
+	SKUA_IB_OPTIONAL(SKUA_IB_OPTION)
+#undef SKUA_IB_OPTION
 #undef SKUA_IB_ALIAS
+#undef SKUA_IB_STAT
+#undef SKUA_IB_DESC
 };
 
 static void skua_ib_fill_stats(struct rdma_hw_stats *stats, const struct skua_stats *counters)
@@ -75,6 +86,12 @@ int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u
 		return err;
 	skua_ib_fill_stats(stats, &counters);
 	return ARRAY_SIZE(skua_ib_stats);
+}
+
+/* The device has nothing to be told: it counts what the core does not show, too. */
+int skua_ib_modify_hw_stat(struct ib_device *ibdev, u32 port, unsigned int index, bool enable)
+{
+	return 0;
 }
 
 /* The core of 7.2 calls it for each new counter. Skua keeps nothing of its own with a counter. */

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""For test_counters.sh: objects of each kind that `rdma resource` knows. What it tells of them is what skuactl says, and
+what this program asked for. An error says what is not."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+
+from pyverbs import enums
+from pyverbs.cq import CQ
+from pyverbs.device import AllocDmAttr, Context, DM
+from pyverbs.mr import DMMR, MR
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPCap, QPInitAttr
+from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
+
+
+def ask(*command):
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def rows(kind, *options):
+    """Of this process."""
+    place = ('link', 'skua_0/1') if kind == 'qp' else ('dev', 'skua_0')
+    found = ask('rdma', '-j', *options, 'resource', 'show', kind, *place)
+    return [row for row in found if row.get('pid') == os.getpid()]
+
+
+def of_nic(kind, **wanted):
+    """The object of the NIC that has these values."""
+    found = ask('skuactl', '--json', kind, 'skua0')[kind]
+    return one(kind, [row for row in found if all(row[key] == value for key, value in wanted.items())])
+
+
+def equal(what, value, expected):
+    if value != expected:
+        sys.exit('%s: %r, not %r' % (what, value, expected))
+
+
+def one(what, found):
+    equal('number of ' + what, len(found), 1)
+    return found[0]
+
+
+def details(what, row, **expected):
+    for name, value in expected.items():
+        equal('%s of %s' % (name, what), row.get('drv_' + name), value)
+
+
+def raw(row):
+    return bytes(int(str(byte), 0) for byte in row['data'])
+
+
+def check_queues():
+    """Their numbers in the device are those of the verbs, or are told apart by their sizes."""
+    cqs = [CQ(context, 100), CQ(context, 500)]
+    srq = SRQ(pd, SrqInitAttr(SrqAttr(max_wr=77, max_sge=3)))
+    srq.modify(SrqAttr(srq_limit=5), enums.IBV_SRQ_LIMIT)
+    init = QPInitAttr(qp_type=enums.IBV_QPT_RC, scq=cqs[0], rcq=cqs[1], cap=QPCap(20, 30, 2, 3, 16))
+    qp = QP(pd, init)
+
+    row = one('QPs', rows('qp', '-dd'))
+    equal('lqpn', row['lqpn'], qp.qp_num)
+    nic = of_nic('qps', qpn=qp.qp_num)
+    details('QP', row, send_cqn=nic['scqn'], recv_cqn=nic['rcqn'], max_send_wr=init.cap.max_send_wr,
+            max_recv_wr=init.cap.max_recv_wr, max_send_sge=init.cap.max_send_sge,
+            max_recv_sge=init.cap.max_recv_sge, max_inline=init.cap.max_inline_data)
+    equal('bytes of struct skua_qp_attr', len(raw(one('QPs', rows('qp', '-r')))), 256)
+
+    numbers = {row['drv_cqn'] for row in rows('cq', '-dd')}
+    equal('CQs', numbers, {nic['scqn'], nic['rcqn']})
+    for row in rows('cq', '-dd'):
+        equal('CQEs', of_nic('cqs', cqn=row['drv_cqn'])['size'] > row['cqe'] - 1, True)
+
+    row = one('SRQs', rows('srq', '-dd'))
+    details('SRQ', row, max_sge=3)
+    equal('entries of the SRQ', row['drv_max_wr'] >= 77, True)
+    limit, log_size = struct.unpack_from('<IB', raw(one('SRQs', rows('srq', '-r'))))
+    equal('limit of the SRQ', limit, 5)
+    equal('entries of the SRQ in the device', 1 << log_size >= 77, True)
+
+
+def check_memory():
+    local = enums.IBV_ACCESS_LOCAL_WRITE
+    dm = DM(context, AllocDmAttr(length=8192))
+    regions = {
+        'pinned': (MR(pd, 20 * 4096, local), 20 * 4096, None),
+        'on-demand': (MR(pd, 3 * 4096, local | enums.IBV_ACCESS_ON_DEMAND), 3 * 4096, 0),
+        'device-memory': (DMMR(pd, 4096, local | enums.IBV_ACCESS_ZERO_BASED, dm, 0), 4096, 0),
+    }
+    found = {row['drv_kind']: row for row in rows('mr', '-dd')}
+    equal('kinds of MRs', set(found), set(regions))
+    for kind, (mr, length, pages) in regions.items():
+        equal('length of ' + kind, found[kind]['mrlen'], length)
+        nic = of_nic('mrs', key=mr.lkey)
+        equal('length in the NIC of ' + kind, nic['length'], length)
+        equal('type in the NIC of ' + kind, nic['type'], 'dm' if kind == 'device-memory' else 'regular')
+        # Memory of the program may begin in the middle of a page.
+        if pages is None:
+            equal('pages of ' + kind, found[kind]['drv_pinned_pages'] in (length // 4096, length // 4096 + 1), True)
+        else:
+            details(kind, found[kind], pinned_pages=pages)
+        details(kind, found[kind], max_fast_pages=0)
+    for mr, _, _ in regions.values():
+        mr.close()
+    dm.close()
+    equal('MRs afterwards', rows('mr'), [])
+
+
+context = Context(name='skua_0')
+one('contexts', rows('ctx'))
+pd = PD(context)
+ctxn = one('PDs', rows('pd'))['ctxn']
+equal('the context of the PD', ctxn, one('contexts', rows('ctx'))['ctxn'])
+check_queues()
+check_memory()
