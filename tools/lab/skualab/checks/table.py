@@ -66,6 +66,8 @@ CHECKS = [
                 more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
     guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release'),
     guest_tests('guest-devlink', 500, './run_selftests.sh', 'test_devlink.sh'),
+    guest_tests('guest-exclusive', 300, './run_selftests.sh', 'test_netns.sh', more=('--netns', 'exclusive')),
+    guest_tests('guest-bonding', 300, './run_selftests.sh', 'test_bonding.sh', more=('--device', 'link=wire:a') * 3),
     # Addresses of the device are not those of memory: what is contiguous for one need not be for the other.
     guest_tests('guest-iommu', 500, './run_selftests.sh', 'test_iommu.sh', 'test_rc', 'test_srq', more=('--iommu',)),
     guest_tests('guest-persistent', 300, './run_selftests.sh', 'test_persist',
