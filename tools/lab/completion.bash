@@ -27,6 +27,10 @@ _lab() {
 		words=$(sed -n 's/^    \([a-z]\+\) .*/\1/p' <<<"$help")
 	elif [ "$verb" = check ]; then
 		words=$("$lab" check '?' 2>&1 | sed -n 's/.*; the stages are //p' | tr -d ,)
+	elif [ "$verb" = exec ]; then
+		words=$("$lab" exec '?' 2>&1 | sed -n 's/.*; its guests are //p' | tr -d ,)
+	elif [ "$verb" = down ]; then
+		words=$("$lab" down '?' 2>&1 | sed -n 's/.*; up: //p' | tr -d ,)
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

@@ -7,6 +7,7 @@ ROOMS = (
     'products',     # what is made in it: images, kernels, modules, provider, skuad
     'machines',     # QEMU and skuad, and what a guest says
     'runs',         # guests that do something: lab run, lab shell, lab demo
+    'clusters',     # guests that stay: lab up, lab exec NODE, lab down
     'checks',       # lab check
     'command',      # the command line
 )

@@ -59,15 +59,14 @@ class Parser(argparse.ArgumentParser):
         self.exit(125, '%s: %s\n' % (self.prog, message))
 
 
-def guest_options(parser):
+def machine_options(parser):
+    """Of each guest of a run or a cluster."""
     parser.add_argument('--kernel', default=DISTRO.kernel, metavar='|'.join((*DISTRO.series, 'debug', 'BZIMAGE')),
                         help="Debian's kernel of that series, the debug kernel, or a kernel image of yours")
     parser.add_argument('--modules', metavar='DIR',
                         help='with a BZIMAGE: a directory with lib/modules of that kernel, and skua.ko and skua_ib.ko')
     parser.add_argument('--rdma-core', default=DISTRO.rdma_core, choices=list(DISTRO.rdma_cores),
                         help="use libibverbs and libskua of Debian's %s" % ' or '.join(DISTRO.rdma_cores))
-    parser.add_argument('--netns', default='split', choices=('split', 'none', 'exclusive'),
-                        help='the network namespaces of NICs and RDMA devices; default: split')
     parser.add_argument('--cpus', type=positive, default=2, metavar='N', help='number of virtual CPUs; default: 2')
     parser.add_argument('--mem', metavar='M', help="the guest's memory, in QEMU's notation; default: 2G, or what several "
                         'guests have room for')
@@ -77,10 +76,16 @@ def guest_options(parser):
                         help='set an environment variable for COMMAND; may be repeated')
     parser.add_argument('--deb', action='append', default=[], metavar='FILE',
                         help='install a Debian package before COMMAND runs; may be repeated')
-    parser.add_argument('--device', action='append', metavar='OPTS',
-                        help="add a NIC with these options of skuad; may be repeated; 'none': no NIC")
     parser.add_argument('--iommu', action='store_true', help='put a virtual IOMMU between NICs and memory')
     parser.add_argument('--capture', action='store_true', help='capture the packets of every NIC')
+
+
+def guest_options(parser):
+    machine_options(parser)
+    parser.add_argument('--netns', default='split', choices=('split', 'none', 'exclusive'),
+                        help='the network namespaces of NICs and RDMA devices; default: split')
+    parser.add_argument('--device', action='append', metavar='OPTS',
+                        help="add a NIC with these options of skuad; may be repeated; 'none': no NIC")
     parser.add_argument('--gdb', action='store_true', help='say how to attach gdb to kernel, skuad and libskua, and wait for it')
     parser.add_argument('--artifacts', metavar='DIR', help='write logs, captures and result.json to DIR')
 
@@ -124,7 +129,21 @@ def parse(words):
                           'first; default: where HEAD left its upstream, or HEAD')
     sub = verb('build', verbs.build, 'bring stages up to date')
     sub.add_argument('what', nargs='*', help='stages to build; default: everything that guests need')
-    verb('exec', verbs.execute, 'run a command in the root: lab exec -- COMMAND...', True)
+    sub = verb('up', verbs.up, 'boot a cluster: guests that stay')
+    machine_options(sub)
+    sub.add_argument('file', nargs='?', metavar='FILE', help='what describes the cluster; default: guests that are alike')
+    sub.add_argument('--guests', type=positive, metavar='N', help='without FILE: how many guests; default: 2')
+    sub.add_argument('--host', metavar='HOST', help='of the hosts in FILE, this one')
+    sub.add_argument('--name', metavar='NAME', help="the cluster's name; default: that of FILE, or 'cluster'")
+    sub.add_argument('--timeout', type=positive, default=600, metavar='S',
+                     help='end all guests if one is not up after S seconds; default: 600')
+    sub = verb('down', verbs.down, 'end a cluster')
+    sub.add_argument('name', nargs='?', metavar='NAME', help='its name, where several are up')
+    sub = verb('exec', verbs.execute, 'run a command in a guest of a cluster, or in the root: lab exec [NODE] -- COMMAND...',
+               True)
+    sub.add_argument('node', nargs='?', metavar='NODE', help='the guest; without COMMAND a shell runs in it')
+    sub.add_argument('--name', metavar='NAME', help="the cluster's name, where several are up")
+    sub.add_argument('--timeout', type=positive, metavar='S', help='with NODE: end COMMAND after S seconds')
     sub = verb('skuactl', verbs.skuactl, 'run skuactl on the NICs of a running guest')
     sub.add_argument('--socket', metavar='PATH', help='the control socket, as lab run prints it')
     sub.add_argument('words', nargs='+')
@@ -140,7 +159,16 @@ def parse(words):
             commands_of_guests(args, command)
         except ValueError as error:
             parser.error('run: %s' % error)
-    if args.takes_command and not command and not several:
+    if args.function == verbs.up:
+        if args.file and args.guests:
+            parser.error('up: FILE has the guests; leave out --guests')
+        if args.host and not args.file:
+            parser.error('up: --host needs a FILE that has hosts')
+        args.guests = args.guests or 2
+    inside = args.function == verbs.execute and args.node
+    if args.function == verbs.execute and not inside and (args.name or args.timeout):
+        parser.error('exec: --name and --timeout need a NODE')
+    if args.takes_command and not command and not several and not inside:
         parser.error('%s needs a COMMAND; put it behind --' % args.verb_of_lab)
     if command and not args.takes_command:
         parser.error('%s takes no command; leave out -- and what follows it' % args.verb_of_lab)

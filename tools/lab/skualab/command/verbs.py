@@ -9,7 +9,7 @@ from skualab.host import paths
 from skualab.host.say import LabError
 
 
-def scene_options(args):
+def scene_options(args, **more):
     from skualab.runs import scene
     for text in args.env:
         if '=' not in text:
@@ -21,11 +21,13 @@ def scene_options(args):
     if share and share != os.path.realpath(paths.SELFTESTS) and not os.path.isdir(share):
         raise LabError('--share: there is no directory %s' % args.share)
     return scene.Options(
-        kernel=args.kernel, modules=args.modules, rdma_core=args.rdma_core, netns=args.netns, cpus=args.cpus,
-        memory=args.mem or scene.MEMORY,
-        share=share, env=args.env, deb=args.deb,
-        device=args.device, nics=args.device != ['none'], capture=args.capture, gdb=args.gdb,
-        iommu=args.iommu)
+        kernel=args.kernel, modules=args.modules, rdma_core=args.rdma_core, cpus=args.cpus,
+        memory=args.mem or scene.MEMORY, share=share, env=args.env, deb=args.deb, capture=args.capture, iommu=args.iommu,
+        **more)
+
+
+def options_of_one(args):
+    return scene_options(args, netns=args.netns, device=args.device, nics=args.device != ['none'], gdb=args.gdb)
 
 
 def run(args):
@@ -35,17 +37,17 @@ def run(args):
         if args.netns != 'split' or args.gdb or (args.device and len(args.device) != args.guests):
             raise LabError('each of several guests has one NIC and no namespaces: leave out --netns and --gdb, and give '
                            '--device %d times or not at all' % args.guests)
-        options = scene_options(args)
+        options = options_of_one(args)
         options.netns, options.memory = 'alone', memory.fit([args.mem] * args.guests)[0]
         commands = {name: ['bash', '-c', words] for name, words in args.commands.items()}
         return together.run_together(options, commands, args.server, args.timeout, args.artifacts)
     from skualab.runs import run as one
-    return one.run(scene_options(args), args.command, args.timeout, args.artifacts)
+    return one.run(options_of_one(args), args.command, args.timeout, args.artifacts)
 
 
 def shell(args):
     from skualab.runs.shell import shell as play
-    return play(scene_options(args))
+    return play(options_of_one(args))
 
 
 def demo(args):
@@ -63,7 +65,22 @@ def build(args):
     return stages.build(args.what)
 
 
+def up(args):
+    from skualab.clusters import plan, up as boot
+    described = plan.read(args.file) if args.file else plan.alike(args.guests)
+    planned = plan.make(described, args.file or '--guests', args.host, memory=args.mem, cpus=args.cpus)
+    return boot.up(args.name or plan.name(args.file), planned, scene_options(args, netns='alone'), args.timeout)
+
+
+def down(args):
+    from skualab.clusters.down import down as end
+    return end(args.name)
+
+
 def execute(args):
+    if args.node:
+        from skualab.clusters.enter import execute as enter
+        return enter(args.name, args.node, args.command, args.timeout)
     from skualab.roots import chroot, root
     root.STAGE.run()
     return chroot.run(args.command, cwd=os.getcwd(), binds=[os.getcwd()]).returncode

@@ -29,10 +29,11 @@ class Timeout(Exception):
 
 class Guest:
     """directory gets console.log, dmesg.log and qemu.log; kernel is a directory of make-kernel.sh. by_hand: words for
-    QEMU that give the guest its memory and its NICs, in place of those that memory and nics would make."""
+    QEMU that give the guest its memory and its NICs, in place of those that memory and nics would make. lines: names of
+    more ports, whose ends in `lines` are for others."""
 
     def __init__(self, directory, kernel, payload, cpus=2, memory='2G', nics=(), control=None, shares=(),
-                 binds=(), more=(), tty=False, by_hand=(), iommu=False):
+                 binds=(), more=(), tty=False, by_hand=(), iommu=False, lines=()):
         self.directory = directory
         self.console = os.path.join(directory, 'console.log')
         self.dmesg = os.path.join(directory, 'dmesg.log')
@@ -40,7 +41,7 @@ class Guest:
         initramfs = os.path.join(directory, 'initramfs')
         payload.write(initramfs, os.path.join(kernel, 'initramfs'))
         ours, theirs = {}, {}
-        for port in PORTS:
+        for port in (*PORTS, *lines):
             ours[port], theirs[port] = socket.socketpair()
         open(self.console, 'w').close()
         command = qemu.words(
@@ -54,6 +55,7 @@ class Guest:
             flags=['no-setuid'] if os.geteuid() == 0 else [])
         for end in theirs.values():
             end.close()
+        self.lines = {name: ours.pop(name) for name in lines}
         self.ports = ours
         self.input = b''            # of ctl, up to the last whole line
         self.sinks = {}             # port -> where its data go
@@ -92,6 +94,7 @@ class Guest:
         """Take what the guest says meanwhile."""
         self._pump(seconds)
         if self.process.ended() is not None:
+            self._last_words()
             raise GuestEnded()
 
     def scan(self):
@@ -197,7 +200,7 @@ class Guest:
     def stop(self):
         """End it. Nothing in it is worth a shutdown: its disk is memory."""
         self.process.stop(grace=1)
-        for end in self.ports.values():
+        for end in (*self.ports.values(), *self.lines.values()):
             end.close()
         self.kernel_log.close()
         self.log.close()

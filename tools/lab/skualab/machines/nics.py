@@ -26,7 +26,9 @@ class Nic:
         self.netdev, self.rdma = 'skua%d' % index, 'skua_%d' % index
         self.space = SPACES[index % len(SPACES)]
         self.ipv4, self.ipv6 = '192.0.2.%d' % (number + 1), '2001:db8::%x' % (number + 1)
+        self.ipv4_length, self.ipv6_length = 24, 64
 
     def line(self):
         """As in-guest/nics reads it."""
-        return ' '.join((self.mac, self.netdev, self.rdma, self.space, self.ipv4 + '/24', self.ipv6 + '/64'))
+        return ' '.join((self.mac, self.netdev, self.rdma, self.space, '%s/%d' % (self.ipv4, self.ipv4_length),
+                         '%s/%d' % (self.ipv6, self.ipv6_length)))

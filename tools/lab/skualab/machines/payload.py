@@ -17,7 +17,7 @@ HOME = 'usr/lib/skua-lab'       # in the guest
 class Payload:
     def __init__(self):
         self.entries = {}       # path -> (mode, content)
-        for name in ('init', 'agent', 'load', 'nics'):
+        for name in ('init', 'agent', 'load', 'nics', 'session'):
             self.file(paths.lab('in-guest', name), HOME + '/' + name)
         for name in SPACES:
             self.file(paths.lab('in-guest/in-netns'), 'usr/bin/' + name)

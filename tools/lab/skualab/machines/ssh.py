@@ -1,7 +1,9 @@
 """How the guests of a run log in to each other: as root, with keys that are made for this run and stored nowhere."""
 
+import os
 import subprocess
 
+from skualab.host import secrets
 from skualab.host.say import LabError
 from skualab.roots import chroot, root
 
@@ -31,15 +33,37 @@ LogLevel ERROR
 
 
 class Keys:
-    """A key for root, and one for the guests, which are all one host to ssh."""
+    """A key for root, and one for the guests, which are all one host to ssh. directory: where those are that clusters
+    of several hosts share; they are made where there are none."""
 
-    def __init__(self):
+    NAMES = 'user', 'user_public', 'host', 'host_public'
+
+    def __init__(self, directory=None):
+        texts = self._read(directory) if directory and os.path.isdir(directory) else self._make()
+        if directory and not os.path.isdir(directory):
+            os.makedirs(directory, 0o700)
+            for name, text in zip(self.NAMES, texts):
+                secrets.write(os.path.join(directory, name), text)
+        self.user, self.user_public, self.host, self.host_public = texts
+
+    def _read(self, directory):
+        texts = []
+        for name in self.NAMES:
+            try:
+                with open(os.path.join(directory, name)) as file:
+                    texts.append(file.read())
+            except OSError as error:
+                raise LabError('the keys in %s: %s: %s; copy the whole directory' % (
+                    directory, name, error.strerror)) from None
+        return texts
+
+    @staticmethod
+    def _make():
         root.STAGE.run()
         done = chroot.run(MAKE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise LabError('ssh-keygen failed: %s' % (done.stderr.strip().splitlines() or ['no reason given'])[-1])
-        self.user, self.user_public, self.host, self.host_public = (
-            text.strip() + '\n' for text in done.stdout.strip().split('\n\n'))
+        return [text.strip() + '\n' for text in done.stdout.strip().split('\n\n')]
 
     def give(self, payload):
         """To a guest."""

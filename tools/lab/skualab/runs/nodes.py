@@ -34,7 +34,7 @@ class Node:
         self.play = scene.Scene(os.path.join(directory, name), options, nics)
 
     def boot(self, end, skuad):
-        self._guarded(lambda: self.play.start(end, skuad) or self.play.guest.run('hostname ' + self.name, end))
+        self.guarded(lambda: self.play.start(end, skuad) or self.play.guest.run('hostname ' + self.name, end))
 
     def work(self, end, writers, before='', width=0):
         """Run its command; `before` is a script that comes first."""
@@ -48,9 +48,10 @@ class Node:
                 err.close()
             self.outcome = status, 'command', 'status %d' % status
 
-        self._guarded(command)
+        self.guarded(command)
 
-    def _guarded(self, step):
+    def guarded(self, step):
+        """A step whose failure is the node's outcome."""
         try:
             step()
         except guest.Timeout:

@@ -36,6 +36,7 @@ class Options:
         self.tty = False
         self.hosts = []             # (address, name) of guests, for /etc/hosts
         self.keys = None            # ssh.Keys, for guests that log in to each other
+        self.lines = []             # more ports of the guest's, for others
         self.qemu = []              # more words for QEMU
         self.by_hand = []           # words for QEMU in place of the scene's memory and NICs
         self.__dict__.update(given)
@@ -115,7 +116,7 @@ class Scene:
         self.guest = guest.Guest(self.directory, self.kernel, self.payload, cpus=options.cpus,
                                  memory=options.memory, nics=sockets, control=control, shares=shares,
                                  binds=binds, more=more, tty=options.tty, by_hand=options.by_hand,
-                                 iommu=options.iommu)
+                                 iommu=options.iommu, lines=options.lines)
         self.guest.wait_ready(deadline)
         self.set_up(deadline)
 
@@ -141,10 +142,7 @@ class Scene:
                 raise LabError('the guest could not be set up: %s' % (output.strip().splitlines() or ['?'])[-1])
 
     def script(self, command):
-        """A bash script that runs a command (a list of words) as `lab run` promises."""
-        lines = ['export %s' % shlex.quote(text) for text in self.options.env]
-        lines.append('cd %s' % ('/mnt/share' if self.options.share else '/root'))
-        return '\n'.join(lines + ['exec ' + ' '.join(shlex.quote(word) for word in command)])
+        return script(command, self.options.env, self.options.share)
 
     def close(self):
         if self.guest:
@@ -157,6 +155,13 @@ class Scene:
 
     def __exit__(self, *_):
         self.close()
+
+
+def script(command, env, share):
+    """A bash script that runs a command (a list of words) as `lab run` promises."""
+    lines = ['export %s' % shlex.quote(text) for text in env]
+    lines.append('cd %s' % ('/mnt/share' if share else '/root'))
+    return '\n'.join(lines + ['exec ' + ' '.join(shlex.quote(word) for word in command)])
 
 
 def deadline(seconds):

@@ -80,7 +80,7 @@ class Completion(unittest.TestCase):
 
     def test_verbs(self):
         self.assertEqual(self.offered('sh'), {'shell'})
-        self.assertLessEqual({'run', 'check', 'doctor', 'cache', 'exec'}, self.offered(''))
+        self.assertLessEqual({'run', 'check', 'doctor', 'cache', 'exec', 'up', 'down'}, self.offered(''))
 
     def test_options_of_a_verb(self):
         self.assertEqual(self.offered('check', '--f'), {'--full'})
