@@ -61,7 +61,7 @@ CHECKS = [
     # What the guide says of hot-plug, and a guest that reboots.
     lab_tests('attach', 600, 'test-attach', inputs=[paths.repo('Documentation/user/qemu.rst')]),
     lab_tests('lab-guest', 1200, 'test-guest', inputs=[paths.lab('tests/guest')]),
-    lab_tests('cluster', 600, 'test-cluster', inputs=[paths.lab('skualab/clusters')]),
+    lab_tests('cluster', 1200, 'test-cluster', inputs=[paths.lab('skualab/clusters')]),
     guest_tests('guest-' + OLDER, 1500, './run_selftests.sh'),
     guest_tests('guest-limits', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
                 more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600')),
@@ -132,7 +132,7 @@ CHECKS = [
     lab_tests('pair', 400, 'test-pair', full=True),
     lab_tests('storage', 600, 'test-storage', needs=SELFTESTS, full=True),
     lab_tests('links', 660, 'test-links', inputs=[paths.repo('Documentation/user/skuad.rst')], full=True),
-    lab_tests('hosts', 900, 'test-hosts', full=True,
+    lab_tests('hosts', 1200, 'test-hosts', full=True,
               inputs=[paths.lab('skualab/clusters'), paths.repo('Documentation/user/cluster.rst')]),
     lab_tests('goodput', 660, 'test-goodput', full=True, alone=True),
     guest_tests('traffic', 3600, 'left', 'rdma_traffic', '-q', '64', '-b', '10G', 'skua_0', 'skua_1', full=True),

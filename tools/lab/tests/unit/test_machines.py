@@ -7,7 +7,7 @@ import unittest
 from unittest import mock
 
 from skualab.host import paths, say
-from skualab.machines import accelerator, kernellog, memory, nics, qemu
+from skualab.machines import accelerator, kernellog, memory, nics, qemu, ssh
 
 
 class Kvm(unittest.TestCase):
@@ -109,6 +109,21 @@ class Memory(unittest.TestCase):
         for text in ('', 'M', '1X', '-1G', '0', '1 G'):
             with self.assertRaisesRegex(say.LabError, 'must be a number'):
                 memory.mib(text)
+
+
+class Keys(unittest.TestCase):
+    """Those that several hosts share."""
+
+    def test_they_are_made_once(self):
+        with tempfile.TemporaryDirectory() as place, mock.patch.object(ssh.Keys, '_make', side_effect=['1234', '5678']):
+            first, second = ssh.Keys(place + '/keys'), ssh.Keys(place + '/keys')
+            self.assertEqual((first.user, first.host_public), ('1', '4'))
+            self.assertEqual(vars(first), vars(second))
+            self.assertEqual(os.stat(place + '/keys').st_mode & 0o777, 0o700)
+            self.assertEqual({os.stat('%s/keys/%s' % (place, name)).st_mode & 0o777 for name in ssh.Keys.NAMES}, {0o600})
+            os.unlink(place + '/keys/host')
+            with self.assertRaisesRegex(say.LabError, 'keys: host: No such file .*; copy the whole directory'):
+                ssh.Keys(place + '/keys')
 
 
 class Iommu(unittest.TestCase):
