@@ -306,16 +306,27 @@ TEST_F(commands, modify_qp_with_udata)
 	struct ib_uverbs_modify_qp cmd = { .attr_mask = IBV_QP_STATE, .qp_state = IBV_QPS_RESET };
 	const struct {
 		const char *name;
-		uint64_t drv[2];
+		struct skua_modify_qp_req drv;
+		uint64_t tail;
+		uint32_t size;
 		int err;
 	} rows[] = {
-		{ "nothing", {}, 0 }, { "something", { 1 }, EOPNOTSUPP }, { "at the end", { 0, 1 }, EOPNOTSUPP },
+		{ "none", {}, 0, 0, 0 },
+		{ "nothing", {}, 0, 16, 0 },
+		{ "half of it", {}, 0, 8, EINVAL },
+		{ "a tail of nothing", {}, 0, 24, 0 },
+		{ "a tail", {}, 1, 24, EOPNOTSUPP },
+		{ "a burst without a rate", { .rate_burst = 1 }, 0, 16, EINVAL },
+		{ "packets without a rate", { .rate_packet = 1 }, 0, 16, EINVAL },
+		{ "a reserved field", { .reserved = 1 }, 0, 16, EINVAL },
+		{ "an option that there is not", { .ece_options = 1 }, 0, 16, EINVAL },
+		{ "more than is known", { .comp_mask = 1 }, 0, 16, EOPNOTSUPP },
 	};
 
 	ASSERT_EQ(0, raw_create_qp(self->fd, &qp, &req, sizeof(req), &cmd.qp_handle));
 	for EACH(row, rows)
 		GAVE(row->err, raw_write(self->fd, IB_USER_VERBS_CMD_MODIFY_QP, &cmd, sizeof(cmd),
-					 row->drv, sizeof(row->drv), 0), row);
+					 &row->drv, row->size, 0), row);
 	ASSERT_EQ(0, raw_destroy_qp(self->fd, cmd.qp_handle));
 }
 

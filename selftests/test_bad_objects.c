@@ -149,30 +149,12 @@ TEST_F(bad, queries)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
-static int no_rate_limit(struct side *s)
+TEST_F(bad, capabilities_that_there_are_not)
 {
-	struct ibv_qp_rate_limit_attr attr = { .rate_limit = 1000 };
-
-	return ibv_modify_qp_rate_limit(s->qp, &attr);
-}
-
-/* Each says so, and the device's capabilities do not say otherwise. */
-TEST_F(bad, verbs_that_there_are_not)
-{
-	static const struct {
-		const char *name;
-		int (*call)(struct side *s);
-		int err;
-	} rows[] = {
-		{ "modify_qp_rate_limit", no_rate_limit, EOPNOTSUPP },
-	};
 	struct ibv_device_attr_ex attr;
 
-	for EACH(row, rows)
-		GAVE(row->err, row->call(&self->s[0]), row);
 	ASSERT_EQ(0, ibv_query_device_ex(self->s[0].context, NULL, &attr));
 	EXPECT_EQ(0, attr.orig_attr.max_raw_ipv6_qp);
-	EXPECT_EQ(0, attr.packet_pacing_caps.qp_rate_limit_max);
 	EXPECT_EQ(0, attr.orig_attr.device_cap_flags &
 		  (IBV_DEVICE_RESIZE_MAX_WR | IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_AUTO_PATH_MIG));
 }

@@ -135,6 +135,8 @@ CHANGE(rnr_timer_32, attr->min_rnr_timer = 32)
 CHANGE(timeout_32, attr->timeout = 32)
 CHANGE(retry_8, attr->retry_cnt = 8)
 CHANGE(rnr_retry_8, attr->rnr_retry = 8)
+CHANGE(rate_1, attr->rate_limit = 1)
+CHANGE(rate_max, attr->rate_limit = UINT32_MAX)
 CHANGE(av_local, attr->ah_attr.is_global = 0)
 CHANGE(av_port_0, attr->ah_attr.port_num = 0)
 CHANGE(av_port_2, attr->ah_attr.port_num = 2)
@@ -187,6 +189,7 @@ static const struct modify_row to_rtr[] = {
 	{ "RTR: no GID of the peer", RTR_MASK, av_zero_gid, EINVAL },
 	{ "RTR: peer is a group", RTR_MASK, av_multicast, EINVAL },
 	{ "RTR: alternate path", RTR_MASK | IBV_QP_ALT_PATH, nothing, EINVAL },
+	{ "RTR: rate limit", RTR_MASK | IBV_QP_RATE_LIMIT, nothing, EINVAL },
 	{ "RTR: to RTS instead", RTS_MASK, state_rts, EINVAL },
 };
 
@@ -203,7 +206,8 @@ static const struct modify_row to_rts[] = {
 	{ "RTS: 8 RNR retries", RTS_MASK, rnr_retry_8, EINVAL },
 	{ "RTS: too many READs", RTS_MASK, rd_atomic_255, EINVAL },
 	{ "RTS: migration", RTS_MASK | IBV_QP_PATH_MIG_STATE, nothing, EOPNOTSUPP },
-	{ "RTS: rate limit", RTS_MASK | IBV_QP_RATE_LIMIT, nothing, EOPNOTSUPP },
+	{ "RTS: too low a rate limit", RTS_MASK | IBV_QP_RATE_LIMIT, rate_1, EINVAL },
+	{ "RTS: too high a rate limit", RTS_MASK | IBV_QP_RATE_LIMIT, rate_max, EINVAL },
 	{ "RTS: to INIT instead", IBV_QP_STATE, state_init, EINVAL },
 };
 
@@ -214,6 +218,7 @@ static const struct modify_row in_rts[] = {
 	{ "in RTS: timeout", IBV_QP_TIMEOUT, nothing, EINVAL },
 	{ "in RTS: address", IBV_QP_AV, nothing, EINVAL },
 	{ "in RTS: unknown right", IBV_QP_ACCESS_FLAGS, access_unknown, EOPNOTSUPP },
+	{ "in RTS: too low a rate limit", IBV_QP_RATE_LIMIT, rate_1, EINVAL },
 	{ "in RTS: RNR timer of 6 bits", IBV_QP_MIN_RNR_TIMER, rnr_timer_32, EINVAL },
 };
 

@@ -294,7 +294,9 @@ enum skua_qp_state {
 #define SKUA_QP_ATTR_PKEY_INDEX		0x04000
 #define SKUA_QP_ATTR_SQD_EVENT		0x08000	/* RTS to SQD: raise SQ_DRAINED; no field */
 #define SKUA_QP_ATTR_QKEY		0x10000
-#define SKUA_QP_ATTR_MASK		0x1ffff
+#define SKUA_QP_ATTR_RATE_LIMIT		0x40000	/* and rate_burst, rate_packet */
+#define SKUA_QP_ATTR_ECE		0x80000
+#define SKUA_QP_ATTR_MASK		0xdffff
 
 struct skua_qp_attr {
 	__u8 state;		/* enum skua_qp_state */
@@ -314,15 +316,21 @@ struct skua_qp_attr {
 	__le16 pkey_index;	/* 0 */
 	__le16 rsvd0;
 	__le32 qkey;
-	__u8 rsvd1[28];
+	__le32 rate_limit;	/* kb/s; 0: none */
+	__le32 rate_burst;	/* bytes that may exceed it; 0: the device decides */
+	__le16 rate_packet;	/* typical bytes of a packet, a hint; 0: none */
+	__le16 rsvd1;
+	__le32 ece_options;	/* of the peer; query: those in use */
+	__u8 rsvd2[12];
 	struct skua_av av;
-	__u8 rsvd2[32];
+	__u8 rsvd3[32];
 };
 
 SKUA_ASSERT_SIZE(struct skua_qp_attr, 128);
 SKUA_ASSERT_OFFSET(struct skua_qp_attr, access, 8);
 SKUA_ASSERT_OFFSET(struct skua_qp_attr, max_rd_atomic, 24);
 SKUA_ASSERT_OFFSET(struct skua_qp_attr, qkey, 32);
+SKUA_ASSERT_OFFSET(struct skua_qp_attr, ece_options, 48);
 SKUA_ASSERT_OFFSET(struct skua_qp_attr, av, 64);
 
 struct skua_cmd_modify_qp {
@@ -694,7 +702,10 @@ struct skua_device_caps {
 	__le32 max_rss;			/* RSS objects; 0 without SKUA_F_RAW_PACKET */
 	__le32 max_counter_set;		/* 0 without SKUA_F_COUNTER_SET */
 	__le32 max_fast_pieces;		/* of a REG_MR; 0 without SKUA_F_SG_GAPS */
-	__u8 rsvd1[36];
+	__le32 min_rate;		/* kb/s; 0 without SKUA_F_RATE_LIMIT, as the next */
+	__le32 max_rate;
+	__le32 ece_options;		/* that the device has; 0 without SKUA_F_ECE */
+	__u8 rsvd1[24];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);

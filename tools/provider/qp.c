@@ -329,17 +329,40 @@ static void skua_qp_purge(struct skua_qp *qp)
 		skua_cq_purge(to_skua_cq(recv_cq), qp->vqp.qp.qp_num, srq);
 }
 
+/* With what the older command does not carry. */
+static int skua_qp_cmd_modify_ex(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask,
+				 const struct skua_modify_qp_req *req)
+{
+	struct skua_cmd_modify_qp_ex cmd = { .drv_payload = *req };
+	struct ib_uverbs_ex_modify_qp_resp resp = {};
+
+	return ibv_cmd_modify_qp_ex(ibv_qp, attr, attr_mask, &cmd.ibv_cmd, sizeof(cmd), &resp, sizeof(resp));
+}
+
+static int skua_qp_cmd_modify(struct skua_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	struct skua_modify_qp_req req = {};
+	struct ibv_modify_qp cmd = {};
+
+	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTR)
+		req.ece_options = qp->ece_options;
+	if (req.ece_options || attr_mask & IBV_QP_RATE_LIMIT)
+		return skua_qp_cmd_modify_ex(&qp->vqp.qp, attr, attr_mask, &req);
+	return ibv_cmd_modify_qp(&qp->vqp.qp, attr, attr_mask, &cmd, sizeof(cmd));
+}
+
 int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct skua_qp *qp = to_skua_qp(ibv_qp);
-	struct ibv_modify_qp cmd = {};
 	int err;
 
-	err = ibv_cmd_modify_qp(ibv_qp, attr, attr_mask, &cmd, sizeof(cmd));
+	err = skua_qp_cmd_modify(qp, attr, attr_mask);
 	if (err)
 		return err;
 
 	if (attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET) {
+		qp->ece_set = false;
+		qp->ece_options = 0;
 		/* The device's indices are 0 now, and it looks at no record before INIT. */
 		skua_qp_purge(qp);
 		skua_lock(&qp->sq_lock);
@@ -349,6 +372,62 @@ int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mas
 		skua_unlock(&qp->rq_lock);
 		skua_unlock(&qp->sq_lock);
 	}
+	return 0;
+}
+
+int skua_modify_qp_rate_limit(struct ibv_qp *ibv_qp, struct ibv_qp_rate_limit_attr *attr)
+{
+	struct skua_modify_qp_req req = {
+		.rate_burst = attr->max_burst_sz,
+		.rate_packet = attr->typical_pkt_sz,
+	};
+	struct ibv_qp_attr qp_attr = { .rate_limit = attr->rate_limit };
+
+	if (attr->comp_mask)
+		return EINVAL;
+	return skua_qp_cmd_modify_ex(ibv_qp, &qp_attr, IBV_QP_RATE_LIMIT, &req);
+}
+
+/* What agrees on options with its peer. */
+static bool skua_qp_has_ece(struct skua_qp *qp)
+{
+	const struct skua_context *ctx = to_skua_context(qp->vqp.qp.context);
+
+	return ctx->caps.features >> SKUA_F_ECE & 1 && qp->vqp.qp.qp_type != IBV_QPT_UD &&
+	       qp->vqp.qp.qp_type != IBV_QPT_RAW_PACKET;
+}
+
+/* Options that the device lacks are left out, and the program is told. */
+int skua_set_ece(struct ibv_qp *ibv_qp, struct ibv_ece *ece)
+{
+	struct skua_context *ctx = to_skua_context(ibv_qp->context);
+	struct skua_qp *qp = to_skua_qp(ibv_qp);
+
+	if (!skua_qp_has_ece(qp))
+		return errno = EOPNOTSUPP;
+	/* In RTR the QP uses them. */
+	if (ece->comp_mask || ece->vendor_id != SKUA_PCI_VENDOR_ID ||
+	    (ibv_qp->state != IBV_QPS_RESET && ibv_qp->state != IBV_QPS_INIT))
+		return errno = EINVAL;
+
+	ece->options &= ctx->caps.ece_options;
+	qp->ece_options = ece->options;
+	qp->ece_set = true;
+	return 0;
+}
+
+/* Until the program has set them, those that may be agreed on. */
+int skua_query_ece(struct ibv_qp *ibv_qp, struct ibv_ece *ece)
+{
+	struct skua_context *ctx = to_skua_context(ibv_qp->context);
+	struct skua_qp *qp = to_skua_qp(ibv_qp);
+
+	if (!skua_qp_has_ece(qp))
+		return errno = EOPNOTSUPP;
+	*ece = (struct ibv_ece) {
+		.vendor_id = SKUA_PCI_VENDOR_ID,
+		.options = qp->ece_set ? qp->ece_options : ctx->caps.ece_options,
+	};
 	return 0;
 }
 

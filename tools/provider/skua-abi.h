@@ -26,6 +26,10 @@ DECLARE_DRV_CMD(skua_cmd_create_xsrq, IB_USER_VERBS_CMD_CREATE_XSRQ,
 DECLARE_DRV_CMD(skua_cmd_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ,
 		skua_modify_srq_req, empty);
 
+DECLARE_DRV_CMD(skua_cmd_query_device, IB_USER_VERBS_EX_CMD_QUERY_DEVICE,
+		empty, skua_query_device_resp);
+DECLARE_DRV_CMD(skua_cmd_modify_qp_ex, IB_USER_VERBS_EX_CMD_MODIFY_QP,
+		skua_modify_qp_req, empty);
 DECLARE_DRV_CMD(skua_cmd_create_wq, IB_USER_VERBS_EX_CMD_CREATE_WQ,
 		skua_create_wq_req, empty);
 DECLARE_DRV_CMD(skua_cmd_create_rss_qp, IB_USER_VERBS_EX_CMD_CREATE_QP,

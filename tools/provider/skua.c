@@ -12,6 +12,7 @@
 
 #include <infiniband/cmd_ioctl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
+#include <util/util.h>
 
 #include "compat.h"
 #include "skua.h"
@@ -21,18 +22,24 @@ static int skua_query_device_ex(struct ibv_context *ibv_ctx,
 				const struct ibv_query_device_ex_input *input,
 				struct ibv_device_attr_ex *attr, size_t attr_size)
 {
-	struct ib_uverbs_ex_query_device_resp resp;
+	struct skua_cmd_query_device_resp resp = {};
 	size_t resp_size = sizeof(resp);
 	uint64_t fw_ver;
 	int err;
 
-	err = ibv_cmd_query_device_any(ibv_ctx, input, attr, attr_size, &resp, &resp_size);
+	err = ibv_cmd_query_device_any(ibv_ctx, input, attr, attr_size, &resp.ibv_resp, &resp_size);
 	if (err)
 		return err;
 
 	if (!(SKUA_HOST_FEATURES >> SKUA_F_ATOMIC & 1))
 		attr->orig_attr.atomic_cap = IBV_ATOMIC_NONE;
-	fw_ver = resp.base.fw_ver;
+	if (attr_size >= offsetofend(struct ibv_device_attr_ex, packet_pacing_caps))
+		attr->packet_pacing_caps = (struct ibv_packet_pacing_caps) {
+			.qp_rate_limit_min = resp.min_rate,
+			.qp_rate_limit_max = resp.max_rate,
+			.supported_qpts = resp.rate_qpts,
+		};
+	fw_ver = resp.ibv_resp.base.fw_ver;
 	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u",
 		 (unsigned int)(fw_ver >> 16) & 0xffff, (unsigned int)fw_ver & 0xffff);
 	return 0;
@@ -119,6 +126,7 @@ static const struct verbs_context_ops skua_context_ops = {
 	.import_pd = skua_import_pd,
 	.modify_cq = skua_modify_cq,
 	.modify_qp = skua_modify_qp,
+	.modify_qp_rate_limit = skua_modify_qp_rate_limit,
 	.modify_srq = skua_modify_srq,
 	.modify_wq = skua_modify_wq,
 	.open_qp = skua_open_qp,
@@ -128,6 +136,7 @@ static const struct verbs_context_ops skua_context_ops = {
 	.post_send = skua_post_send,
 	.post_srq_recv = skua_post_srq_recv,
 	.query_device_ex = skua_query_device_ex,
+	.query_ece = skua_query_ece,
 	.query_port = skua_query_port,
 	.query_qp = skua_query_qp,
 	.query_rt_values = skua_query_rt_values,
@@ -138,6 +147,7 @@ static const struct verbs_context_ops skua_context_ops = {
 	.req_notify_cq = skua_req_notify_cq,
 	.rereg_mr = skua_rereg_mr,
 	.resize_cq = skua_resize_cq,
+	.set_ece = skua_set_ece,
 	.unimport_dm = skua_unimport_dm,
 	.unimport_mr = skua_unimport_mr,
 	.unimport_pd = skua_unimport_pd,

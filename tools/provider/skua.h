@@ -124,6 +124,8 @@ struct skua_qp {
 	uint32_t rare_opcodes;		/* of SKUA_RARE_OPS, which post.c builds apart */
 	bool atomics;			/* the device has them */
 	struct ibv_qp_cap cap;		/* what the rings truly hold */
+	bool ece_set;			/* the options that are used are known: */
+	uint32_t ece_options;
 	struct skua_pd *pd;		/* NULL: XRC_RECV, without rings */
 	struct skua_buf buf;
 };
@@ -279,6 +281,9 @@ struct ibv_qp *skua_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *at
 struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 				 struct ibv_qp_init_attr_ex *attr_ex);
 int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask);
+int skua_modify_qp_rate_limit(struct ibv_qp *ibv_qp, struct ibv_qp_rate_limit_attr *attr);
+int skua_set_ece(struct ibv_qp *ibv_qp, struct ibv_ece *ece);
+int skua_query_ece(struct ibv_qp *ibv_qp, struct ibv_ece *ece);
 int skua_query_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask,
 		  struct ibv_qp_init_attr *init_attr);
 int skua_destroy_qp(struct ibv_qp *ibv_qp);

@@ -25,11 +25,21 @@ struct skua_alloc_ucontext_resp {
 	__u16 max_recv_sge;
 	__u32 comp_mask;		/* nothing yet */
 	__u32 max_srq_wr;		/* 0: there are no SRQs */
+	__u32 ece_options;		/* that the device has */
+	__u32 reserved;
 };
 
 /* What another process that has the descriptor asks for: struct skua_alloc_ucontext_resp. */
 enum skua_ib_query_context_attrs {
 	SKUA_IB_ATTR_QUERY_CONTEXT_RESP = 1 << 12,	/* UVERBS_ID_NS_SHIFT */
+};
+
+/* Rate limits of QPs; all 0: there are none. */
+struct skua_query_device_resp {
+	__u32 min_rate;			/* kb/s */
+	__u32 max_rate;
+	__u32 rate_qpts;		/* bits of QP types that have them */
+	__u32 comp_mask;		/* nothing yet */
 };
 
 struct skua_alloc_pd_resp {
@@ -82,6 +92,15 @@ enum skua_create_qp_flags {
 struct skua_create_qp_resp {
 	__u32 qpn;
 	__u32 comp_mask;
+};
+
+/* Behind IBV_QP_RATE_LIMIT, or when options were agreed on. It need not be there otherwise. */
+struct skua_modify_qp_req {
+	__u32 rate_burst;		/* bytes that may exceed the limit; 0: the device decides */
+	__u16 rate_packet;		/* typical bytes of a packet; 0: not known */
+	__u16 reserved;
+	__u32 ece_options;		/* to RTR: that the QP uses */
+	__u32 comp_mask;		/* 0 */
 };
 
 /* A WQ: the RQ of a raw packet QP without an SQ. */

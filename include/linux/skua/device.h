@@ -54,6 +54,9 @@ struct notifier_block;
  * @max_flow: flows
  * @max_rss: RSS objects
  * @max_counter_set: counter sets
+ * @min_rate: kb/s of a rate limit, at least
+ * @max_rate: kb/s of a rate limit, at most
+ * @ece_options: that the device has
  * @max_send_sge: SGEs of a send WQE
  * @max_recv_sge: SGEs of a receive WQE
  * @max_inline: bytes of inline data
@@ -94,6 +97,9 @@ struct skua_limits {
 	u32 max_flow;
 	u32 max_rss;
 	u32 max_counter_set;
+	u32 min_rate;
+	u32 max_rate;
+	u32 ece_options;
 	u16 max_send_sge;
 	u16 max_recv_sge;
 	u16 max_inline;

@@ -277,6 +277,20 @@ int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask
 	return answer;
 }
 
+static struct skua_modify_qp_req modify_req;
+static int modify_mask;			/* of the extended command */
+static uint32_t modify_rate;
+
+int ibv_cmd_modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask, struct ibv_modify_qp_ex *cmd,
+			 size_t cmd_size, struct ib_uverbs_ex_modify_qp_resp *resp, size_t resp_size)
+{
+	assert_int_equal(cmd_size, sizeof(struct skua_cmd_modify_qp_ex));
+	modify_req = ((struct skua_cmd_modify_qp_ex *)cmd)->drv_payload;
+	modify_mask = attr_mask;
+	modify_rate = attr->rate_limit;
+	return answer;
+}
+
 int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		     struct ibv_qp_init_attr *init_attr, struct ibv_query_qp *cmd,
 		     size_t cmd_size)
@@ -1224,6 +1238,98 @@ static void test_query_tells_the_real_capacities(void **state)
 	skua_destroy_cq(cq);
 }
 
+/* RAT-1: the extended command brings them. */
+static void test_rates_are_the_kernels_to_judge(void **state)
+{
+	struct ibv_qp_rate_limit_attr limit = { .rate_limit = 5000, .max_burst_sz = 9000, .typical_pkt_sz = 1500 };
+	struct ibv_qp_attr attr = { .rate_limit = 7000, .qp_state = IBV_QPS_RTS };
+	struct ibv_qp_cap cap = { .max_send_wr = 8 };
+	struct ibv_cq *cq = make_cq(8);
+	struct ibv_qp *qp = make_qp(cq, cq, &cap);
+
+	assert_int_equal(skua_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_RATE_LIMIT), 0);
+	assert_int_equal(modify_mask, IBV_QP_STATE | IBV_QP_RATE_LIMIT);
+	assert_int_equal(modify_rate, 7000);
+	assert_int_equal(modify_req.rate_burst, 0);
+	assert_int_equal(skua_modify_qp_rate_limit(qp, &limit), 0);
+	assert_int_equal(modify_mask, IBV_QP_RATE_LIMIT);
+	assert_int_equal(modify_rate, 5000);
+	assert_int_equal(modify_req.rate_burst, 9000);
+	assert_int_equal(modify_req.rate_packet, 1500);
+	assert_int_equal(modify_req.ece_options, 0);
+	answer = EINVAL;
+	assert_int_equal(skua_modify_qp_rate_limit(qp, &limit), EINVAL);
+	answer = 0;
+	modify_mask = 0;
+	limit.comp_mask = 1;
+	assert_int_equal(skua_modify_qp_rate_limit(qp, &limit), EINVAL);
+	assert_int_equal(modify_mask, 0);
+	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
+static void to_state(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	modify_mask = 0;
+	memset(&modify_req, 0, sizeof(modify_req));
+	assert_int_equal(skua_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	qp->state = state;
+}
+
+/* ECE-1: of what both have the kernel is told, on the way to RTR. */
+static void test_peers_agree_on_options(void **state)
+{
+	struct ibv_ece ece = { .vendor_id = SKUA_PCI_VENDOR_ID, .options = 6 };
+	struct ibv_qp_cap cap = { .max_send_wr = 8 };
+	uint64_t features = ctx.caps.features;
+	struct ibv_cq *cq = make_cq(8);
+	struct ibv_qp *qp = make_qp(cq, cq, &cap), *ud;
+
+	assert_int_equal(skua_query_ece(qp, &ece), EOPNOTSUPP);
+	assert_int_equal(skua_set_ece(qp, &ece), EOPNOTSUPP);
+	ctx.caps.features |= 1 << SKUA_F_ECE | 1 << SKUA_F_UD;
+	ctx.caps.ece_options = 5;
+	ud = make_qp_of(IBV_QPT_UD, cq, cq, &cap);
+	assert_int_equal(skua_query_ece(ud, &ece), EOPNOTSUPP);
+	assert_int_equal(skua_set_ece(ud, &ece), EOPNOTSUPP);
+	skua_destroy_qp(ud);
+
+	/* Nobody has agreed on anything. */
+	assert_int_equal(skua_query_ece(qp, &ece), 0);
+	assert_int_equal(ece.vendor_id, SKUA_PCI_VENDOR_ID);
+	assert_int_equal(ece.options, 5);
+	to_state(qp, IBV_QPS_RTR);
+	assert_int_equal(modify_req.ece_options, 0);
+	assert_int_equal(skua_set_ece(qp, &ece), EINVAL);
+	to_state(qp, IBV_QPS_RESET);
+	to_state(qp, IBV_QPS_INIT);
+	ece.options = 6;
+	assert_int_equal(skua_set_ece(qp, &ece), 0);
+	assert_int_equal(ece.options, 4);
+	ece = (struct ibv_ece) { .vendor_id = 1, .options = 1 };
+	assert_int_equal(skua_set_ece(qp, &ece), EINVAL);
+	ece = (struct ibv_ece) { .vendor_id = SKUA_PCI_VENDOR_ID, .options = 1, .comp_mask = 1 };
+	assert_int_equal(skua_set_ece(qp, &ece), EINVAL);
+	assert_int_equal(skua_query_ece(qp, &ece), 0);
+	assert_int_equal(ece.options, 4);
+	to_state(qp, IBV_QPS_RTR);
+	assert_int_equal(modify_mask, IBV_QP_STATE);
+	assert_int_equal(modify_req.ece_options, 4);
+	to_state(qp, IBV_QPS_RTS);
+	assert_int_equal(modify_mask, 0);
+	to_state(qp, IBV_QPS_RESET);
+	assert_int_equal(skua_query_ece(qp, &ece), 0);
+	assert_int_equal(ece.options, 5);
+	to_state(qp, IBV_QPS_RTR);
+	assert_int_equal(modify_req.ece_options, 0);
+	ctx.caps.ece_options = 0;
+	ctx.caps.features = features;
+	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
 /*
  * A thread destroys a QP while it holds one of its completions: there is no lock to wait for, what
  * it holds stays as it is, and it goes on with those of others.
@@ -1695,6 +1801,8 @@ int main(void)
 		T(test_destroy_that_fails_takes_nothing),
 		T(test_reset_begins_anew),
 		T(test_query_tells_the_real_capacities),
+		T(test_rates_are_the_kernels_to_judge),
+		T(test_peers_agree_on_options),
 		T(test_destroy_between_start_and_end_of_polling),
 		T(test_destroys_across_cqs_that_are_polled),
 		T(test_a_parent_domain_is_its_pd),

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "core/pacer.h"
 #include "core/transport.h"
 
 /* The transitions, and the attributes that each must and may have (IBTA). */
@@ -97,6 +98,7 @@ static const struct transition eth_transitions[] = {
 	{ SKUA_QPS_RESET, SKUA_QPS_INIT, 0, 0 },
 	{ SKUA_QPS_INIT, SKUA_QPS_RTR, 0, 0 },
 	{ SKUA_QPS_RTR, SKUA_QPS_RTS, 0, 0 },
+	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, 0 },
 	{ 0 }
 };
 
@@ -124,6 +126,19 @@ static const struct transition *find_transition(const struct skua_qp *qp, uint8_
 		if (t->from == qp->state && t->to == to)
 			return t;
 	return NULL;
+}
+
+/* What a transition may have, whatever the type of the QP. */
+static uint32_t may_have(const struct transition *t)
+{
+	uint32_t may = t->may | SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_CUR_STATE;
+
+	if (t->to == SKUA_QPS_RTS)
+		may |= SKUA_QP_ATTR_RATE_LIMIT;
+	/* There is a peer. */
+	if (t->to == SKUA_QPS_RTR && t->must & SKUA_QP_ATTR_AV)
+		may |= SKUA_QP_ATTR_ECE;
+	return may;
 }
 
 bool av_valid(const struct skua_av *av)
@@ -169,6 +184,23 @@ static bool av_good(const struct skua_dev *dev, const struct skua_av *av)
 	return av_valid(av) && !(av->dmac[0] & 1) && !path_resolve(dev, av, 0, 0, &path);
 }
 
+/* RAT-1, ECE-1: without its feature an attribute is unknown, and its fields are reserved. */
+static bool bad_options(const struct skua_dev *dev, const struct skua_qp_attr *a, uint32_t mask)
+{
+	uint32_t rate = le32toh(a->rate_limit);
+
+	if (!dev_has(dev, SKUA_F_RATE_LIMIT) &&
+	    (mask & SKUA_QP_ATTR_RATE_LIMIT || a->rate_limit || a->rate_burst || a->rate_packet))
+		return true;
+	if (!dev_has(dev, SKUA_F_ECE) && (mask & SKUA_QP_ATTR_ECE || a->ece_options))
+		return true;
+	if (mask & SKUA_QP_ATTR_ECE && le32toh(a->ece_options) & ~ECE_OPTIONS)
+		return true;
+	if (!(mask & SKUA_QP_ATTR_RATE_LIMIT))
+		return false;
+	return rate ? rate < LIMIT_MIN_RATE || rate > PORT_MBPS * 1000 : a->rate_burst || a->rate_packet;
+}
+
 static int check_attr(const struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mask)
 {
 	if (mask & SKUA_QP_ATTR_PKEY_INDEX && a->pkey_index)
@@ -192,7 +224,7 @@ static int check_attr(const struct skua_qp *qp, const struct skua_qp_attr *a, ui
 	if ((mask & SKUA_QP_ATTR_MAX_RD_ATOMIC && le16toh(a->max_rd_atomic) > LIMIT_RD) ||
 	    (mask & SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC && le16toh(a->max_dest_rd_atomic) > LIMIT_RD))
 		return SKUA_CMD_BAD_PARAM;
-	return SKUA_CMD_OK;
+	return bad_options(qp->dev, a, mask) ? SKUA_CMD_BAD_PARAM : SKUA_CMD_OK;
 }
 
 static void apply(struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mask)
@@ -247,6 +279,13 @@ static void apply(struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mas
 		to->max_dest_rd_atomic = a->max_dest_rd_atomic;
 		qp->max_dest_rd = le16toh(a->max_dest_rd_atomic);
 	}
+	if (mask & SKUA_QP_ATTR_RATE_LIMIT) {
+		to->rate_limit = a->rate_limit;
+		to->rate_burst = a->rate_burst;
+		to->rate_packet = a->rate_packet;
+	}
+	if (mask & SKUA_QP_ATTR_ECE)
+		to->ece_options = a->ece_options;
 }
 
 /* From SQE, in steps: what was posted before the command is flushed. BAD_STATE: a queue was found that cannot
@@ -300,8 +339,7 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	t = find_transition(qp, to);
 	if (!t)
 		return SKUA_CMD_BAD_STATE;
-	if ((mask & t->must) != t->must ||
-	    mask & ~(t->must | t->may | SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_CUR_STATE))
+	if ((mask & t->must) != t->must || mask & ~(t->must | may_have(t)))
 		return SKUA_CMD_BAD_PARAM;
 	if (to == SKUA_QPS_RESET)
 		return modify_to_reset(qp);
@@ -321,6 +359,9 @@ int cmd_modify_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		if (status)
 			return status;
 	}
+	if (mask & SKUA_QP_ATTR_RATE_LIMIT &&
+	    !pacer_limit(qp, le32toh(in->attr.rate_limit) * 1000ull, le32toh(in->attr.rate_burst)))
+		return SKUA_CMD_NO_RESOURCE;
 	apply(qp, &in->attr, mask);
 	if (to == SKUA_QPS_SQD && qp->state == SKUA_QPS_RTS) {
 		qp->draining = true;

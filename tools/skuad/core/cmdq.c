@@ -143,8 +143,9 @@ static bool rsvd_zero(const struct skua_cmd *cmd)
 		return RSVD_ZERO(&cmd->modify_srq, rsvd0);
 	case SKUA_CMD_MODIFY_QP:
 		return RSVD_ZERO(&cmd->modify_qp, rsvd0) &&
-		       !cmd->modify_qp.attr.rsvd0 && RSVD_ZERO(&cmd->modify_qp.attr, rsvd1) &&
-		       !cmd->modify_qp.attr.av.rsvd && RSVD_ZERO(&cmd->modify_qp.attr, rsvd2);
+		       !cmd->modify_qp.attr.rsvd0 && !cmd->modify_qp.attr.rsvd1 &&
+		       RSVD_ZERO(&cmd->modify_qp.attr, rsvd2) && !cmd->modify_qp.attr.av.rsvd &&
+		       RSVD_ZERO(&cmd->modify_qp.attr, rsvd3);
 	case SKUA_CMD_CREATE_MR:
 		return RSVD_ZERO(&cmd->create_mr, rsvd0) && RSVD_ZERO(&cmd->create_mr, rsvd1);
 	case SKUA_CMD_MODIFY_MR:

@@ -61,9 +61,11 @@ struct transport_ops;
 #define LIMIT_GID		256
 #define LIMIT_MTU		9000u
 #define PORT_MBPS		100000u
+#define LIMIT_MIN_RATE		1000u	/* kb/s of a QP: a packet leaves in milliseconds, so no peer gives up */
 #define LIMIT_MCAST_GROUPS	1024u
 #define LIMIT_MCAST_QPS		256u	/* in a group */
 #define LIMIT_CMD_TIMEOUT	5	/* seconds */
+#define ECE_OPTIONS		0u	/* that peers may agree on */
 #define RESERVED_LKEY		0xffffff00u
 
 #define FEATURES_OFFERED \
@@ -73,7 +75,7 @@ struct transport_ops;
 	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_SG_GAPS | \
 	 1ull << SKUA_F_MR_MODIFY | 1ull << SKUA_F_ON_DEMAND | 1ull << SKUA_F_DM | 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | \
 	 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_COUNTER_SET | \
-	 1ull << SKUA_F_MR_REVOKE)
+	 1ull << SKUA_F_RATE_LIMIT | 1ull << SKUA_F_ECE | 1ull << SKUA_F_MR_REVOKE)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {

@@ -65,6 +65,12 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	}
 	if (dev_has(dev, SKUA_F_COUNTER_SET))
 		caps.max_counter_set = htole32(LIMIT_COUNTER_SET);
+	if (dev_has(dev, SKUA_F_RATE_LIMIT)) {
+		caps.min_rate = htole32(LIMIT_MIN_RATE);
+		caps.max_rate = htole32(PORT_MBPS * 1000);
+	}
+	if (dev_has(dev, SKUA_F_ECE))
+		caps.ece_options = htole32(ECE_OPTIONS);
 	inject_caps(dev, &caps);
 	return cmd_output(dev, cpl, &caps, sizeof(caps));
 }

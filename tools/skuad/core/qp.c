@@ -12,6 +12,7 @@
 #include "core/counter.h"
 #include "core/fault.h"
 #include "core/mw.h"
+#include "core/pacer.h"
 #include "core/transport.h"
 #include "core/xrcd.h"
 
@@ -245,6 +246,7 @@ void qp_stop(struct skua_qp *qp)
 	flood_release(qp);
 	err_list_leave(qp);
 	fault_forget(qp);
+	pacer_free(qp);
 	if (qp->ops->stop)
 		qp->ops->stop(qp);
 	qp->state = SKUA_QPS_RESET;

@@ -7,6 +7,7 @@
 
 #include "core/device.h"
 
+struct pacer;
 struct srq;
 struct transport_ops;
 struct xrcd;
@@ -132,6 +133,7 @@ struct skua_qp {
 	bool kept;			/* without work, and did not ask for its doorbell (core/flood.c) */
 	uint64_t idle_since;		/* 0: had work at the last look */
 
+	struct pacer *pacer;		/* NULL: it sends as fast as it can */
 	struct sq sq;
 	struct rq rq;
 	uint32_t epsn;			/* PSN that is expected next; that of the next message: sq.psn */

@@ -12,7 +12,6 @@
 struct transport_progress {
 	uint32_t una_psn;		/* oldest not acknowledged */
 	uint32_t retries, rnr_retries;	/* of the oldest request, so far */
-	uint64_t rate;			/* bits a second; 0: as fast as it can */
 };
 
 struct transport_ops {

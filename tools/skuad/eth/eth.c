@@ -9,6 +9,7 @@
 
 #include "base/copy.h"
 #include "core/flow.h"
+#include "core/pacer.h"
 #include "core/transport.h"
 #include "eth/eth.h"
 #include "eth/steer.h"
@@ -89,6 +90,8 @@ static bool eth_send(struct skua_qp *qp, struct send_wqe *wqe)
 		}
 		if (r == PORT_BUSY)
 			return false;
+		if (qp->pacer)
+			pacer_sent(qp, wqe->length);
 		if (r == PORT_SENT) {
 			STAT_INC(dev, tx_frames);
 			STAT_ADD(dev, tx_bytes, wqe->length);
@@ -109,6 +112,8 @@ static bool eth_run(struct skua_qp *qp, int32_t *budget)
 	       (sq->una != sq->tail || sq_fetch(qp))) {
 		struct send_wqe *wqe = sq_wqe(qp, sq->una);
 
+		if (qp->pacer && pacer_waits(qp))
+			break;
 		*budget -= (int32_t)(wqe->length > FRAME_COST && wqe->length < 65536 ?
 				     wqe->length : FRAME_COST);
 		sq->busy = !eth_send(qp, wqe);

@@ -90,7 +90,7 @@ static void check_requester(const struct skua_qp *qp)
 	CHECK(psn_diff(sq->psn, req->oldest_unacked_psn) >= 0);
 	CHECK(req->reads_outstanding <= qp->max_rd);
 	if (sent_is_empty(&req->sent)) {
-		CHECK(req->next_psn == req->oldest_unacked_psn && dcqcn_paused(qp));
+		CHECK(req->next_psn == req->oldest_unacked_psn && pacer_paused(qp));
 		return;
 	}
 	/* Whatever is outstanding has a timer (ROC-17). */
@@ -101,7 +101,7 @@ static void check_requester(const struct skua_qp *qp)
 static void check_qp(const struct skua_qp *qp)
 {
 	bool rc = qp->type == SKUA_QPT_RC, connected = rc || qp->type == SKUA_QPT_UC;
-	bool paused = connected && dcqcn_paused(qp);
+	bool paused = connected && pacer_paused(qp);
 
 	if (rc)
 		check_requester(qp);

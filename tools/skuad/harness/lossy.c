@@ -32,6 +32,33 @@ void impair(struct node *n, const char *const *rules)
 	on_engine(n, set_rules, &r);
 }
 
+void both_uc(struct world *w)
+{
+	const uint32_t rtr_mask = SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_AV | SKUA_QP_ATTR_PATH_MTU |
+				  SKUA_QP_ATTR_DEST_QPN | SKUA_QP_ATTR_RQ_PSN;
+
+	for (int i = 0; i < 2; i++) {
+		struct node *n = &w->n[i];
+		struct skua_cmd create;
+
+		new_queues(n);
+		create = create_qp_cmd(n);
+		create.create_qp.type = SKUA_QPT_UC;
+		n->qpn = must(w, n, create);
+	}
+	for (int i = 0; i < 2; i++) {
+		struct node *n = &w->n[i];
+		struct skua_cmd rtr = rtr_cmd(n->qpn, &w->n[!i], w->n[!i].qpn);
+		struct skua_cmd rts = rts_cmd(n->qpn);
+
+		rtr.modify_qp.mask = htole32(rtr_mask);
+		rts.modify_qp.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_SQ_PSN);
+		must(w, n, init_cmd(n->qpn));
+		must(w, n, rtr);
+		must(w, n, rts);
+	}
+}
+
 struct skua_cqe *await_success(struct world *w, struct node *n)
 {
 	struct skua_cqe *cqe;

@@ -16,6 +16,8 @@ void impair(struct node *n, const char *const *rules);
 
 /* The QPs of a new world have another. @path_mtu: as in struct skua_qp_attr. */
 void use_path_mtu(struct world *w, uint8_t path_mtu);
+/* Both nodes use QPs of UC from now on. */
+void both_uc(struct world *w);
 
 /* The next CQE, in however much time, and a success. */
 struct skua_cqe *await_success(struct world *w, struct node *n);

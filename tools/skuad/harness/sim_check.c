@@ -194,7 +194,7 @@ static void check_side(struct sim *s, unsigned int q, unsigned int side)
 	    (!sd->timeout && sqp->disturbed))
 		return;
 	if (qp->state == SKUA_QPS_RTS && qp->type == SKUA_QPT_RC && sd->timeout &&
-	    qp->sq.una != qp->sq.tail && !qp->active && !rc_of(qp)->timer.pos && !dcqcn_paused(qp) &&
+	    qp->sq.una != qp->sq.tail && !qp->active && !rc_of(qp)->timer.pos && !pacer_paused(qp) &&
 	    !sim_is_off(s, SIM_CHECK_ARMED))
 		sim_fail(s, "unarmed", "QP %u %c waits for message %u, and has no timer set", q,
 			 'a' + side, sd->completed);

@@ -128,7 +128,7 @@ static void check_timer(const struct view *v)
 	const struct loss *l = v->loss;
 	uint64_t due = l->pto_start + pto(v, l->smoothed_rtt, l->rttvar, l->pto_count);
 
-	if (v->qp->active || v->req->rnr_waiting || sent_is_empty(&v->req->sent) || dcqcn_paused(v->qp))
+	if (v->qp->active || v->req->rnr_waiting || sent_is_empty(&v->req->sent) || pacer_paused(v->qp))
 		return;
 	if (l->loss_time < due)
 		due = l->loss_time;

@@ -61,34 +61,6 @@ static void cnp(struct world *w, struct node *n, const struct node *peer)
 	arrive(w, n, peer, t);
 }
 
-/* Both nodes use QPs of UC. */
-static void use_uc(struct world *w)
-{
-	const uint32_t rtr_mask = SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_AV | SKUA_QP_ATTR_PATH_MTU |
-				  SKUA_QP_ATTR_DEST_QPN | SKUA_QP_ATTR_RQ_PSN;
-
-	for (int i = 0; i < 2; i++) {
-		struct node *n = &w->n[i];
-		struct skua_cmd create;
-
-		new_queues(n);
-		create = create_qp_cmd(n);
-		create.create_qp.type = SKUA_QPT_UC;
-		n->qpn = must(w, n, create);
-	}
-	for (int i = 0; i < 2; i++) {
-		struct node *n = &w->n[i];
-		struct skua_cmd rtr = rtr_cmd(n->qpn, &w->n[!i], w->n[!i].qpn);
-		struct skua_cmd rts = rts_cmd(n->qpn);
-
-		rtr.modify_qp.mask = htole32(rtr_mask);
-		rts.modify_qp.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_SQ_PSN);
-		must(w, n, init_cmd(n->qpn));
-		must(w, n, rtr);
-		must(w, n, rts);
-	}
-}
-
 static void connections_can_be_marked(void **state)
 {
 	struct world *w = *state;
@@ -119,7 +91,7 @@ static void marks_become_few_cnps(void **state)
 		uint32_t psn = 0;
 
 		if (uc)
-			use_uc(w);
+			both_uc(w);
 		for (uint8_t ecn = 0; ecn < 3; ecn++)
 			packet(w, b, a, ecn, psn++, LEN, uc);
 		packet(w, b, a, ECN_CE, psn++, 0, uc);
@@ -329,7 +301,7 @@ static void no_faster_than_the_rate(void **state)
 		uint64_t start, bytes, most = 0;
 
 		if (what == UC_WRITE)
-			use_uc(w);
+			both_uc(w);
 		for (int i = 0; i < 30; i++) {
 			cnp(w, sender, sender == a ? b : a);
 			pass(w, 50 * US);
@@ -440,7 +412,7 @@ static void nothing_is_left_of_a_slow_qp(void **state)
 		}
 		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
 		settle(w);
-		assert_true(dcqcn_paused(qp_of(a)));
+		assert_true(pacer_paused(qp_of(a)));
 		if (end == DESTROYED) {
 			must(w, a, object_cmd(SKUA_CMD_DESTROY_QP, a->qpn));
 			pass(w, 100 * MS);

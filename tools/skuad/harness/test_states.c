@@ -62,6 +62,7 @@ static const struct transition eth[] = {
 	{ SKUA_QPS_RESET, SKUA_QPS_INIT, 0, 0 },
 	{ SKUA_QPS_INIT, SKUA_QPS_RTR, 0, 0 },
 	{ SKUA_QPS_RTR, SKUA_QPS_RTS, 0, 0 },
+	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, 0 },
 };
 
 #define TABLE(t, ...)	{ t, sizeof(t) / sizeof((t)[0]), __VA_ARGS__ }
@@ -145,6 +146,18 @@ static void bring(struct world *w, struct node *n, uint32_t qpn, uint8_t type, u
 		post_bad(w, n);
 }
 
+/* What the transition may have besides what it needs. */
+static uint32_t may_have(const struct transition *t)
+{
+	uint32_t may = t->may | SKUA_QP_ATTR_CUR_STATE;
+
+	if (t->to == SKUA_QPS_RTS)
+		may |= SKUA_QP_ATTR_RATE_LIMIT;
+	if (t->to == SKUA_QPS_RTR && t->needs & SKUA_QP_ATTR_AV)
+		may |= SKUA_QP_ATTR_ECE;
+	return may;
+}
+
 static void every_transition(struct world *w, struct node *n, uint32_t qpn, uint8_t type)
 {
 	static const uint8_t states[] = { SKUA_QPS_RESET, SKUA_QPS_INIT, SKUA_QPS_RTR, SKUA_QPS_RTS,
@@ -164,8 +177,8 @@ static void every_transition(struct world *w, struct node *n, uint32_t qpn, uint
 			if (change(w, n, qpn, mask, from, to) != (t ? SKUA_CMD_OK : SKUA_CMD_BAD_STATE))
 				fail_msg("from %u to %u", from, to);
 			assert_int_equal(qp_state(w, n, qpn), t ? to : from);
-			for (uint32_t bit = 2; t && bit < 0x20000; bit <<= 1) {
-				bool fine = bit == SKUA_QP_ATTR_CUR_STATE || t->may & bit;
+			for (uint32_t bit = 2; t && bit < 0x200000; bit <<= 1) {
+				bool fine = may_have(t) & bit;
 
 				bring(w, n, qpn, type, from);
 				if (change(w, n, qpn, mask ^ bit, from, to) !=
@@ -250,9 +263,10 @@ static void values(void **state)
 	WRONG(TO_INIT, a->access = htole32(0x10));
 	WRONG(TO_INIT, a->sq_draining = 1);
 	WRONG(TO_INIT, a->rsvd0 = 1);
-	WRONG(TO_INIT, a->rsvd1[27] = 1);
+	WRONG(TO_INIT, a->rsvd1 = 1);
 	WRONG(TO_INIT, a->av.rsvd = 1);
-	WRONG(TO_INIT, a->rsvd2[31] = 1);
+	WRONG(TO_INIT, a->rsvd2[11] = 1);
+	WRONG(TO_INIT, a->rsvd3[31] = 1);
 	WRONG(TO_RTR, a->path_mtu = 0);
 	WRONG(TO_RTR, a->path_mtu = 6);
 	WRONG(TO_RTR, a->min_rnr_timer = 32);

@@ -7,6 +7,7 @@
 #include "core/counter.h"
 #include "core/gaps.h"
 #include "core/mw.h"
+#include "core/pacer.h"
 #include "core/transport.h"
 #include "core/xrcd.h"
 #include "nic/control.h"
@@ -82,7 +83,7 @@ bool skua_dev_for_each_qp(const struct skua_dev *dev, struct skua_walk *walk, sk
 			.rnr_retries = progress.rnr_retries,
 			.waiting = qp->sq.tail - qp->sq.una,
 			.path_mtu = qp->pmtu,
-			.rate = progress.rate,
+			.rate = pacer_rate(qp),
 			.qkey = qp->qkey,
 			.pdn = qp->xrcd ? 0 : qp->pd->number,
 			.scqn = qp->scq ? qp->scq->number : 0,

@@ -16,7 +16,7 @@
  * little at first, and by more each time.
  *
  * Nothing ticks: what time has done to the rate is computed when the rate is asked for, so an idle QP costs nothing
- * either. A timer only wakes a QP that has something to send, and has to wait.
+ * either. The pacer (core/pacer.c) makes a QP wait that has something to send.
  */
 #include <stdlib.h>
 
@@ -31,11 +31,8 @@
 #define LINE_BPS	(PORT_MBPS * 1000000ull)
 #define LOG_ALPHA	16		/* alpha is a fraction of 2^16 */
 #define LOG_GAIN	4
-#define LATE_NS		1000000		/* an engine that sleeps may wake so late */
 
 struct dcqcn {
-	struct skua_qp *qp;
-	struct timer timer;		/* the QP may send again */
 	uint64_t rate;			/* bits a second */
 	uint32_t alpha;
 	bool never_rose;		/* the rate is still on its way down from the speed of the port */
@@ -43,12 +40,11 @@ struct dcqcn {
 	uint64_t period_at;		/* time has been taken into account up to here */
 	uint64_t bytes_since_rise;	/* sent since the last rise by bytes */
 	uint32_t rises;			/* since the rate was lowered */
-	uint64_t next_send_at;		/* when the next train may be sent */
 };
 
 static void end(struct skua_qp *qp)
 {
-	timer_cancel(&qp->dev->engine->timers, &conn_of(qp)->dcqcn->timer);
+	pacer_congestion(qp, 0);
 	free(conn_of(qp)->dcqcn);
 	conn_of(qp)->dcqcn = NULL;
 }
@@ -86,14 +82,9 @@ static struct dcqcn *reckon(struct skua_qp *qp, uint64_t now)
 	}
 	if (is_over(c))
 		end(qp);
+	else
+		pacer_congestion(qp, c->rate);
 	return conn_of(qp)->dcqcn;
-}
-
-static void wake(struct timer *timer)
-{
-	struct dcqcn *c = (void *)((char *)timer - offsetof(struct dcqcn, timer));
-
-	qp_activate(c->qp);
 }
 
 /* The QP gets a rate. Until now it has sent at the speed of the port. */
@@ -103,13 +94,14 @@ static struct dcqcn *begin(struct skua_qp *qp, uint64_t now)
 
 	if (!c)
 		return NULL;
-	c->qp = qp;
-	c->timer.fire = wake;
+	if (!pacer_congestion(qp, LINE_BPS)) {
+		free(c);
+		return NULL;
+	}
 	c->rate = LINE_BPS;
 	c->alpha = 1u << LOG_ALPHA;
 	c->never_rose = true;
 	c->lowered_at = now - CNP_NS;
-	c->next_send_at = now;
 	conn_of(qp)->dcqcn = c;
 	return c;
 }
@@ -131,40 +123,30 @@ void dcqcn_cnp(struct skua_qp *qp)
 	c->lowered_at = c->period_at = now;
 	c->rises = 0;
 	c->bytes_since_rise = 0;
+	pacer_congestion(qp, c->rate);
 }
 
 void dcqcn_sent(struct skua_qp *qp, const struct train *t)
 {
-	uint64_t now = engine_now(qp->dev->engine), bytes;
 	struct dcqcn *c = conn_of(qp)->dcqcn;
 	uint32_t longest;
+	uint64_t bytes = roce_train_bytes(t, &longest);
 
-	bytes = roce_train_bytes(t, &longest);
-	/* A QP that was woken late may catch up. */
-	if (c->next_send_at + LATE_NS < now)
-		c->next_send_at = now - LATE_NS;
-	c->next_send_at += bytes * 8 * 1000000000 / c->rate;
+	pacer_sent(qp, bytes);
+	if (!c)
+		return;
 	c->bytes_since_rise += bytes;
 	if (c->bytes_since_rise < PERIOD_BYTES)
 		return;
 	c->bytes_since_rise -= PERIOD_BYTES;
 	rise(c);
+	pacer_congestion(qp, c->rate);
 }
 
 bool dcqcn_waits(struct skua_qp *qp)
 {
-	uint64_t now = engine_now(qp->dev->engine);
-	struct dcqcn *c = reckon(qp, now);
-
-	if (!c || c->next_send_at <= now)
-		return false;
-	timer_set(&qp->dev->engine->timers, &c->timer, c->next_send_at);
-	return true;
-}
-
-bool dcqcn_paused(const struct skua_qp *qp)
-{
-	return conn_of(qp)->dcqcn && conn_of(qp)->dcqcn->timer.pos;
+	reckon(qp, engine_now(qp->dev->engine));
+	return qp->pacer && pacer_waits(qp);
 }
 
 uint64_t dcqcn_rate(const struct skua_qp *qp)

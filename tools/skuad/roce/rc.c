@@ -94,7 +94,6 @@ static void progress(const struct skua_qp *qp, struct transport_progress *p)
 	p->una_psn = req->oldest_unacked_psn;
 	p->retries = req->loss.retries;
 	p->rnr_retries = req->rnr_retries;
-	p->rate = dcqcn_rate(qp);
 }
 
 #define RC_OPS \

@@ -45,7 +45,7 @@ uint32_t req_room(const struct skua_qp *qp)
 bool req_must_ask(const struct skua_qp *qp, uint32_t npkts)
 {
 	const struct roce_req *req = &rc_of(qp)->req;
-	uint32_t most = (conn_of(qp)->dcqcn ? DCQCN_BURST : ACK_EVERY) >> qp->log_pmtu;
+	uint32_t most = (qp->pacer ? pacer_burst(qp) : ACK_EVERY) >> qp->log_pmtu;
 
 	/* The answer has to come before the window is full. */
 	if (most > req->congestion.window / 2)

@@ -103,7 +103,7 @@ static void retry(struct skua_qp *qp)
 static bool is_about_to_ask(const struct skua_qp *qp)
 {
 	const struct roce_req *req = &rc_of(qp)->req;
-	bool waits = qp->sq.busy || dcqcn_paused(qp);
+	bool waits = qp->sq.busy || pacer_paused(qp);
 
 	if (req_is_asked(req))
 		return waits && req->sent.npkts[SENT_LOST] && !req->sent.npkts[SENT_IN_FLIGHT];

@@ -249,7 +249,7 @@ bool resp_is_pending(const struct skua_qp *qp)
 	if (resp->job_waits)
 		return resp->wait_due || resp_holds_cqes(qp);
 	return resp->ack_due || resp->missing_due || resp_holds_cqes(qp) ||
-	       (resp_has_jobs(qp) && !dcqcn_paused(qp));
+	       (resp_has_jobs(qp) && !pacer_paused(qp));
 }
 
 void resp_flush(struct skua_qp *qp)

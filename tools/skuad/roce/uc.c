@@ -243,11 +243,6 @@ static void uc_reset(struct skua_qp *qp)
 	uc_of(qp)->dropping = false;
 }
 
-static void uc_progress(const struct skua_qp *qp, struct transport_progress *p)
-{
-	p->rate = dcqcn_rate(qp);
-}
-
 const struct transport_ops uc_ops = {
 	.features = 1ull << SKUA_F_UC,
 	.roce = true,
@@ -261,5 +256,4 @@ const struct transport_ops uc_ops = {
 	.rx = uc_rx,
 	.flush = uc_flush,
 	.stop = dcqcn_reset,
-	.progress = uc_progress,
 };

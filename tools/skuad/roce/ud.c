@@ -9,6 +9,7 @@
  */
 #include "base/copy.h"
 #include "core/fault.h"
+#include "core/pacer.h"
 #include "core/transport.h"
 #include "packet/packet.h"
 #include "roce/roce.h"
@@ -80,7 +81,10 @@ static bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 		.path = &path, .payload = src,
 	};
 	enum port_result r;
+	uint32_t longest;
 
+	if (qp->pacer && pacer_waits(qp))
+		return false;
 	if (!prepare(qp, wqe, &path, src))
 		return wqe->status;
 	r = roce_send_train(qp, &t, &wqe->mark);
@@ -88,6 +92,8 @@ static bool ud_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 		sq->busy = true;
 		return false;
 	}
+	if (qp->pacer)
+		pacer_sent(qp, roce_train_bytes(&t, &longest));
 	if (r == PORT_SENT) {
 		QP_STAT_INC(qp, rdma_tx_send);
 		/* The wire does not bring a datagram back to its sender. */

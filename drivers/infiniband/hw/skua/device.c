@@ -7,6 +7,7 @@
 #include <skua/wqe.h>
 
 #include "dm.h"
+#include "rate.h"
 #include "skua_ib.h"
 
 /* A responder that is not overloaded answers within 4.096 us times 2^12 (ROC-9). */
@@ -63,6 +64,7 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 {
 	struct skua_dev *dev = to_skua_dev(ibdev);
 	const struct skua_limits *limits = &dev->limits;
+	struct skua_query_device_resp resp = {};
 	int err;
 
 	err = ib_is_udata_in_empty(udata);
@@ -147,7 +149,10 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;
 
-	return ib_respond_empty_udata(udata);
+	if (!udata)
+		return 0;
+	skua_ib_rate_caps(dev, &resp);
+	return ib_respond_udata(udata, resp);
 }
 
 void skua_ib_get_fw_str(struct ib_device *ibdev, char *str)

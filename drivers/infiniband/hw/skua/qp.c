@@ -18,6 +18,7 @@
 #include "mr.h"
 #include "pd.h"
 #include "qp.h"
+#include "rate.h"
 #include "rss.h"
 #include "skua_ib.h"
 #include "srq.h"
@@ -54,7 +55,7 @@ static const struct {
 	[IB_QPT_RAW_PACKET] = { SKUA_QPT_ETH, SKUA_F_RAW_PACKET },
 };
 
-static bool skua_ib_has_type(struct skua_dev *dev, enum ib_qp_type type)
+bool skua_ib_has_type(const struct skua_dev *dev, enum ib_qp_type type)
 {
 	return type < ARRAY_SIZE(skua_ib_qp_types) && skua_ib_qp_types[type].hw &&
 	       skua_has(dev, skua_ib_qp_types[type].feature);
@@ -519,8 +520,8 @@ static const struct {
 static int skua_ib_qp_attr_to_hw(struct skua_dev *dev, const struct ib_qp_attr *attr, int mask,
 				 struct skua_qp_attr *hw)
 {
-	/* The port is always 1. */
-	int rest = mask & ~IB_QP_PORT;
+	/* The port is always 1. For rates see rate.c. */
+	int rest = mask & ~(IB_QP_PORT | IB_QP_RATE_LIMIT);
 	u32 hw_mask = 0;
 	unsigned int i;
 	int err;
@@ -533,7 +534,7 @@ static int skua_ib_qp_attr_to_hw(struct skua_dev *dev, const struct ib_qp_attr *
 	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify)
 		hw_mask |= SKUA_QP_ATTR_SQD_EVENT;
 	rest &= ~IB_QP_EN_SQD_ASYNC_NOTIFY;
-	/* Alternate paths, rate limits and the like. */
+	/* Alternate paths and the like. */
 	if (rest)
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~SKUA_IB_QP_ACCESS)
@@ -584,29 +585,34 @@ static void skua_ib_qp_set_state(struct skua_ib_qp *qp, enum ib_qp_state state)
 	spin_unlock_irq(&qp->sq_lock);
 }
 
-static int skua_ib_modify_locked(struct ib_qp *ibqp, const struct ib_qp_attr *attr, int mask)
+static int skua_ib_modify_locked(struct ib_qp *ibqp, const struct ib_qp_attr *attr, int mask,
+				 const struct skua_modify_qp_req *req)
 {
 	struct skua_dev *dev = to_skua_dev(ibqp->device);
 	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
 	enum ib_qp_state was = qp->state;
 	enum ib_qp_state cur, next;
 	struct skua_qp_attr hw = {};
-	int hw_mask;
+	int hw_mask, options;
 	int err;
 
 	lockdep_assert_held(&qp->modify_lock);
 	cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : was;
 	next = mask & IB_QP_STATE ? attr->qp_state : cur;
-	if (!ib_modify_qp_is_ok(cur, next, ibqp->qp_type, mask))
+	/* 6.12 knows rates of raw packet QPs only. */
+	if (!ib_modify_qp_is_ok(cur, next, ibqp->qp_type, mask & ~IB_QP_RATE_LIMIT))
 		return -EINVAL;
 	hw_mask = skua_ib_qp_attr_to_hw(dev, attr, mask, &hw);
 	if (hw_mask < 0)
 		return hw_mask;
+	options = skua_ib_qp_options_to_hw(ibqp, attr, mask, req, &hw);
+	if (options < 0)
+		return options;
 
 	/* Nothing is posted any more to a queue that is about to be emptied. */
 	if (next == IB_QPS_RESET)
 		skua_ib_qp_set_state(qp, IB_QPS_RESET);
-	err = skua_cmd_modify_qp(dev, qp->watch.number, hw_mask, &hw);
+	err = skua_cmd_modify_qp(dev, qp->watch.number, hw_mask | options, &hw);
 	if (err) {
 		skua_ib_qp_set_state(qp, was);
 		return err;
@@ -624,15 +630,18 @@ int skua_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		      struct ib_udata *udata)
 {
 	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
-	int err;
+	struct skua_modify_qp_req req = {};
+	int err = 0;
 
-	err = ib_no_udata_io(udata);
+	if (udata && udata->inlen)
+		err = ib_copy_validate_udata_in_cm(udata, req, comp_mask, 0);
+	err = err ?: ib_respond_empty_udata(udata);
 	if (err)
 		return err;
-	if (mask & ~IB_QP_ATTR_STANDARD_BITS || skua_ib_is_rss(ibqp))
+	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT) || skua_ib_is_rss(ibqp))
 		return -EOPNOTSUPP;
 	mutex_lock(&qp->modify_lock);
-	err = skua_ib_modify_locked(ibqp, attr, mask);
+	err = skua_ib_modify_locked(ibqp, attr, mask, &req);
 	mutex_unlock(&qp->modify_lock);
 	return err;
 }
@@ -671,6 +680,7 @@ int skua_ib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	attr->timeout = hw.timeout;
 	attr->retry_cnt = hw.retry_cnt;
 	attr->rnr_retry = hw.rnr_retry;
+	attr->rate_limit = le32_to_cpu(hw.rate_limit);
 	/* There is an address from RTR on; what else is not set is zero. */
 	if (hw.path_mtu)
 		skua_ib_get_av(&attr->ah_attr, &hw.av);

@@ -28,6 +28,7 @@
 				 BIT_ULL(SKUA_F_FLUSH) | BIT_ULL(SKUA_F_ATOMIC_WRITE) | \
 				 BIT_ULL(SKUA_F_CQ_RESIZE) | BIT_ULL(SKUA_F_CQ_MODER) | \
 				 BIT_ULL(SKUA_F_RAW_PACKET) | BIT_ULL(SKUA_F_COUNTER_SET) | \
+				 BIT_ULL(SKUA_F_RATE_LIMIT) | BIT_ULL(SKUA_F_ECE) | \
 				 BIT_ULL(SKUA_F_MR_REVOKE) | SKUA_ON_DEMAND)
 
 /* Where the kernel tells of pages that come and go. */

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Rate limits of QPs: what leaves in a time is what the limit allows, for each service. And ECE. */
+#include "core/pacer.h"
+#include "harness/datagram.h"
+#include "harness/lossy.h"
+#include "roce/rc.h"
+
+#define MS		1000000ull
+#define S		1000000000ull
+#define KBPS		100000u			/* of most limits: 12.5 bytes in a us */
+#define MOMENTS		4096
+
+static struct skua_qp *qp_of(const struct node *n)
+{
+	return numtab_get(&n->dev->qps, n->qpn);
+}
+
+static struct skua_cmd limit_cmd(const struct node *n, uint32_t kbps, uint32_t burst)
+{
+	return modify_cmd(n->qpn, SKUA_QP_ATTR_RATE_LIMIT, (struct skua_qp_attr){
+		.rate_limit = htole32(kbps), .rate_burst = htole32(burst),
+	});
+}
+
+/* Bytes that have left after each event, counted as RAT-2 says. */
+struct record {
+	struct node *sender;
+	unsigned int n;
+	struct { uint64_t at, bytes; } moment[MOMENTS];
+};
+
+static void note(struct record *r)
+{
+	const struct device_stats *s = &r->sender->dev->stats;
+
+	assert_in_range(r->n, 0, MOMENTS - 1);
+	r->moment[r->n].at = engine_now(r->sender->engine);
+	r->moment[r->n++].bytes = s->rdma_tx_bytes + s->tx_bytes;
+}
+
+/* RAT-2, for each period between two moments. */
+static void check(const struct record *r, uint64_t kbps, uint64_t over)
+{
+	for (unsigned int i = 0; i < r->n; i++)
+		for (unsigned int j = i; j < r->n; j++) {
+			uint64_t ns = r->moment[j].at - r->moment[i].at;
+			uint64_t bytes = r->moment[j].bytes - r->moment[i].bytes;
+
+			if (bytes > ns * kbps / 8000000 + over)
+				fail_msg("%llu bytes in %llu ns", (unsigned long long)bytes,
+					 (unsigned long long)ns);
+		}
+}
+
+/* All that was posted is done; the time that took. */
+static uint64_t finish(struct world *w, struct record *r, unsigned int cqes)
+{
+	struct node *a = &w->n[0];
+	uint64_t start = engine_now(w->engines[0]);
+	struct skua_cqe *cqe;
+
+	note(r);
+	settle(w);
+	note(r);
+	while (cqes) {
+		cqe = poll_cq(a);
+		if (cqe) {
+			assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+			cqes--;
+			continue;
+		}
+		next_event(w);
+		note(r);
+	}
+	return engine_now(w->engines[0]) - start;
+}
+
+enum service { WRITE, SEND, READ, UC_WRITE, UD_SEND, FRAMES, NUM_SERVICES };
+
+#define LEN	(256u << 10)
+#define UNITS	120u			/* datagrams or frames */
+#define UNIT	1024u
+
+/* QPs of this service, instead of those of RC. */
+static void use_service(struct world *w, enum service service)
+{
+	for (int i = 0; i < 2; i++) {
+		if (service == UD_SEND)
+			ud_queues(w, &w->n[i], SKUA_QPT_UD, SKUA_QPS_RTS);
+		else if (service == FRAMES)
+			eth_queues(w, &w->n[i]);
+	}
+	if (service == UC_WRITE)
+		both_uc(w);
+}
+
+/* Post LEN bytes, or UNITS of UNIT bytes. Returns how many completions will come. */
+static unsigned int send_all(struct world *w, enum service service)
+{
+	static const uint8_t opcodes[] = {
+		[WRITE] = SKUA_WQE_WRITE, [SEND] = SKUA_WQE_SEND, [READ] = SKUA_WQE_READ, [UC_WRITE] = SKUA_WQE_WRITE,
+	};
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	fill(a, LEN, service);
+	if (service < UD_SEND) {
+		if (service == SEND)
+			post_recv(b, b->buf, LEN);
+		post(a, opcodes[service], SKUA_WQE_SIGNALED, a->buf, LEN, b->buf, b->key, 0);
+		return 1;
+	}
+	memcpy(at(a, a->buf), b->mac, 6);
+	memcpy(at(a, a->buf + 6), a->mac, 6);
+	for (unsigned int i = 0; i < UNITS; i++) {
+		if (service == UD_SEND)
+			post_ud(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, UNIT, ud_to(b), 0);
+		else
+			post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, UNIT, 0, 0, 0);
+	}
+	return UNITS;
+}
+
+/* As fast as the limit, and no faster: the wire of this process has no speed of its own. */
+static void each_service_keeps_to_its_limit(void **state)
+{
+	(void)state;
+	for (enum service service = 0; service < NUM_SERVICES; service++) {
+		struct world *w = world_create(false);
+		struct record r = { .sender = &w->n[service == READ] };
+		unsigned int cqes;
+		uint64_t took, bytes, fair;
+
+		use_service(w, service);
+		must(w, r.sender, limit_cmd(r.sender, KBPS, 0));
+		pass(w, 10 * MS);
+		cqes = send_all(w, service);
+		took = finish(w, &r, cqes);
+		bytes = r.moment[r.n - 1].bytes - r.moment[0].bytes;
+		if (bytes < (service < UD_SEND ? LEN : UNITS * UNIT))
+			fail_msg("service %u sent %llu bytes", service, (unsigned long long)bytes);
+		/* A millisecond, and 4 KiB with the headers of so many packets. */
+		check(&r, KBPS, KBPS / 8 + 4096 + 4 * 90);
+		fair = bytes * 8000000 / KBPS;
+		if (took < fair - 2 * MS || took > fair + fair / 50)
+			fail_msg("service %u took %llu us, not %llu", service, (unsigned long long)took / 1000,
+				 (unsigned long long)fair / 1000);
+		world_destroy(w);
+	}
+}
+
+/* Retransmissions are not for free. */
+static void lost_packets_count(void **state)
+{
+	struct world *w = *state;
+	struct record r = { .sender = &w->n[0] };
+	unsigned int cqes;
+
+	IMPAIR(&w->n[1], "drop=5%,dir=in");
+	must(w, r.sender, limit_cmd(r.sender, KBPS, 0));
+	cqes = send_all(w, WRITE);
+	finish(w, &r, cqes);
+	assert_true(STAT(w, r.sender, retransmits) > 0);
+	/* Probes do not wait, but what follows does. */
+	check(&r, KBPS, KBPS / 8 + 4096 + 4 * 90 + 8 * 1200);
+	assert_memory_equal(at(r.sender, r.sender->buf), at(&w->n[1], w->n[1].buf), LEN);
+}
+
+/* After a pause the burst leaves at once, and no more than that. */
+static void a_burst_leaves_at_once(void **state)
+{
+	static const uint32_t bursts[] = { 1, 1500, 4096, 20000, 100000 };
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+
+	for (unsigned int i = 0; i < sizeof(bursts) / sizeof(bursts[0]); i++) {
+		struct record r = { .sender = a };
+		uint32_t most = bursts[i] > 1024 ? bursts[i] : 1024;
+		uint64_t at_once;
+		unsigned int cqes;
+
+		must(w, a, limit_cmd(a, KBPS, bursts[i]));
+		pass(w, S);
+		cqes = send_all(w, WRITE);
+		finish(w, &r, cqes);
+		at_once = r.moment[1].bytes - r.moment[0].bytes;
+		assert_in_range(at_once + 1024, most * 9 / 10, most + 1024 + (most / 1024 + 4) * 90);
+		check(&r, KBPS, most + (most / 1024 + 4) * 90);
+	}
+}
+
+/* Congestion control lowers the rate further, but never raises it above the limit. */
+static void the_lower_rate_counts(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct train t = train_from(a, TRAIN_CNP, 0);
+
+	t.transport = TRANSPORT_CNP;
+	must(w, a, limit_cmd(a, 10000000, 0));
+	assert_int_equal(pacer_rate(qp_of(a)), 10 * S);
+	arrive(w, a, b, t);
+	assert_int_equal(pacer_rate(qp_of(a)), 10 * S);
+	for (int i = 0; i < 6; i++) {
+		pass(w, 50000);
+		arrive(w, a, b, t);
+	}
+	assert_in_range(pacer_rate(qp_of(a)), S / 2, S);
+	must(w, a, limit_cmd(a, KBPS, 0));
+	assert_int_equal(pacer_rate(qp_of(a)), KBPS * 1000ull);
+	must(w, a, limit_cmd(a, 0, 0));
+	assert_in_range(pacer_rate(qp_of(a)), S / 2, S);
+	must(w, a, limit_cmd(a, 10000000, 0));
+	/* The limit stays when congestion is over. */
+	pass(w, S);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	assert_null(conn_of(qp_of(a))->dcqcn);
+	assert_int_equal(pacer_rate(qp_of(a)), 10 * S);
+}
+
+/* A QP that waits does not wait as long as the old limit said. */
+static void a_new_limit_counts_at_once(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint64_t start;
+
+	must(w, a, limit_cmd(a, 1000, 0));
+	send_all(w, WRITE);
+	pass(w, 100 * MS);
+	assert_null(poll_cq(a));
+	start = engine_now(w->engines[0]);
+	must(w, a, limit_cmd(a, 0, 0));
+	await_success(w, a);
+	assert_int_equal(engine_now(w->engines[0]), start);
+	assert_null(qp_of(a)->pacer);
+
+	must(w, a, limit_cmd(a, 1000, 0));
+	send_all(w, WRITE);
+	pass(w, 100 * MS);
+	must(w, a, limit_cmd(a, KBPS, 0));
+	start = engine_now(w->engines[0]);
+	await_success(w, a);
+	assert_true(engine_now(w->engines[0]) - start < 25 * MS);
+}
+
+static void a_reset_ends_the_limit(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_qp_attr *attr;
+	struct skua_cmd cmd = limit_cmd(a, KBPS, 9000);
+
+	cmd.modify_qp.attr.rate_packet = htole16(1500);
+	must(w, a, cmd);
+	attr = query(w, a, object_cmd(SKUA_CMD_QUERY_QP, a->qpn), sizeof(*attr));
+	assert_int_equal(le32toh(attr->rate_limit), KBPS);
+	assert_int_equal(le32toh(attr->rate_burst), 9000);
+	assert_int_equal(le16toh(attr->rate_packet), 1500);
+	/* While it waits. */
+	send_all(w, WRITE);
+	settle(w);
+	must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+	assert_null(qp_of(a)->pacer);
+	attr = query(w, a, object_cmd(SKUA_CMD_QUERY_QP, a->qpn), sizeof(*attr));
+	assert_int_equal(attr->rate_limit, 0);
+	assert_int_equal(attr->rate_burst, 0);
+	assert_int_equal(attr->rate_packet, 0);
+	must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
+	reconnect(w, a, b);
+	reconnect(w, b, a);
+	send_all(w, WRITE);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+}
+
+/* Also on the way to RTS. */
+static void bad_limits_are_refused(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_device_caps *caps = query(w, a, (struct skua_cmd)CMD(SKUA_CMD_QUERY_DEVICE), sizeof(*caps));
+	uint32_t min = le32toh(caps->min_rate), max = le32toh(caps->max_rate);
+	struct skua_cmd bad[] = {
+		limit_cmd(a, min - 1, 0), limit_cmd(a, max + 1, 0), limit_cmd(a, 0, 1), limit_cmd(a, 0, 0),
+	}, cmd;
+
+	assert_in_range(min, 1, max);
+	bad[3].modify_qp.attr.rate_packet = htole16(1);
+	must(w, a, limit_cmd(a, min, UINT32_MAX));
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(command(w, a, &bad[i]), SKUA_CMD_BAD_PARAM);
+	assert_int_equal(pacer_rate(qp_of(a)), min * 1000ull);
+	must(w, a, limit_cmd(a, max, 0));
+	assert_int_equal(pacer_rate(qp_of(a)), max * 1000ull);
+
+	must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+	must(w, a, init_cmd(a->qpn));
+	must(w, a, rtr_cmd(a->qpn, b, b->qpn));
+	cmd = rts_cmd(a->qpn);
+	cmd.modify_qp.mask |= htole32(SKUA_QP_ATTR_RATE_LIMIT);
+	cmd.modify_qp.attr.rate_limit = htole32(min - 1);
+	assert_int_equal(command(w, a, &cmd), SKUA_CMD_BAD_PARAM);
+	cmd.modify_qp.attr.rate_limit = htole32(KBPS);
+	must(w, a, cmd);
+	assert_int_equal(pacer_rate(qp_of(a)), KBPS * 1000ull);
+}
+
+static void without_the_features_there_are_none(void **state)
+{
+	struct world *w = world_create_with(false, ~(1ull << SKUA_F_RATE_LIMIT | 1ull << SKUA_F_ECE));
+	struct node *a = &w->n[0];
+	struct skua_device_caps *caps = query(w, a, (struct skua_cmd)CMD(SKUA_CMD_QUERY_DEVICE), sizeof(*caps));
+	struct skua_cmd cmd = limit_cmd(a, KBPS, 0);
+	const struct skua_qp_attr fields[] = {
+		{ .rate_limit = 1 }, { .rate_burst = 1 }, { .rate_packet = 1 }, { .ece_options = 1 },
+	};
+
+	(void)state;
+	assert_int_equal(caps->min_rate, 0);
+	assert_int_equal(caps->max_rate, 0);
+	assert_int_equal(caps->ece_options, 0);
+	assert_int_equal(command(w, a, &cmd), SKUA_CMD_BAD_PARAM);
+	for (unsigned int i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		cmd = modify_cmd(a->qpn, 0, fields[i]);
+		assert_int_equal(command(w, a, &cmd), SKUA_CMD_BAD_PARAM);
+	}
+	must(w, a, modify_cmd(a->qpn, 0, (struct skua_qp_attr){ 0 }));
+	must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+	must(w, a, init_cmd(a->qpn));
+	cmd = rtr_cmd(a->qpn, &w->n[1], w->n[1].qpn);
+	cmd.modify_qp.mask |= htole32(SKUA_QP_ATTR_ECE);
+	assert_int_equal(command(w, a, &cmd), SKUA_CMD_BAD_PARAM);
+	world_destroy(w);
+}
+
+/* ECE-1, ECE-2: options that both have. */
+static void options_that_the_device_has(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_device_caps *caps = query(w, a, (struct skua_cmd)CMD(SKUA_CMD_QUERY_DEVICE), sizeof(*caps));
+	uint32_t options = le32toh(caps->ece_options);
+	struct skua_qp_attr *attr;
+
+	for (unsigned int bit = 0; bit < 32; bit++) {
+		bool known = options >> bit & 1;
+		struct skua_cmd rtr = rtr_cmd(a->qpn, b, b->qpn);
+
+		must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+		must(w, a, init_cmd(a->qpn));
+		rtr.modify_qp.mask |= htole32(SKUA_QP_ATTR_ECE);
+		rtr.modify_qp.attr.ece_options = htole32(1u << bit);
+		assert_int_equal(command(w, a, &rtr), known ? SKUA_CMD_OK : SKUA_CMD_BAD_PARAM);
+		attr = query(w, a, object_cmd(SKUA_CMD_QUERY_QP, a->qpn), sizeof(*attr));
+		assert_int_equal(le32toh(attr->ece_options), known ? 1u << bit : 0);
+		rtr.modify_qp.attr.ece_options = htole32(options);
+		if (!known)
+			must(w, a, rtr);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "RAT-2: each_service_keeps_to_its_limit", each_service_keeps_to_its_limit, NULL, NULL, NULL },
+		STEPPED(lost_packets_count, "RAT-2"),
+		STEPPED(a_burst_leaves_at_once, "RAT-2"),
+		STEPPED(the_lower_rate_counts, "RAT-3"),
+		STEPPED(a_new_limit_counts_at_once, "RAT-4"),
+		STEPPED(a_reset_ends_the_limit, "RAT-4"),
+		STEPPED(bad_limits_are_refused, "RAT-1 LIM-1"),
+		{ "RAT-1 ECE-1 FEA-2: without_the_features_there_are_none", without_the_features_there_are_none,
+		  NULL, NULL, NULL },
+		STEPPED(options_that_the_device_has, "ECE-1 ECE-2"),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
