@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <infiniband/cmd_ioctl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+
 #include "skua.h"
 #include "skua-abi.h"
 
@@ -59,11 +62,19 @@ struct ibv_pd *skua_alloc_pd(struct ibv_context *ibv_ctx)
 	return &pd->ibv_pd;
 }
 
-/* Of another process, which sees to its end. */
+/* Of another process, which sees to its end. The kernel knows whether there is one. */
 struct ibv_pd *skua_import_pd(struct ibv_context *ibv_ctx, uint32_t handle)
 {
+	DECLARE_COMMAND_BUFFER(cmd, UVERBS_OBJECT_PD, SKUA_IB_METHOD_PD_QUERY, 1);
 	struct skua_pd *pd;
+	int err;
 
+	fill_attr_in_obj(cmd, SKUA_IB_ATTR_PD_QUERY_HANDLE, handle);
+	err = execute_ioctl(ibv_ctx, cmd);
+	if (err) {
+		errno = err;
+		return NULL;
+	}
 	pd = skua_pd_new();
 	if (!pd)
 		return NULL;

@@ -47,6 +47,15 @@ struct skua_alloc_pd_resp {
 	__u32 reserved;
 };
 
+/* Who imports a PD learns whether it is there. */
+enum skua_ib_pd_methods {
+	SKUA_IB_METHOD_PD_QUERY = 1 << 12,	/* UVERBS_ID_NS_SHIFT */
+};
+
+enum skua_ib_pd_query_attrs {
+	SKUA_IB_ATTR_PD_QUERY_HANDLE = 1 << 12,
+};
+
 struct skua_create_cq_req {
 	__aligned_u64 buf_addr;		/* CQEs */
 	__aligned_u64 dbr_addr;		/* struct skua_cq_dbr */

@@ -8,6 +8,9 @@
 
 #include "cmocka_all.h"
 
+#include <infiniband/cmd_ioctl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+
 #include "../skua.h"
 #include "../skua-abi.h"
 #include "fake.h"
@@ -296,6 +299,15 @@ int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		     size_t cmd_size)
 {
 	return answer;
+}
+
+/* Of an import of a PD. */
+int execute_ioctl(struct ibv_context *ibv_ctx, struct ibv_command_buffer *cmd)
+{
+	assert_int_equal(cmd->hdr.object_id, UVERBS_OBJECT_PD);
+	assert_int_equal(cmd->hdr.method_id, SKUA_IB_METHOD_PD_QUERY);
+	assert_int_equal(cmd->hdr.attrs[0].attr_id, SKUA_IB_ATTR_PD_QUERY_HANDLE);
+	return cmd->hdr.attrs[0].data == 33 ? answer : ENOENT;
 }
 
 int ibv_cmd_alloc_pd(struct ibv_context *context, struct ibv_pd *ibv_pd, struct ibv_alloc_pd *cmd,
@@ -1560,6 +1572,12 @@ static void test_a_cq_holds_its_parent_domain(void **state)
 	assert_int_equal(skua_dealloc_td(td), 0);
 }
 
+static void test_pds_that_cannot_be_imported(void **state)
+{
+	assert_null(skua_import_pd(&ctx.vctx.context, 34));
+	assert_int_equal(errno, ENOENT);
+}
+
 /* ibv_unimport_pd() cannot fail, so what is made with the PD keeps it. */
 static void test_unimported_pds_live_as_long_as_their_qps(void **state)
 {
@@ -1810,6 +1828,7 @@ int main(void)
 		T(test_a_thread_domain_drops_locks),
 		T(test_a_cq_takes_a_parent_domain_only),
 		T(test_a_cq_holds_its_parent_domain),
+		T(test_pds_that_cannot_be_imported),
 		T(test_unimported_pds_live_as_long_as_their_qps),
 		T(test_allocators_of_a_parent_domain),
 		T(test_rings_begin_empty),

@@ -6,6 +6,7 @@
 #define SKUA_IB_PD_H
 
 #include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
 
 struct skua_ib_pd {
 	struct ib_pd ibpd;
@@ -19,5 +20,7 @@ static inline struct skua_ib_pd *to_skua_ib_pd(struct ib_pd *ibpd)
 
 int skua_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int skua_ib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+
+extern const struct uapi_definition skua_ib_pd_uapi[];
 
 #endif /* SKUA_IB_PD_H */

@@ -14,6 +14,7 @@
 #include <rdma/skua-abi.h>
 
 #include "dm.h"
+#include "pd.h"
 #include "skua_ib.h"
 #include "ucontext.h"
 
@@ -109,6 +110,7 @@ ADD_UVERBS_ATTRIBUTES_SIMPLE(skua_ib_query_context, UVERBS_OBJECT_DEVICE,
 const struct uapi_definition skua_ib_uapi[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &skua_ib_query_context),
 	UAPI_DEF_CHAIN(skua_ib_clock_uapi),
+	UAPI_DEF_CHAIN(skua_ib_pd_uapi),
 	UAPI_DEF_CHAIN(skua_ib_dm_uapi),
 	{}
 };

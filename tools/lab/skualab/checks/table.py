@@ -85,7 +85,7 @@ CHECKS = [
     guest_tests('pyverbs-' + OLDER, 600, './pyverbs/run'),
     guest_tests('guest-' + NEWER, 800, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_srq', 'test_xrc',
                 'test_cq', 'test_mw', 'test_dm', 'test_rereg', 'test_flush', 'test_odp', 'test_dmabuf', 'test_mcast',
-                'test_raw', 'test_rate', 'test_device.sh', 'test_counters.sh', 'test_devlink.sh', series=NEWER),
+                'test_raw', 'test_rate', 'test_import', 'test_domains', 'test_device.sh', 'test_counters.sh', 'test_devlink.sh', series=NEWER),
     debug_tests('guest-debug', 'test_verbs', 'test_rc', 'test_events', 'test_device.sh'),
     debug_tests('guest-debug-netdev', 'test_netdev.sh', 'test_counters.sh'),
     # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.
@@ -95,7 +95,7 @@ CHECKS = [
                 'test_bad_work', 'test_bad_commands', 'test_threads', 'test_fork', 'test_teardown'),
     debug_tests('guest-debug-datagrams', 'test_ud', 'test_uc', 'test_srq', 'test_xrc', 'test_cq', 'test_mw',
                 'test_dm', 'test_rereg', 'test_flush', 'test_odp', 'test_dmabuf', 'test_mcast', 'test_raw',
-                'test_rate'),
+                'test_rate', 'test_import', 'test_domains'),
     debug_tests('guest-debug-cm', 'test_cm.sh'),
     debug_tests('guest-debug-death', 'test_death.sh'),
     debug_tests('guest-debug-inject', 'test_inject.sh'),
