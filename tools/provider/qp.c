@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <ccan/array_size.h>
 #include <util/util.h>
 
 #include "op.h"
@@ -429,6 +430,21 @@ int skua_query_ece(struct ibv_qp *ibv_qp, struct ibv_ece *ece)
 		.options = qp->ece_set ? qp->ece_options : ctx->caps.ece_options,
 	};
 	return 0;
+}
+
+/* MEM-11: the device stores the bytes of each message in ascending order, whatever the QP. */
+int skua_query_qp_data_in_order(struct ibv_qp *ibv_qp, enum ibv_wr_opcode op, uint32_t flags)
+{
+	static const bool brings_payload[] = {
+		[IBV_WR_RDMA_WRITE] = true,
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = true,
+		[IBV_WR_SEND] = true,
+		[IBV_WR_SEND_WITH_IMM] = true,
+		[IBV_WR_SEND_WITH_INV] = true,
+		[IBV_WR_RDMA_READ] = true,
+	};
+
+	return op < ARRAY_SIZE(brings_payload) && brings_payload[op] ? IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG : 0;
 }
 
 int skua_query_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask,

@@ -139,6 +139,7 @@ static const struct verbs_context_ops skua_context_ops = {
 	.query_ece = skua_query_ece,
 	.query_port = skua_query_port,
 	.query_qp = skua_query_qp,
+	.query_qp_data_in_order = skua_query_qp_data_in_order,
 	.query_rt_values = skua_query_rt_values,
 	.query_srq = skua_query_srq,
 	.reg_dm_mr = skua_reg_dm_mr,

@@ -284,6 +284,7 @@ int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mas
 int skua_modify_qp_rate_limit(struct ibv_qp *ibv_qp, struct ibv_qp_rate_limit_attr *attr);
 int skua_set_ece(struct ibv_qp *ibv_qp, struct ibv_ece *ece);
 int skua_query_ece(struct ibv_qp *ibv_qp, struct ibv_ece *ece);
+int skua_query_qp_data_in_order(struct ibv_qp *ibv_qp, enum ibv_wr_opcode op, uint32_t flags);
 int skua_query_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mask,
 		  struct ibv_qp_init_attr *init_attr);
 int skua_destroy_qp(struct ibv_qp *ibv_qp);

@@ -1280,6 +1280,27 @@ static void test_rates_are_the_kernels_to_judge(void **state)
 	skua_destroy_cq(cq);
 }
 
+/* MEM-11 */
+static void test_payload_comes_in_order(void **state)
+{
+	static const enum ibv_wr_opcode with[] = {
+		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_INV,
+		IBV_WR_RDMA_READ,
+	};
+	static const enum ibv_wr_opcode without[] = { IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_LOCAL_INV, IBV_WR_TSO, 1000 };
+	struct ibv_qp_cap cap = { .max_send_wr = 8 };
+	struct ibv_cq *cq = make_cq(8);
+	struct ibv_qp *qp = make_qp(cq, cq, &cap);
+	size_t i;
+
+	for (i = 0; i < sizeof(with) / sizeof(with[0]); i++)
+		assert_int_equal(skua_query_qp_data_in_order(qp, with[i], 1), IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG);
+	for (i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+		assert_int_equal(skua_query_qp_data_in_order(qp, without[i], 1), 0);
+	skua_destroy_qp(qp);
+	skua_destroy_cq(cq);
+}
+
 static void to_state(struct ibv_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
@@ -1821,6 +1842,7 @@ int main(void)
 		T(test_query_tells_the_real_capacities),
 		T(test_rates_are_the_kernels_to_judge),
 		T(test_peers_agree_on_options),
+		T(test_payload_comes_in_order),
 		T(test_destroy_between_start_and_end_of_polling),
 		T(test_destroys_across_cqs_that_are_polled),
 		T(test_a_parent_domain_is_its_pd),

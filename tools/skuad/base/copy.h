@@ -2,9 +2,9 @@
 /*
  * The one way in which bytes get into host memory, and single words in and out of it.
  *
- * Programs look at memory while the device writes it: some poll on the last byte of a
- * message, some read 8-byte words. So a copy stores a message's last bytes last, with
- * release, and never tears an aligned 8-byte word (manual: memory rules).
+ * Programs look at memory while the device writes it: some poll on a byte of a message, some
+ * read 8-byte words. So a copy stores bytes in ascending order, the last ones with release,
+ * and never tears an aligned 8-byte word (manual: memory rules).
  */
 #ifndef SKUAD_BASE_COPY_H
 #define SKUAD_BASE_COPY_H
@@ -16,7 +16,10 @@
 
 #include "base/seg.h"
 
-/* To host memory. What was stored before is visible before the last 8 bytes of @dst are. */
+/*
+ * To host memory, in ascending order. What was stored before is visible before the last 8 bytes of
+ * @dst are.
+ */
 void copy_to_host(uint8_t *dst, const uint8_t *src, size_t len);
 
 /* From host memory, once, to memory of our own. */

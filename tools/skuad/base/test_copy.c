@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The order in which a copy becomes visible (MEM-11), as a program sees it that polls: once the
- * last byte is new, all before it are; and an aligned word is never seen in part.
+ * The order in which a copy becomes visible (MEM-11), as a program sees it that polls: once a
+ * byte is new, all before it are; and an aligned word is never seen in part.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +15,7 @@
 
 #include "base/copy.h"
 
+#define MOST		65536u		/* bytes of a copy */
 #define ROUNDS		4000
 #define LEAST_ROUNDS	200
 #define SECONDS		2		/* where others keep the cores, a round takes as long as their turns */
@@ -39,7 +40,7 @@ static void spin(void)
 static void *copier(void *arg)
 {
 	struct shared *s = arg;
-	uint8_t src[8192];
+	static uint8_t src[MOST];
 
 	for (unsigned int round = 1; round <= ROUNDS; round++) {
 		while (__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE) < round)
@@ -57,16 +58,17 @@ static void entry(uint8_t *dst, const uint8_t *src, size_t len)
 	copy_entry(dst, src, len);
 }
 
-static void last_byte_comes_last(void (*copy)(uint8_t *, const uint8_t *, size_t), size_t len,
-				 size_t misalign)
+/* Byte @polled is new, so all before it are. */
+static void bytes_come_in_order(void (*copy)(uint8_t *, const uint8_t *, size_t), size_t len, size_t polled,
+				size_t misalign)
 {
-	uint8_t *memory = aligned_alloc(64, 8192 + 64);
+	uint8_t *memory = aligned_alloc(64, MOST + 64);
 	struct shared s = { copy, memory + misalign, len, 0 };
 	time_t end = time(NULL) + SECONDS;
 	size_t old = len;		/* a byte that was */
 	pthread_t thread;
 
-	memset(memory, 0, 8192 + 64);
+	memset(memory, 0, MOST + 64);
 	assert_int_equal(pthread_create(&thread, NULL, copier, &s), 0);
 	for (unsigned int round = 1; round <= ROUNDS && old == len; round++) {
 		uint8_t value = (uint8_t)round;
@@ -74,9 +76,9 @@ static void last_byte_comes_last(void (*copy)(uint8_t *, const uint8_t *, size_t
 		if (round > LEAST_ROUNDS && time(NULL) > end)
 			break;
 		__atomic_store_n(&s.ready, round, __ATOMIC_RELEASE);
-		while (__atomic_load_n(&s.dst[len - 1], __ATOMIC_ACQUIRE) != value)
+		while (__atomic_load_n(&s.dst[polled], __ATOMIC_ACQUIRE) != value)
 			spin();
-		for (size_t i = 0; i < len; i++)
+		for (size_t i = 0; i < polled; i++)
 			if (__atomic_load_n(&s.dst[i], __ATOMIC_RELAXED) != value)
 				old = i;
 	}
@@ -93,8 +95,21 @@ static void the_last_byte_is_seen_last(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
-		last_byte_comes_last(copy_to_host, lens[i], 0);
-		last_byte_comes_last(copy_to_host, lens[i], 3);
+		bytes_come_in_order(copy_to_host, lens[i], lens[i] - 1, 0);
+		bytes_come_in_order(copy_to_host, lens[i], lens[i] - 1, 3);
+	}
+}
+
+/* What the provider says by ibv_query_qp_data_in_order(). */
+static void each_byte_is_seen_after_those_before_it(void **state)
+{
+	static const size_t lens[] = { 100, 1000, 8192, MOST };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		bytes_come_in_order(copy_to_host, lens[i], lens[i] / 4, 0);
+		bytes_come_in_order(copy_to_host, lens[i], lens[i] / 2, 8);
+		bytes_come_in_order(copy_to_host, lens[i], lens[i] * 3 / 4, 3);
 	}
 }
 
@@ -102,8 +117,8 @@ static void the_last_byte_is_seen_last(void **state)
 static void entries_are_handed_over_whole(void **state)
 {
 	(void)state;
-	last_byte_comes_last(entry, 16, 0);
-	last_byte_comes_last(entry, 64, 0);
+	bytes_come_in_order(entry, 16, 15, 0);
+	bytes_come_in_order(entry, 64, 63, 0);
 }
 
 static void *flipper(void *arg)
@@ -160,6 +175,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "MEM-11: the_last_byte_is_seen_last", the_last_byte_is_seen_last, NULL, NULL, NULL },
+		{ "MEM-11: each_byte_is_seen_after_those_before_it", each_byte_is_seen_after_those_before_it,
+		  NULL, NULL, NULL },
 		{ "GEN-5: entries_are_handed_over_whole", entries_are_handed_over_whole, NULL, NULL, NULL },
 		cmocka_unit_test(memory_may_overlap_itself),
 		{ "GEN-6 MEM-11: aligned_words_are_never_torn", aligned_words_are_never_torn, NULL, NULL, NULL },

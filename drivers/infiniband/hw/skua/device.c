@@ -76,7 +76,8 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->sys_image_guid = ibdev->node_guid;
 	attr->vendor_id = dev->pdev->vendor;
 	attr->vendor_part_id = dev->pdev->device;
-	attr->device_cap_flags = IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_SYS_IMAGE_GUID;
+	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_PORT_ACTIVE_EVENT |
+				 IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_SYS_IMAGE_GUID;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	attr->atomic_cap = skua_has(dev, SKUA_F_ATOMIC) ? IB_ATOMIC_HCA : IB_ATOMIC_NONE;
 	attr->masked_atomic_cap = IB_ATOMIC_NONE;
