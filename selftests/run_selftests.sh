@@ -5,9 +5,9 @@
 # arguments, only those. Only run if they are named are test_limits, test_pagelists, test_inject.sh, test_devlink.sh,
 # test_death.sh, test_power.sh, test_release, test_persist, test_cm.sh, test_loss.sh, test_hostile.sh, test_iommu.sh,
 # test_bonding.sh, test_failures, test_middleware.sh, test_kernel_failures.sh, test_probe_failures.sh,
-# test_probe_deeper.sh and test_leaks.sh: they want more time, a guest of 5 GiB, a third NIC, a device that fails or is
-# persistent, an IOMMU, or the debug kernel. Those with raw packets come after test_netdev.sh, which compares the device's
-# counts of frames with those of the network stack.
+# test_probe_deeper.sh, test_buffers and test_leaks.sh: they want more time, a guest of 5 GiB, a third NIC, a device that
+# fails or is persistent, an IOMMU, Linux 7.2, or the debug kernel. Those with raw packets come after test_netdev.sh, which
+# compares the device's counts of frames with those of the network stack.
 #
 # usage: run_selftests.sh [TEST...]
 

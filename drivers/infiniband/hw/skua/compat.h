@@ -88,7 +88,18 @@ static inline struct ib_umem *ib_umem_get_va(struct ib_device *ibdev, unsigned l
 	return ib_umem_get(ibdev, addr, size, access);
 }
 
-/* A CQ's buffer is always a user address. */
+/* Buffers are always user addresses: these attributes, by the numbers of 7.2, are never there. */
+#define UVERBS_ATTR_CREATE_QP_BUF_UMEM		15
+#define UVERBS_ATTR_CREATE_QP_RQ_BUF_UMEM	16
+#define UVERBS_ATTR_CREATE_QP_SQ_BUF_UMEM	17
+
+static inline struct ib_umem *
+ib_umem_get_attr_or_va(struct ib_device *ibdev, const struct uverbs_attr_bundle *attrs, u16 attr,
+		       u64 addr, size_t size, int access)
+{
+	return ib_umem_get(ibdev, addr, size, access);
+}
+
 static inline struct ib_umem *
 ib_umem_get_cq_buf_or_va(struct ib_device *ibdev, const struct uverbs_attr_bundle *attrs,
 			 u64 addr, size_t size, int access)

@@ -155,12 +155,12 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 	if (req.log_size >= 32 || BIT_ULL(req.log_size) > dev->dev->limits.max_cqe ||
 	    !attr->cqe || attr->cqe > BIT_ULL(req.log_size))
 		return -EINVAL;
-	if (!IS_ALIGNED(req.buf_addr, sizeof(struct skua_cqe)))
-		return -EINVAL;
 
 	umem = ib_umem_get_cq_buf_or_va(ibcq->device, attrs, req.buf_addr,
 					BIT_ULL(req.log_size) * sizeof(struct skua_cqe),
 					IB_ACCESS_LOCAL_WRITE);
+	umem = skua_ib_umem_check_queue(umem, BIT_ULL(req.log_size) * sizeof(struct skua_cqe),
+					sizeof(struct skua_cqe));
 	err = skua_ib_qmem_take(ucontext, &cq->mem, umem, req.dbr_addr);
 	if (err)
 		return err;
@@ -215,7 +215,7 @@ int skua_ib_resize_user_cq(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata
 	if (req.log_size >= 32 || BIT_ULL(req.log_size) > dev->dev->limits.max_cqe || !cqe ||
 	    cqe > BIT_ULL(req.log_size))
 		return -EINVAL;
-	umem = skua_ib_umem_queue(dev, req.buf_addr,
+	umem = skua_ib_umem_queue(dev, NULL, 0, req.buf_addr,
 				  BIT_ULL(req.log_size) * sizeof(struct skua_cqe),
 				  sizeof(struct skua_cqe));
 	if (IS_ERR(umem))

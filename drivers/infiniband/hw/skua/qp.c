@@ -161,24 +161,27 @@ static int skua_ib_qp_start(struct skua_dev *dev, struct skua_ib_qp *qp,
 /* Programs' queues */
 
 static int skua_ib_user_sq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
-				struct skua_ib_qp *qp, const struct skua_create_qp_req *req)
+				struct skua_ib_qp *qp, const struct skua_create_qp_req *req,
+				const struct uverbs_attr_bundle *attrs)
 {
 	struct ib_umem *umem;
 
 	if (req->flags & SKUA_CREATE_QP_NO_SQ)
-		return req->sq_addr || req->sq_dbr_addr || req->log_sq_blocks ? -EINVAL : 0;
+		return req->sq_addr || req->sq_dbr_addr || req->log_sq_blocks ||
+		       uverbs_attr_is_valid(attrs, UVERBS_ATTR_CREATE_QP_SQ_BUF_UMEM) ?
+		       -EINVAL : 0;
 	if (req->log_sq_blocks >= 32 ||
 	    BIT_ULL(req->log_sq_blocks) > dev->dev->limits.max_sq_blocks)
 		return -EINVAL;
 
-	umem = skua_ib_umem_queue(dev, req->sq_addr, BIT_ULL(req->log_sq_blocks) * SKUA_WQE_BLOCK,
-				  SKUA_WQE_BLOCK);
+	umem = skua_ib_umem_queue(dev, attrs, UVERBS_ATTR_CREATE_QP_SQ_BUF_UMEM, req->sq_addr,
+				  BIT_ULL(req->log_sq_blocks) * SKUA_WQE_BLOCK, SKUA_WQE_BLOCK);
 	return skua_ib_qmem_take(ucontext, &qp->sq_mem, umem, req->sq_dbr_addr);
 }
 
 int skua_ib_user_rq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
-			 struct skua_ib_qmem *mem, u64 addr, u64 dbr_addr, u8 log_size,
-			 u8 log_stride)
+			 const struct uverbs_attr_bundle *attrs, struct skua_ib_qmem *mem,
+			 u64 addr, u64 dbr_addr, u8 log_size, u8 log_stride)
 {
 	struct ib_umem *umem;
 
@@ -186,20 +189,24 @@ int skua_ib_user_rq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucont
 	    log_stride < SKUA_RQE_MIN_LOG_STRIDE || log_stride > SKUA_RQE_MAX_LOG_STRIDE)
 		return -EINVAL;
 
-	umem = skua_ib_umem_queue(dev, addr, BIT_ULL(log_size) << log_stride, BIT(log_stride));
+	umem = skua_ib_umem_queue(dev, attrs, UVERBS_ATTR_CREATE_QP_RQ_BUF_UMEM, addr,
+				  BIT_ULL(log_size) << log_stride, BIT(log_stride));
 	return skua_ib_qmem_take(ucontext, mem, umem, dbr_addr);
 }
 
 static int skua_ib_qp_rq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
-			      struct skua_ib_qp *qp, const struct skua_create_qp_req *req)
+			      struct skua_ib_qp *qp, const struct skua_create_qp_req *req,
+			      const struct uverbs_attr_bundle *attrs)
 {
 	if (qp->ibqp.srq && !(req->flags & SKUA_CREATE_QP_NO_RQ))
 		return -EINVAL;
 	if (req->flags & SKUA_CREATE_QP_NO_RQ)
 		return req->rq_addr || req->rq_dbr_addr || req->log_rq_size ||
-		       req->log_rq_stride ? -EINVAL : 0;
-	return skua_ib_user_rq_take(dev, ucontext, &qp->rq_mem, req->rq_addr, req->rq_dbr_addr,
-				    req->log_rq_size, req->log_rq_stride);
+		       req->log_rq_stride ||
+		       uverbs_attr_is_valid(attrs, UVERBS_ATTR_CREATE_QP_RQ_BUF_UMEM) ?
+		       -EINVAL : 0;
+	return skua_ib_user_rq_take(dev, ucontext, attrs, &qp->rq_mem, req->rq_addr,
+				    req->rq_dbr_addr, req->log_rq_size, req->log_rq_stride);
 }
 
 static int skua_ib_user_queues_take(struct skua_ib_dev *dev, struct skua_ib_qp *qp,
@@ -207,18 +214,22 @@ static int skua_ib_user_queues_take(struct skua_ib_dev *dev, struct skua_ib_qp *
 {
 	struct skua_ib_ucontext *ucontext =
 		rdma_udata_to_drv_context(udata, struct skua_ib_ucontext, ibucontext);
+	struct uverbs_attr_bundle *attrs = rdma_udata_to_uverbs_attr_bundle(udata);
 	struct skua_create_qp_req req;
 	int err;
 
 	err = ib_copy_validate_udata_in_cm(udata, req, comp_mask, 0);
 	if (err)
 		return err;
+	/* SQ and RQ have buffers of their own. */
+	if (uverbs_attr_is_valid(attrs, UVERBS_ATTR_CREATE_QP_BUF_UMEM))
+		return -EOPNOTSUPP;
 	if (req.flags & ~(SKUA_CREATE_QP_NO_SQ | SKUA_CREATE_QP_NO_RQ))
 		return -EINVAL;
-	err = skua_ib_user_sq_take(dev, ucontext, qp, &req);
+	err = skua_ib_user_sq_take(dev, ucontext, qp, &req, attrs);
 	if (err)
 		return err;
-	err = skua_ib_qp_rq_take(dev, ucontext, qp, &req);
+	err = skua_ib_qp_rq_take(dev, ucontext, qp, &req, attrs);
 	if (err)
 		return err;
 

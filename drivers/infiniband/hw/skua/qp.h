@@ -108,8 +108,8 @@ int skua_ib_queues_start(struct skua_dev *dev, struct skua_obj_watch *watch,
 void skua_ib_queues_stop(struct skua_dev *dev, struct skua_obj_watch *watch);
 /* Check and pin a program's RQ. It is @mem's, whose owner frees it on error, too. */
 int skua_ib_user_rq_take(struct skua_ib_dev *dev, struct skua_ib_ucontext *ucontext,
-			 struct skua_ib_qmem *mem, u64 addr, u64 dbr_addr, u8 log_size,
-			 u8 log_stride);
+			 const struct uverbs_attr_bundle *attrs, struct skua_ib_qmem *mem,
+			 u64 addr, u64 dbr_addr, u8 log_size, u8 log_stride);
 int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
 int skua_ib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		      struct ib_udata *udata);

@@ -56,7 +56,7 @@ static int skua_ib_wq_take(struct skua_ib_dev *dev, struct skua_ib_wq *wq,
 		return err;
 	if (req.reserved)
 		return -EINVAL;
-	err = skua_ib_user_rq_take(dev, ucontext, &wq->mem, req.rq_addr, req.rq_dbr_addr,
+	err = skua_ib_user_rq_take(dev, ucontext, NULL, &wq->mem, req.rq_addr, req.rq_dbr_addr,
 				   req.log_rq_size, req.log_rq_stride);
 	params->db_page = ucontext->db.index;
 	params->handle = req.wq_handle;

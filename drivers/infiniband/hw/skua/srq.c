@@ -71,7 +71,8 @@ static struct ib_umem *skua_ib_user_srq_ring(struct skua_ib_dev *dev, u64 addr, 
 	if (log_size >= 32 || BIT_ULL(log_size) > dev->dev->limits.max_srq_entries ||
 	    max_wr > BIT_ULL(log_size))
 		return ERR_PTR(-EINVAL);
-	return skua_ib_umem_queue(dev, addr, BIT_ULL(log_size) << log_stride, BIT(log_stride));
+	return skua_ib_umem_queue(dev, NULL, 0, addr, BIT_ULL(log_size) << log_stride,
+				  BIT(log_stride));
 }
 
 static int skua_ib_user_srq_take(struct skua_ib_dev *dev, struct skua_ib_srq *srq, u32 max_wr,

@@ -60,13 +60,25 @@ int skua_ib_umem_describe(struct skua_dev *dev, struct ib_umem *umem,
 	return 0;
 }
 
-struct ib_umem *skua_ib_umem_queue(struct skua_ib_dev *dev, u64 addr, size_t size,
-				   size_t entry_size)
+struct ib_umem *skua_ib_umem_check_queue(struct ib_umem *umem, size_t size, size_t entry_size)
 {
+	if (IS_ERR(umem))
+		return umem;
 	/* No page boundary may cut an entry (PL-9). */
-	if (!IS_ALIGNED(addr, entry_size))
-		return ERR_PTR(-EINVAL);
-	return ib_umem_get_va(&dev->ibdev, addr, size, IB_ACCESS_LOCAL_WRITE);
+	if (umem->length == size && IS_ALIGNED(umem->address, entry_size))
+		return umem;
+	ib_umem_release(umem);
+	return ERR_PTR(-EINVAL);
+}
+
+struct ib_umem *skua_ib_umem_queue(struct skua_ib_dev *dev,
+				   const struct uverbs_attr_bundle *attrs, u16 attr, u64 addr,
+				   size_t size, size_t entry_size)
+{
+	struct ib_umem *umem;
+
+	umem = ib_umem_get_attr_or_va(&dev->ibdev, attrs, attr, addr, size, IB_ACCESS_LOCAL_WRITE);
+	return skua_ib_umem_check_queue(umem, size, entry_size);
 }
 
 /**

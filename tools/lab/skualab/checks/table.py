@@ -85,8 +85,8 @@ CHECKS = [
     guest_tests('pyverbs-' + OLDER, 600, './pyverbs/run'),
     guest_tests('guest-' + NEWER, 800, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_srq', 'test_xrc',
                 'test_cq', 'test_mw', 'test_dm', 'test_rereg', 'test_flush', 'test_odp', 'test_dmabuf', 'test_mcast',
-                'test_raw', 'test_rate', 'test_import', 'test_domains', 'test_capabilities', 'test_device.sh',
-                'test_counters.sh', 'test_devlink.sh', series=NEWER),
+                'test_raw', 'test_rate', 'test_import', 'test_domains', 'test_capabilities', 'test_buffers',
+                'test_device.sh', 'test_counters.sh', 'test_devlink.sh', series=NEWER),
     debug_tests('guest-debug', 'test_verbs', 'test_rc', 'test_events', 'test_device.sh'),
     debug_tests('guest-debug-netdev', 'test_netdev.sh', 'test_counters.sh'),
     # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.
