@@ -4,6 +4,8 @@
 # TAP for tests in shell: `t NAME FUNCTION [ARGUMENTS]` for each, then `end`. A test's output is
 # shown if it fails. SKUA_TESTS, a pattern of the shell, chooses tests by name; without it all are run.
 
+. "${BASH_SOURCE%/*}/within.sh"
+
 number=0 failures=0 told=$(mktemp)
 echo 'TAP version 13'
 
@@ -28,19 +30,6 @@ t() {
 
 # What is for people even if the test passes.
 tell() { echo "# $*" >>"$told"; }
-
-# How many times as long something may take, because the kernel finds faults and is slow.
-slowness=${SKUA_SLOWNESS:-1}
-
-# within SECONDS COMMAND...: does it succeed in time?
-within() {
-	local end=$((SECONDS + $1 * slowness))
-	shift
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.1
-	done
-}
 
 end() {
 	rm -f "$told"

@@ -1,61 +1,105 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# NVMe over RDMA between two guests, by the stock kernel's modules: the host registers memory for
-# each command, and the target invalidates it with its response.
+# NVMe over RDMA between two guests, by the stock kernel's modules. Variants:
 #
-# usage: nvme.sh serve ADDRESS         a target with a disk in memory
-#        nvme.sh use ADDRESS           a host, which writes and reads, and compares: TAP
-. "$(dirname "$0")/../tap.sh"
+#   plain          the host registers memory for each command, and the target invalidates it with its response
+#   unregistered   one segment needs no registration: the host passes the key that covers all memory
+#   srq            the target's queues share SRQs
+#   poll           a queue of the host is polled: its CQ is polled directly
+#   any            the target listens at all addresses, so that a reset of its NIC leaves the port
+#   multipath      two paths to one disk
+#   death          the host gives up after seconds
+. "$(dirname "$0")/ulp.sh"
 
-role=$1 address=$2
 subsystem=nqn.2026-01.org.skua:disk
-nvmet=/sys/kernel/config/nvmet
+nvmet=$config/nvmet
 disk=/dev/nvme0n1
-mib=8
+
+port() {
+	mkdir "$nvmet/ports/$1"
+	echo ipv4 >"$nvmet/ports/$1/addr_adrfam"
+	echo rdma >"$nvmet/ports/$1/addr_trtype"
+	echo "$2" >"$nvmet/ports/$1/addr_traddr"
+	echo 4420 >"$nvmet/ports/$1/addr_trsvcid"
+	ln -s $nvmet/subsystems/$subsystem "$nvmet/ports/$1/subsystems/"
+}
 
 serve() {
-	local here=$nvmet/subsystems/$subsystem port=$nvmet/ports/1
+	local here=$nvmet/subsystems/$subsystem srq=N number=0
+	[ "$variant" != srq ] || srq=Y
 	modprobe brd rd_nr=1 rd_size=$((mib * 1024))
-	modprobe -a nvmet nvmet-rdma
-	mkdir -p "$here/namespaces/1" "$port"
-	echo 1 >"$here/attr_allow_any_host"
-	echo -n /dev/ram0 >"$here/namespaces/1/device_path"
-	echo 1 >"$here/namespaces/1/enable"
-	echo ipv4 >"$port/addr_adrfam"
-	echo rdma >"$port/addr_trtype"
-	echo "$address" >"$port/addr_traddr"
-	echo 4420 >"$port/addr_trsvcid"
-	ln -s "$here" "$port/subsystems/"
+	modprobe nvmet-rdma use_srq=$srq
+	mkdir $here $here/namespaces/1
+	echo 1 >$here/attr_allow_any_host
+	echo -n /dev/ram0 >$here/namespaces/1/device_path
+	echo 1 >$here/namespaces/1/enable
+	[ "$variant" != any ] || set -- 0.0.0.0
+	for address; do
+		number=$((number + 1))
+		port $number "$address"
+	done
 }
 
-connect() { nvme connect -t rdma -a "$address" -s 4420 -n $subsystem "$@" && within 10 test -b $disk; }
-disconnect() { nvme disconnect -n $subsystem && within 10 test ! -e $disk; }
-# In pieces of $1, each of which is one command.
-put() { dd if=/tmp/data of=$disk bs="$1" iflag=fullblock oflag=direct; }
-compare() { cmp /tmp/data <(dd if=$disk bs="$1" iflag=direct 2>/dev/null); }
-# Many commands at a time, which fio compares.
-random() {
-	fio --name=random --filename=$disk --size=${mib}M --rw=randwrite --bsrange=4k-256k --direct=1 \
-		--ioengine=libaio --iodepth=16 --verify=crc32c --do_verify=1 --verify_fatal=1
+stop() {
+	rm $nvmet/ports/*/subsystems/*
+	rmdir $nvmet/ports/* $nvmet/subsystems/*/namespaces/* $nvmet/subsystems/*
+	modprobe -r nvmet-rdma
+	modprobe -r brd
 }
-no_errors_in_log() { ! dmesg | grep -E 'nvme.*(error|failed|timeout|reconnect)|skua.*(error|failed)' | grep -v verification; }
 
-set -o pipefail
-if [ "$role" = serve ]; then
-	set -e
-	serve
-	exit 0
-fi
-modprobe nvme-rdma
-head -c ${mib}M /dev/urandom >/tmp/data
-for queues in 1 2; do
-	t "connect, $queues queues" connect --nr-io-queues=$queues
-	t 'write' put 256k
-	t 'read' compare 128k
-	t 'read in pages' compare 4k
-	t 'random' random
-	t 'disconnect' disconnect
-done
-t 'the log has no errors' no_errors_in_log
-end
+path() {
+	local options=(--nr-io-queues=2 --reconnect-delay=1 --ctrl-loss-tmo=600 --keep-alive-tmo=5)
+	case $variant in
+	poll) options+=(--nr-poll-queues=1) ;;
+	death) options+=(--fast_io_fail_tmo=3) ;;
+	esac
+	nvme connect -t rdma -a "$1" -s 4420 -n $subsystem "${options[@]}"
+}
+
+# The states of all paths are the one that is given.
+paths_are() { [ "$(sort -u /sys/class/nvme/nvme*/state)" = "$1" ]; }
+
+attach() {
+	local always=Y
+	[ "$variant" != unregistered ] || always=N
+	modprobe nvme-rdma register_always=$always
+	for address; do
+		path "$address"
+	done
+	within 20 test -b $disk
+	if [ "$variant" = multipath ]; then
+		echo round-robin >/sys/class/nvme-subsystem/nvme-subsys0/iopolicy
+		[ "$(ls -d /sys/class/nvme/nvme* | wc -l)" = 2 ]
+	fi
+	if [ "$variant" = poll ]; then
+		[ "$(</sys/block/nvme0n1/queue/io_poll)" = 1 ]
+		rdma resource show cq | grep -q 'poll-ctx DIRECT'
+	fi
+}
+
+polled() { [ "$variant" != poll ] || echo --ioengine=io_uring --hipri; }
+move() {
+	write_and_compare $disk
+	# shellcheck disable=SC2046
+	verified $disk 0 $(polled)
+}
+# shellcheck disable=SC2046
+load() { passes $disk $(polled); }
+
+# Both paths work.
+whole() { within 60 paths_are live; }
+# The first path was taken away with its device.
+again() {
+	[ "$(ls -d /sys/class/nvme/nvme* | wc -l)" = 1 ]
+	path "$address"
+	whole
+}
+
+detach() {
+	nvme disconnect -n $subsystem
+	within 20 test ! -e $disk
+	modprobe -r nvme-rdma
+}
+
+"$verb" "${@:3}"

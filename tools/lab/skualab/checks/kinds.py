@@ -91,12 +91,17 @@ def debug_tests(name, *tests, last=('test_leaks.sh',)):
                  [*stages.guest('debug'), *SELFTESTS], full=True, debug=True)
 
 
-def lab_tests(name, budget, script, *words, inputs=(), needs=(), full=False, alone=False):
+def lab_tests(name, budget, script, *words, inputs=(), needs=(), series=DISTRO.kernel, full=False, alone=False):
     """A script of tools/lab/tests, which boots guests itself."""
     command = ['python3', paths.lab('tests', script), *words]
     inputs = [paths.lab('tests/testing.py'), paths.lab('tests/across.py'), *inputs]
     return Check(name, budget, [*SYSTEM, *inputs, *selftests(text(*command, *inputs))], command,
-                 [*stages.guest(DISTRO.kernel), *needs], full, alone=alone)
+                 [*stages.guest(series), *needs], full, alone=alone)
+
+
+def storage(name, budget, series, *words, full=True):
+    """Storage protocols between two guests with this kernel."""
+    return lab_tests(name, budget, 'test-storage', '--kernel', series, *words, needs=SELFTESTS, series=series, full=full)
 
 
 def cycles(kind, number):

@@ -7,7 +7,7 @@ from skualab.checks.check import Check
 from skualab.checks.kinds import (
     ALL, cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, LAB_OF_GUESTS, lab_tests, long_test,
     loss_tests, made, MANUAL, modules_command, PROVIDER, provider_tests, ROOT, SELFTESTS, SKUAD,
-    skuad_tests, SYSTEM, worlds)
+    skuad_tests, storage, SYSTEM, worlds)
 from skualab.checks.selftests import selftests
 from skualab.host import paths
 from skualab.products import kernels, programs, provider, sources, stages
@@ -60,6 +60,7 @@ CHECKS = [
     lab_tests('by-hand', 360, 'test-by-hand', inputs=map(paths.repo, ('README.md', 'Documentation/user/qemu.rst'))),
     # What the guide says of hot-plug, and a guest that reboots.
     lab_tests('attach', 600, 'test-attach', inputs=[paths.repo('Documentation/user/qemu.rst')]),
+    storage('nvme', 300, OLDER, '--no-faults', 'nvme', full=False),
     lab_tests('lab-guest', 1200, 'test-guest', inputs=[paths.lab('tests/guest')]),
     lab_tests('cluster', 1200, 'test-cluster', inputs=[paths.lab('skualab/clusters')]),
     guest_tests('guest-' + OLDER, 1500, './run_selftests.sh'),
@@ -132,7 +133,7 @@ CHECKS = [
     *[loss_tests('loss-' + link + tail, LOSS_SECONDS_FULL, series, link)
       for link in JOINED for series, tail in ((OLDER, ''), (NEWER, '-' + NEWER))],
     lab_tests('pair', 400, 'test-pair', full=True),
-    lab_tests('storage', 600, 'test-storage', needs=SELFTESTS, full=True),
+    *[storage('storage-' + series, 3600, series) for series in DISTRO.series],
     lab_tests('links', 660, 'test-links', inputs=[paths.repo('Documentation/user/skuad.rst')], full=True),
     lab_tests('hosts', 1200, 'test-hosts', full=True,
               inputs=[paths.lab('skualab/clusters'), paths.repo('Documentation/user/cluster.rst')]),
