@@ -104,6 +104,11 @@ def storage(name, budget, series, *words, full=True):
     return lab_tests(name, budget, 'test-storage', '--kernel', series, *words, needs=SELFTESTS, series=series, full=full)
 
 
+def ulp_tests(kernel):
+    """What uses RDMA in a kernel, between two guests."""
+    return lab_tests('ulp-' + kernel, 900, 'test-ulp', '--kernel', kernel, needs=SELFTESTS, series=kernel, full=True)
+
+
 def cycles(kind, number):
     """What is lost each time shows after very many."""
     name = 'cycles-' + kind

@@ -7,7 +7,7 @@ from skualab.checks.check import Check
 from skualab.checks.kinds import (
     ALL, cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, LAB_OF_GUESTS, lab_tests, long_test,
     loss_tests, made, MANUAL, modules_command, PROVIDER, provider_tests, ROOT, SELFTESTS, SKUAD,
-    skuad_tests, storage, SYSTEM, worlds)
+    skuad_tests, storage, SYSTEM, ulp_tests, worlds)
 from skualab.checks.selftests import selftests
 from skualab.host import paths
 from skualab.products import kernels, programs, provider, sources, stages
@@ -134,6 +134,7 @@ CHECKS = [
       for link in JOINED for series, tail in ((OLDER, ''), (NEWER, '-' + NEWER))],
     lab_tests('pair', 400, 'test-pair', full=True),
     *[storage('storage-' + series, 3600, series) for series in DISTRO.series],
+    *map(ulp_tests, DISTRO.series),
     lab_tests('links', 660, 'test-links', inputs=[paths.repo('Documentation/user/skuad.rst')], full=True),
     lab_tests('hosts', 1200, 'test-hosts', full=True,
               inputs=[paths.lab('skualab/clusters'), paths.repo('Documentation/user/cluster.rst')]),

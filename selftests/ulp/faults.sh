@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# Faults of the wire between two guests, and the end of a scenario. skuactl in a guest speaks to the skuad of both.
+
+# The name of this guest's NIC: skuad and the guest call it the same.
+nic=$(awk '{ print $2; exit }' /usr/lib/skua-lab/nics.list)
+
+# lossy COMMAND...: run it while 1% of the frames of both directions are lost.
+lossy() {
+	local status
+	skuactl impair "$nic" drop=1% || return
+	"$@"
+	status=$?
+	# Show, in a failure, how many were lost.
+	skuactl impair "$nic"
+	skuactl impair "$nic" none || return
+	return $status
+}
+
+# RDMA data that this guest has sent, in units of 4 bytes.
+sent() { cat /sys/class/infiniband/*/ports/1/counters/port_xmit_data; }
+has_sent_since() { [ "$(sent)" -gt $(($1 + 25000)) ]; }
+
+# flapping SECONDS COMMAND...: run it, and take the link down for so long once it has sent 100 kB.
+flapping() {
+	local down=$1 before
+	shift
+	before=$(sent)
+	"$@" &
+	within 20 has_sent_since "$before" || return
+	kill -0 $! || return
+	skuactl link "$nic" down || return
+	sleep "$down"
+	skuactl link "$nic" up || return
+	wait $!
+}
+
+# unload MODULE...: the modules go, and nothing that they made is left in the RDMA device.
+unload() {
+	local kind module
+	within 20 modprobe -r "$@" || return
+	for kind in qp cq mr pd cm_id; do
+		for module; do
+			! rdma resource show $kind | grep -F "[$module]" || return
+		done
+	done
+}
