@@ -306,27 +306,17 @@ TEST_F(commands, modify_qp_with_udata)
 	struct ib_uverbs_modify_qp cmd = { .attr_mask = IBV_QP_STATE, .qp_state = IBV_QPS_RESET };
 	const struct {
 		const char *name;
-		struct skua_modify_qp_req drv;
-		uint64_t tail;
-		uint32_t size;
+		uint64_t drv[2];
 		int err;
 	} rows[] = {
-		{ "none", {}, 0, 0, 0 },
-		{ "nothing", {}, 0, 16, 0 },
-		{ "half of it", {}, 0, 8, EINVAL },
-		{ "a tail of nothing", {}, 0, 24, 0 },
-		{ "a tail", {}, 1, 24, EOPNOTSUPP },
-		{ "a burst without a rate", { .rate_burst = 1 }, 0, 16, EINVAL },
-		{ "packets without a rate", { .rate_packet = 1 }, 0, 16, EINVAL },
-		{ "a reserved field", { .reserved = 1 }, 0, 16, EINVAL },
-		{ "an option that there is not", { .ece_options = 1 }, 0, 16, EINVAL },
-		{ "more than is known", { .comp_mask = 1 }, 0, 16, EOPNOTSUPP },
+		{ "nothing", {}, 0 }, { "something", { 1 }, EOPNOTSUPP }, { "at the end", { 0, 1 }, EOPNOTSUPP },
 	};
 
+	/* By this command the core passes nothing on: what is Skua's comes by the extended one. */
 	ASSERT_EQ(0, raw_create_qp(self->fd, &qp, &req, sizeof(req), &cmd.qp_handle));
 	for EACH(row, rows)
 		GAVE(row->err, raw_write(self->fd, IB_USER_VERBS_CMD_MODIFY_QP, &cmd, sizeof(cmd),
-					 &row->drv, row->size, 0), row);
+					 row->drv, sizeof(row->drv), 0), row);
 	ASSERT_EQ(0, raw_destroy_qp(self->fd, cmd.qp_handle));
 }
 

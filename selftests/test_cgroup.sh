@@ -95,7 +95,7 @@ device_goes() {
 	nothing_is_left && works_in 10 && return $status
 }
 nonsense() {
-	! limit skua_9 hca_handle=1 && ! limit skua_0 hca_handle=-1 && ! limit skua_0 hca_nonsense=1 && ! limit skua_0
+	! limit skua_9 hca_handle=1 && ! limit skua_0 hca_handle=-1 && ! limit skua_0 hca_nonsense=1
 }
 ends() { rmdir $group && echo -rdma >/sys/fs/cgroup/cgroup.subtree_control && works; }
 

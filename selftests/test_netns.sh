@@ -10,7 +10,7 @@ mode=$(rdma system show | grep -o 'netns [a-z]*')
 number=0
 
 # In a namespace: the names of its devices, and whether programs can open one.
-devices() { "$@" rdma dev show | grep -o 'skua_[0-9]*' | tr '\n' ' '; }
+devices() { "$@" rdma dev show | grep -o 'skua_[0-9]*' | sort | tr '\n' ' '; }
 opens() { "$1" ibv_devinfo -d "$2" >/dev/null 2>&1; }
 
 # The server is waited for by its own port.

@@ -60,8 +60,16 @@ static void skua_ib_fill_stats(struct rdma_hw_stats *stats, const struct skua_st
 
 struct rdma_hw_stats *skua_ib_alloc_hw_port_stats(struct ib_device *ibdev, u32 port)
 {
-	return rdma_alloc_hw_stats_struct(skua_ib_stats, ARRAY_SIZE(skua_ib_stats),
-					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+	struct rdma_hw_stats *stats;
+	unsigned int i;
+
+	stats = rdma_alloc_hw_stats_struct(skua_ib_stats, ARRAY_SIZE(skua_ib_stats),
+					   RDMA_HW_STATS_DEFAULT_LIFESPAN);
+	/* The core leaves it to the driver that counters on demand are not shown at first. */
+	for (i = 0; stats && i < ARRAY_SIZE(skua_ib_stats); i++)
+		if (skua_ib_stats[i].flags & IB_STAT_FLAG_OPTIONAL)
+			set_bit(i, stats->is_disabled);
+	return stats;
 }
 
 /*
