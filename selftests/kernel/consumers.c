@@ -7,7 +7,7 @@
 
 #include "skua_selftest.h"
 
-/* Without these, NVMe, NFS, iSER, SRP and others refuse the device, or register more than they need. */
+/* Without these, NVMe, NFS, iSER, SRP and others refuse the device, or register too much. */
 static const char *st_flags(const struct ib_device *dev)
 {
 	u64 kernel = dev->attrs.kernel_cap_flags;

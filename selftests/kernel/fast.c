@@ -375,11 +375,9 @@ static const char *st_chain(struct st_side *side, struct ib_mr *mr)
 	return st_cycle(a, b, mr, 77);
 }
 
-typedef const char *st_fast_test(struct st_side *side, struct ib_mr *mr);
-
 /* Runs @test with a region of the second side. */
 static const char *st_with_mr(struct st_side *side, enum ib_mr_type type, u32 most,
-			      st_fast_test *test)
+			      const char *(*test)(struct st_side *side, struct ib_mr *mr))
 {
 	struct ib_mr *mr;
 	const char *wrong;
@@ -396,7 +394,8 @@ static const char *st_with_mr(struct st_side *side, enum ib_mr_type type, u32 mo
 }
 
 /* The same with a region of pages, and with one of pieces. */
-static const char *st_with_mrs(struct st_side *side, u32 most, st_fast_test *test)
+static const char *st_with_mrs(struct st_side *side, u32 most,
+			       const char *(*test)(struct st_side *side, struct ib_mr *mr))
 {
 	return st_with_mr(side, IB_MR_TYPE_MEM_REG, most, test) ?:
 	       st_with_mr(side, IB_MR_TYPE_SG_GAPS, most, test);

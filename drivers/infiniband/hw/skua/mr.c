@@ -3,9 +3,9 @@
  * Memory regions.
  *
  * A region for fast registration has a list of pages or pieces, which is mapped for the device as
- * long as the region is there: map_mr_sg fills it, REG_MR tells where it is, and the device reads it
- * once. The consumer does not map again before it has invalidated the region, so the list was read
- * by then.
+ * long as the region is there: map_mr_sg fills it, REG_MR tells where it is, and the device reads
+ * it once. The consumer does not map again before it has invalidated the region, so the list was
+ * read by then.
  */
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>

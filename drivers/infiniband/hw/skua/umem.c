@@ -18,8 +18,8 @@
 #define SKUA_IB_PAGE_SIZES	GENMASK(SKUA_PL_MAX_LOG_PAGE, SKUA_PL_MIN_LOG_PAGE)
 
 /*
- * As rdma_umem_for_each_dma_block() does it, but a range of DMA addresses at a time: of large memory,
- * most of what a registration takes beside the pinning is this loop.
+ * As rdma_umem_for_each_dma_block() does it, but a range of DMA addresses at a time: of large
+ * memory, most of what a registration takes beside the pinning is this loop.
  */
 static void skua_ib_umem_add(struct ib_umem *umem, struct skua_pagelist_builder *pages,
 			     unsigned long page_size)

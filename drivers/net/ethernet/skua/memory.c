@@ -29,7 +29,7 @@ void skua_dbr_free(struct skua_dev *dev, void *dbr, dma_addr_t dma)
 }
 EXPORT_SYMBOL_NS_GPL(skua_dbr_free, SKUA_NS);
 
-/* List pages are allocated and mapped so many at a time: this is an order that hardly ever fails. */
+/* List pages are allocated and mapped so many at a time: an order that hardly ever fails. */
 #define SKUA_LISTS_AT_ONCE	8
 
 struct skua_list_page {
