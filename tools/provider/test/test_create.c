@@ -456,6 +456,9 @@ static struct ibv_qp *make_qp_of(enum ibv_qp_type type, struct ibv_cq *send_cq,
 
 	qp = skua_create_qp(&pd.ibv_pd, &attr);
 	*cap = attr.cap;
+	/* As libibverbs does it. */
+	if (qp)
+		qp->qp_type = type;
 	return qp;
 }
 
