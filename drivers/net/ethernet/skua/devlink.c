@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * devlink: what the device is, its port, its parameters, and reload.
+ * devlink: what the device is, its parameters, and reload.
  *
  * A reload brings the device up anew, as a reset from outside does (main.c): the netdev stays, and
  * the RDMA device is removed and registered again, unless the parameter enable_rdma is false.
+ * There is no devlink port: devlink wants ports, and so their netdevs, to go in a reload.
  */
 #include "compat.h"
 #include "devlink.h"
@@ -116,15 +117,4 @@ bool skua_devlink_rdma_is_enabled(struct skua_nic *nic)
 	err = devl_param_driverinit_value_get(priv_to_devlink(nic),
 					      DEVLINK_PARAM_GENERIC_ID_ENABLE_RDMA, &value);
 	return !err && value.vbool;
-}
-
-/* The port */
-
-int skua_devlink_port_register(struct skua_nic *nic)
-{
-	struct devlink_port_attrs attrs = { .flavour = DEVLINK_PORT_FLAVOUR_PHYSICAL };
-
-	memset(&nic->devlink_port, 0, sizeof(nic->devlink_port));
-	devlink_port_attrs_set(&nic->devlink_port, &attrs);
-	return devl_port_register(priv_to_devlink(nic), &nic->devlink_port, 0);
 }

@@ -20,7 +20,4 @@ void skua_devlink_params_unregister(struct skua_nic *nic);
 /* What the parameter enable_rdma was when the device was brought up last. */
 bool skua_devlink_rdma_is_enabled(struct skua_nic *nic);
 
-/* The port, before its netdev is registered. */
-int skua_devlink_port_register(struct skua_nic *nic);
-
 #endif /* SKUA_DEVLINK_H */

@@ -14,7 +14,6 @@
 #include <linux/slab.h>
 
 #include "cmd.h"
-#include "devlink.h"
 #include "eth.h"
 #include "netdev.h"
 
@@ -514,21 +513,15 @@ int skua_netdev_create(struct skua_nic *nic)
 	err = skua_cmd_create_pd(&nic->dev, &eth->pdn);
 	if (err)
 		goto err_free;
-	err = skua_devlink_port_register(nic);
-	if (err)
-		goto err_pd;
-	SET_NETDEV_DEVLINK_PORT(netdev, &nic->devlink_port);
 	nic->dev.netdev = netdev;
 	err = register_netdev(netdev);
 	if (err)
-		goto err_port;
+		goto err_pd;
 	skua_netdev_link_changed(nic);
 	return 0;
 
-err_port:
-	nic->dev.netdev = NULL;
-	devl_port_unregister(&nic->devlink_port);
 err_pd:
+	nic->dev.netdev = NULL;
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 err_free:
 	kfree(eth->counts);
@@ -548,7 +541,6 @@ void skua_netdev_destroy(struct skua_nic *nic)
 	nic->dev.netdev = NULL;
 	flush_work(&nic->async_eq.work);
 	flush_work(&nic->health.dead);
-	devl_port_unregister(&nic->devlink_port);
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 	kfree(eth->counts);
 	free_netdev(eth->netdev);

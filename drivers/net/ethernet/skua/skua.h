@@ -51,7 +51,6 @@ struct skua_fault_watch;
  * @notifier: who is told of death
  * @health: life and death
  * @reporter: tells devlink of them
- * @devlink_port: the port, as devlink knows it
  * @port: the port
  * @rdma: auxiliary device, or NULL
  * @halted: its queues are gone, during a reset from outside, a sleep or a reload, or because the
@@ -81,7 +80,6 @@ struct skua_nic {
 	struct blocking_notifier_head notifier;
 	struct skua_nic_health health;
 	struct skua_reporter reporter;
-	struct devlink_port devlink_port;
 	struct skua_port port;
 	struct skua_adev *rdma;
 	bool halted;
