@@ -38,6 +38,7 @@ enum source {
 	HEAP,
 	MOVING,			/* of skua_exporter.ko: pinned, and revoked */
 	STATIC,			/* of the same: never moves */
+	PAIRS,			/* of the same: several of its pages are one of a page list, though they come one by one */
 };
 
 struct buffer {
@@ -73,11 +74,13 @@ static int heap(size_t size)
 /* False: there is none. */
 static bool make(struct buffer *buffer, enum source source, size_t size)
 {
+	static const uint32_t flags[] = { [STATIC] = SKUA_EXPORT_STATIC, [PAIRS] = SKUA_EXPORT_PAIRS };
+
 	buffer->mem = MAP_FAILED;
 	if (source == UDMABUF) {
 		buffer->fd = udmabuf(size, &buffer->mem);
 	} else {
-		buffer->fd = source == HEAP ? heap(size) : export_buffer(size, 0, source == STATIC ? SKUA_EXPORT_STATIC : 0);
+		buffer->fd = source == HEAP ? heap(size) : export_buffer(size, 0, flags[source]);
 		if (buffer->fd >= 0)
 			buffer->mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, buffer->fd, 0);
 	}
@@ -106,6 +109,7 @@ FIXTURE_VARIANT_ADD(dmabuf, udmabuf) { UDMABUF };
 FIXTURE_VARIANT_ADD(dmabuf, heap) { HEAP };
 FIXTURE_VARIANT_ADD(dmabuf, moving) { MOVING };
 FIXTURE_VARIANT_ADD(dmabuf, static) { STATIC };
+FIXTURE_VARIANT_ADD(dmabuf, pairs) { PAIRS };
 
 FIXTURE_SETUP(dmabuf)
 {

@@ -184,14 +184,34 @@ static const struct dma_buf_ops ex_dynamic_ops = {
 	.mmap = ex_mmap,
 };
 
+/* From the end, so that they are not in the order in which they come. */
+static bool ex_alloc_pages(struct ex_buffer *buffer)
+{
+	unsigned int order = buffer->flags & SKUA_EXPORT_PAIRS ? 1 : 0;
+	unsigned int i = buffer->npages, j;
+	struct page *page;
+
+	while (i) {
+		page = alloc_pages(GFP_HIGHUSER | __GFP_ZERO, order);
+		if (!page)
+			return false;
+		split_page(page, order);
+		i -= 1 << order;
+		for (j = 0; j < 1 << order; j++)
+			buffer->pages[i + j] = page + j;
+	}
+	return true;
+}
+
 static struct ex_buffer *ex_alloc(const struct skua_export *export)
 {
 	unsigned int n = export->size >> PAGE_SHIFT;
 	struct ex_buffer *buffer;
-	unsigned int i;
 
 	if (!n || !PAGE_ALIGNED(export->size) || export->size >> PAGE_SHIFT > EX_MAX_PAGES ||
 	    !PAGE_ALIGNED(export->phys) || export->flags & ~SKUA_EXPORT_FLAGS)
+		return ERR_PTR(-EINVAL);
+	if (n % 2 && export->flags & SKUA_EXPORT_PAIRS)
 		return ERR_PTR(-EINVAL);
 	buffer = kvzalloc(struct_size(buffer, pages, n), GFP_KERNEL);
 	if (!buffer)
@@ -200,13 +220,9 @@ static struct ex_buffer *ex_alloc(const struct skua_export *export)
 	buffer->npages = n;
 	buffer->phys = export->phys;
 	buffer->flags = export->flags;
-	/* From the end, so that they are not in the order in which they come. */
-	for (i = n; i-- && !buffer->phys;) {
-		buffer->pages[i] = alloc_page(GFP_HIGHUSER | __GFP_ZERO);
-		if (!buffer->pages[i]) {
-			ex_free(buffer);
-			return ERR_PTR(-ENOMEM);
-		}
+	if (!buffer->phys && !ex_alloc_pages(buffer)) {
+		ex_free(buffer);
+		return ERR_PTR(-ENOMEM);
 	}
 	return buffer;
 }

@@ -8,12 +8,13 @@
 
 #define SKUA_EXPORT_STATIC	0x1	/* it cannot be pinned, because it never moves */
 #define SKUA_EXPORT_UNPINNABLE	0x2	/* it moves, and refuses to be pinned */
-#define SKUA_EXPORT_FLAGS	0x3
+#define SKUA_EXPORT_PAIRS	0x4	/* each second page is behind the one before it */
+#define SKUA_EXPORT_FLAGS	0x7
 
 /**
  * struct skua_export - a dma-buf to make
  * @size: bytes, whole pages
- * @phys: physical address, as of a BAR; 0: pages of its own, none beside the next
+ * @phys: physical address, as of a BAR; 0: pages of its own, none behind the one before it
  * @flags: SKUA_EXPORT_*
  * @fd: returned
  */

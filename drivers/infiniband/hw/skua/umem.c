@@ -17,28 +17,41 @@
 
 #define SKUA_IB_PAGE_SIZES	GENMASK(SKUA_PL_MAX_LOG_PAGE, SKUA_PL_MIN_LOG_PAGE)
 
+/* Add the pages that a range of DMA addresses touches, at most @left; returns how many. */
+static u32 skua_ib_umem_add_range(struct skua_pagelist_builder *pages, u64 start, u64 end, u32 left)
+{
+	u64 page_size = BIT_ULL(pages->list.log_page);
+	u64 first = ALIGN_DOWN(start, page_size);
+	u32 num = min_t(u64, (ALIGN(end, page_size) - first) >> pages->list.log_page, left);
+
+	skua_pagelist_add(pages, first, num);
+	return num;
+}
+
 /*
  * As rdma_umem_for_each_dma_block() does it, but a range of DMA addresses at a time: of large
- * memory, most of what a registration takes beside the pinning is this loop.
+ * memory, most of what a registration takes beside the pinning is this loop. A range may be of
+ * several entries of the list, which may share a page.
  */
 static void skua_ib_umem_add(struct ib_umem *umem, struct skua_pagelist_builder *pages,
 			     unsigned long page_size)
 {
 	/* A page of the kernel may be several of the list, of which the first ones are not used. */
-	u64 skip = ib_umem_offset(umem) & ~((u64)page_size - 1);
+	u64 start = 0, end = 0, skip = ib_umem_offset(umem) & ~((u64)page_size - 1);
 	u32 left = pages->npages;
 	struct scatterlist *sg;
 	unsigned int i;
 
 	for_each_sgtable_dma_sg(&umem->sgt_append.sgt, sg, i) {
-		u64 first = ALIGN_DOWN(sg_dma_address(sg) + skip, page_size);
-		u64 end = ALIGN(sg_dma_address(sg) + sg_dma_len(sg), page_size);
-		u32 num = min_t(u64, (end - first) >> pages->list.log_page, left);
-
-		skua_pagelist_add(pages, first, num);
-		left -= num;
-		skip = 0;
+		if (!i || sg_dma_address(sg) != end) {
+			left -= skua_ib_umem_add_range(pages, start, end, left);
+			start = sg_dma_address(sg) + skip;
+			end = sg_dma_address(sg);
+			skip = 0;
+		}
+		end += sg_dma_len(sg);
 	}
+	skua_ib_umem_add_range(pages, start, end, left);
 }
 
 int skua_ib_umem_describe(struct skua_dev *dev, struct ib_umem *umem,

@@ -10,21 +10,31 @@ from skualab.checks.table import CHECKS
 from skualab.host import paths, say
 from skualab.roots.stage import tail
 
-# A test that failed: TAP says why below this line, cmocka above, unittest down to an empty line. And what
-# run_selftests.sh says of a script.
+# A test that failed: scripts say why below this line, kselftest_harness.h and cmocka above, unittest down to an empty
+# line. And what run_selftests.sh says of a script.
 NOT_OK, FAILED = re.compile(r'not ok |# \S+ ended with status '), re.compile(r'\[  FAILED  \]')
+OTHER = re.compile(r'ok |#  RUN |#            OK ')
 UNITTEST = re.compile(r'(FAIL|ERROR): test')
 
 
+def _reach(texts, i, step, most):
+    """The last of at most so many lines from line i on, or back, that do not tell of another test."""
+    for _ in range(most):
+        if not 0 <= i + step < len(texts) or OTHER.match(texts[i + step]):
+            break
+        i += step
+    return i
+
+
 def failures(log, each=8, most=40):
-    """The lines of a log that tell of failed tests: @each of them with so many lines that say why, and all that
-    unittest says."""
+    """The lines of a log that tell of failed tests: of each up to @each lines before and after it that say why,
+    and all that unittest says."""
     with open(log, errors='replace') as file:
         texts = file.readlines()
     shown = set()
     for i, text in enumerate(texts):
         if NOT_OK.match(text):
-            shown.update(range(i, min(i + 1 + each, len(texts))))
+            shown.update(range(_reach(texts, i, -1, each), _reach(texts, i, 1, each) + 1))
         elif FAILED.match(text):
             shown.update(range(max(i - each, 0), i + 1))
         elif UNITTEST.match(text):

@@ -71,7 +71,7 @@ class Ssh(unittest.TestCase):
         first, second = vars(ssh.Keys()), vars(ssh.Keys())
         self.assertEqual((len(first), len({*first.values(), *second.values()})), (4, 8))
         self.assertEqual(glob.glob(os.path.join(paths.ROOT, 'etc/ssh/ssh_host_*')), [])
-        self.assertFalse(os.path.exists(os.path.join(paths.ROOT, 'root/.ssh')))
+        self.assertEqual(glob.glob(os.path.join(paths.ROOT, 'root/.ssh/*')), [])
 
 
 class Three(unittest.TestCase):

@@ -122,6 +122,15 @@ class Checks(unittest.TestCase):
         said = ''.join(report.failures(log, each=1))
         self.assertEqual(said, 'not ok 2 b\n# why b\n[  ERROR   ] --- why c\n[  FAILED  ] c\n')
 
+    def test_what_an_assertion_says_before_the_result_is_shown(self):
+        log = os.path.join(self.place.name, 'log')
+        with open(log, 'w') as file:
+            file.writelines('%s\n' % text for text in (
+                '#  RUN           a ...', '#            OK  a', 'ok 1 a', '#  RUN           b ...', '# b.c:9:b:Expected 1',
+                '# b: Test failed', '#          FAIL  b', 'not ok 2 b', '#  RUN           c ...', 'ok 3 c'))
+        self.assertEqual(''.join(report.failures(log)),
+                         '# b.c:9:b:Expected 1\n# b: Test failed\n#          FAIL  b\nnot ok 2 b\n')
+
     def test_what_unittest_says_of_a_failure_is_shown_whole(self):
         log = os.path.join(self.place.name, 'log')
         with open(log, 'w') as file:
