@@ -705,7 +705,8 @@ struct skua_device_caps {
 	__le32 min_rate;		/* kb/s; 0 without SKUA_F_RATE_LIMIT, as the next */
 	__le32 max_rate;
 	__le32 ece_options;		/* that the device has; 0 without SKUA_F_ECE */
-	__u8 rsvd1[24];
+	__le32 max_tso;			/* bytes of payload; 0 without SKUA_F_TSO */
+	__u8 rsvd1[20];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);

@@ -20,6 +20,7 @@ enum skua_cqe_opcode {
 	SKUA_CQE_REG_MR		= 0x08,
 	SKUA_CQE_FLUSH		= 0x09,
 	SKUA_CQE_ATOMIC_WRITE	= 0x0a,
+	SKUA_CQE_TSO		= 0x0b,
 	SKUA_CQE_RECV		= 0x80,	/* bit 7: the receive side */
 	SKUA_CQE_RECV_WRITE_IMM	= 0x81,
 };

@@ -94,10 +94,12 @@ enum skua_health {
 #define SKUA_F_CQ_RESIZE	19	/* RESIZE_CQ */
 #define SKUA_F_CQ_MODER		20	/* MODIFY_CQ */
 #define SKUA_F_RAW_PACKET	22	/* ETH queue pairs of programs, and flows */
+#define SKUA_F_TSO		23	/* TCP payload that the device cuts into frames */
 #define SKUA_F_COUNTER_SET	24	/* queue pairs that count apart from the others */
 #define SKUA_F_RATE_LIMIT	26	/* rates of queue pairs */
 #define SKUA_F_ECE		27	/* options that peers agree on when they connect */
 #define SKUA_F_MR_REVOKE	28	/* INVALIDATE_MR */
+#define SKUA_F_IP_CSUM		29	/* ETH: the device finds the checksums that it fills in */
 
 #define SKUA_PAGE_SIZE		4096	/* unit of doorbell pages and page-list pages */
 

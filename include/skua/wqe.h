@@ -31,6 +31,7 @@ enum skua_wqe_opcode {
 	SKUA_WQE_REG_MR		= 0x0c,	/* with struct skua_wqe_reg_mr; privileged */
 	SKUA_WQE_FLUSH		= 0x0d,	/* with struct skua_wqe_rdma */
 	SKUA_WQE_ATOMIC_WRITE	= 0x0e,	/* with struct skua_wqe_rdma */
+	SKUA_WQE_TSO		= 0x0f,	/* with struct skua_wqe_tso; ETH */
 	/* UD and GSI: SEND and SEND_IMM with struct skua_wqe_ud */
 	/* XRC_INI: all that send, with struct skua_wqe_xrc before other segments */
 };
@@ -40,7 +41,8 @@ enum skua_wqe_opcode {
 #define SKUA_WQE_FENCE		0x04	/* wait for earlier READs and atomics */
 #define SKUA_WQE_INLINE		0x08	/* data stands in the WQE, length bytes of it */
 #define SKUA_WQE_L4_CSUM	0x10	/* ETH: fill in the checksum, see csum_start */
-#define SKUA_WQE_FLAGS		0x1f
+#define SKUA_WQE_IP_CSUM	0x20	/* ETH: fill in the checksums of IPv4, TCP and UDP */
+#define SKUA_WQE_FLAGS		0x3f
 
 struct skua_wqe_ctrl {
 	__u8 opcode;		/* enum skua_wqe_opcode */
@@ -173,6 +175,21 @@ struct skua_wqe_bind_mw {
 SKUA_ASSERT_SIZE(struct skua_wqe_bind_mw, 32);
 SKUA_ASSERT_OFFSET(struct skua_wqe_bind_mw, addr, 8);
 SKUA_ASSERT_OFFSET(struct skua_wqe_bind_mw, access, 24);
+
+#define SKUA_TSO_MAX_HEADER	138	/* Ethernet, a VLAN tag, IPv4 and TCP with all options */
+
+/*
+ * TSO, behind the control segment. The headers of the first frame follow, hdr_len bytes of them,
+ * and zeros up to a multiple of 16 bytes; then the SGEs, of the payload.
+ */
+struct skua_wqe_tso {
+	__le16 mss;		/* payload of a frame, bytes; the last may have less */
+	__le16 hdr_len;		/* bytes */
+	__u8 rsvd[12];
+};
+
+SKUA_ASSERT_SIZE(struct skua_wqe_tso, 16);
+SKUA_ASSERT_OFFSET(struct skua_wqe_tso, hdr_len, 2);
 
 struct skua_sge {
 	__le64 addr;

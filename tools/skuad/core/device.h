@@ -56,6 +56,7 @@ struct transport_ops;
 #define LIMIT_FAST_PIECES	(LIMIT_FAST_PAGES / SKUA_PIECE_ENTRIES)
 #define LIMIT_MSG		(1u << 31)
 #define LIMIT_SGE		30
+#define LIMIT_TSO		262144u
 #define LIMIT_INLINE		512
 #define LIMIT_RD		128
 #define LIMIT_GID		256
@@ -75,7 +76,8 @@ struct transport_ops;
 	 1ull << SKUA_F_XRC | 1ull << SKUA_F_MW | 1ull << SKUA_F_FAST_REG | 1ull << SKUA_F_SG_GAPS | \
 	 1ull << SKUA_F_MR_MODIFY | 1ull << SKUA_F_ON_DEMAND | 1ull << SKUA_F_DM | 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | \
 	 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_COUNTER_SET | \
-	 1ull << SKUA_F_RATE_LIMIT | 1ull << SKUA_F_ECE | 1ull << SKUA_F_MR_REVOKE)
+	 1ull << SKUA_F_RATE_LIMIT | 1ull << SKUA_F_ECE | 1ull << SKUA_F_MR_REVOKE | 1ull << SKUA_F_TSO | \
+	 1ull << SKUA_F_IP_CSUM)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {

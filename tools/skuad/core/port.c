@@ -71,6 +71,8 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	}
 	if (dev_has(dev, SKUA_F_ECE))
 		caps.ece_options = htole32(ECE_OPTIONS);
+	if (dev_has(dev, SKUA_F_TSO))
+		caps.max_tso = htole32(LIMIT_TSO);
 	inject_caps(dev, &caps);
 	return cmd_output(dev, cpl, &caps, sizeof(caps));
 }

@@ -26,7 +26,7 @@ struct send_wqe {
 	uint8_t num_sge;
 	uint8_t status, vendor_err;	/* a fault found here; else success */
 	bool local;			/* NOP, LOCAL_INV, BIND_MW, REG_MR: sends nothing */
-	bool begun;			/* LOCAL_INV, BIND_MW: carried out, but waits for ticket; ETH: looped back */
+	bool begun;			/* LOCAL_INV, BIND_MW: carried out, but waits for ticket; ETH: the next frame looped back */
 	uint64_t ticket;		/* of trains that may refer to what was taken away */
 	bool done;			/* carried out: local ones, and what has a response */
 	uint8_t flush;			/* FLUSH: SKUA_FLUSH_* */
@@ -37,6 +37,9 @@ struct send_wqe {
 	union {
 		struct {		/* ETH with L4_CSUM */
 			uint16_t csum_start, csum_offset;
+		};
+		struct {		/* TSO */
+			uint16_t mss, hdr_len;
 		};
 		uint32_t srqn;		/* XRC_INI: the peer's SRQ */
 	};
@@ -51,9 +54,13 @@ struct send_wqe {
 		const struct skua_wqe_ud *ud;
 		const struct skua_wqe_reg_mr *reg;
 		const struct skua_wqe_bind_mw *bind;
+		const uint8_t *header;	/* TSO */
 	};
 	uint32_t psn, npsn;		/* of its packets, once it has been started */
-	uint32_t read_off;		/* READ: bytes that have come */
+	union {
+		uint32_t read_off;	/* READ: bytes that have come */
+		uint32_t sent;		/* TSO: bytes of payload in frames that were sent */
+	};
 	const uint8_t *data;		/* inline data, or struct sge */
 	struct port_mark mark;		/* of its trains */
 };

@@ -13,6 +13,7 @@
 #include "base/copy.h"
 #include "core/mw.h"
 #include "core/qp.h"
+#include "packet/tso.h"
 
 #define WINDOW		256u		/* WQEs without completion, at most */
 #define SHADOW_MAX	(WINDOW * SKUA_WQE_MAX_BLOCKS)	/* blocks that a full window can hold */
@@ -31,6 +32,7 @@
 #define FAST_REG	(1ull << SKUA_F_FAST_REG | INVALIDATE)
 #define FLUSH		(1ull << SKUA_F_FLUSH)
 #define ATOMIC_WRITE	(1ull << SKUA_F_ATOMIC_WRITE)
+#define TSO		(1ull << SKUA_F_TSO)
 
 struct wqe_format {
 	uint16_t types;		/* of QPs that know it */
@@ -39,6 +41,7 @@ struct wqe_format {
 	bool atomic;		/* has struct skua_wqe_atomic */
 	bool reg;		/* has struct skua_wqe_reg_mr */
 	bool bind;		/* has struct skua_wqe_bind_mw */
+	bool tso;		/* has struct skua_wqe_tso, and headers */
 	bool flush;		/* uses length and flush for what it asks of the peer */
 	bool word;		/* its payload is one word, too */
 	bool local;		/* sends nothing */
@@ -68,6 +71,7 @@ static const struct wqe_format formats[] = {
 	[SKUA_WQE_FLUSH]     = { RC_ONLY, FLUSH, .rdma = true, .flush = true, .cqe = SKUA_CQE_FLUSH },
 	[SKUA_WQE_ATOMIC_WRITE] = { RC_ONLY, ATOMIC_WRITE, .payload = true, .rdma = true, .word = true,
 				    .cqe = SKUA_CQE_ATOMIC_WRITE },
+	[SKUA_WQE_TSO]	     = { ETH, TSO, .payload = true, .tso = true, .cqe = SKUA_CQE_TSO },
 };
 
 static const struct wqe_format *format_of(uint8_t opcode)
@@ -148,7 +152,11 @@ static bool bad_format(const struct skua_qp *qp, const struct wqe_format *f,
 	uint32_t room = c->nblocks * (uint32_t)SKUA_WQE_BLOCK - head;
 
 	if (c->flags & SKUA_WQE_L4_CSUM &&
-	    (qp->type != SKUA_QPT_ETH || !f->payload || !dev_has(qp->dev, SKUA_F_ETH_CSUM)))
+	    (qp->type != SKUA_QPT_ETH || !f->payload || f->tso || !dev_has(qp->dev, SKUA_F_ETH_CSUM)))
+		return true;
+	if (c->flags & SKUA_WQE_IP_CSUM &&
+	    (qp->type != SKUA_QPT_ETH || !f->payload || c->flags & SKUA_WQE_L4_CSUM ||
+	     !dev_has(qp->dev, SKUA_F_IP_CSUM)))
 		return true;
 	if (c->flags & ~SKUA_WQE_FLAGS ||
 	    (c->imm_data && !f->imm && !(c->flags & SKUA_WQE_L4_CSUM)))
@@ -156,7 +164,7 @@ static bool bad_format(const struct skua_qp *qp, const struct wqe_format *f,
 	if (qp->type == SKUA_QPT_ETH && c->flags & (SKUA_WQE_SOLICITED | SKUA_WQE_FENCE))
 		return true;
 	if (c->flags & SKUA_WQE_INLINE)
-		return !f->payload || f->response || c->num_sge ||
+		return !f->payload || f->response || f->tso || c->num_sge ||
 		       le32toh(c->length) > room;
 	return (c->length && !f->flush) || (c->num_sge && !f->payload) ||
 	       c->num_sge * sizeof(struct skua_sge) > room;
@@ -193,6 +201,23 @@ static bool parse_peer(const struct skua_qp *qp, struct send_wqe *wqe, const uin
 	return wqe->srqn <= NUMTAB_MASK && !memcmp(xrc.rsvd, zero.rsvd, sizeof(zero.rsvd));
 }
 
+/* The segment of a TSO and the headers behind it, at @p; @room bytes are left of the WQE. False: they are no good. */
+static bool parse_tso(struct send_wqe *wqe, const uint8_t *p, uint32_t room, uint32_t *head)
+{
+	static const struct skua_wqe_tso zero;
+	struct skua_wqe_tso tso;
+	uint32_t padded;
+
+	memcpy(&tso, p, sizeof(tso));
+	wqe->mss = le16toh(tso.mss);
+	wqe->hdr_len = le16toh(tso.hdr_len);
+	wqe->header = p + sizeof(tso);
+	padded = (wqe->hdr_len + SKUA_WQE_SEG - 1u) / SKUA_WQE_SEG * SKUA_WQE_SEG;
+	*head += (uint32_t)sizeof(tso) + padded;
+	return wqe->mss && !memcmp(tso.rsvd, zero.rsvd, sizeof(zero.rsvd)) && sizeof(tso) + padded <= room &&
+	       tso_header_valid(wqe->header, wqe->hdr_len);
+}
+
 /* The rest of a WQE whose control segment is @c and whose blocks stand at @p. */
 static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wqe_ctrl *c,
 		  uint8_t *p)
@@ -220,6 +245,10 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
 		return;
 	}
+	if (f->tso && !parse_tso(wqe, p + head, c->nblocks * (uint32_t)SKUA_WQE_BLOCK - head, &head)) {
+		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
+		return;
+	}
 	if (!(f->flush ? flush_valid(le32toh(r.rsvd)) : !r.rsvd) ||
 	    (r.compare && c->opcode != SKUA_WQE_CMP_SWAP) || bad_format(qp, f, c, head)) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
@@ -237,7 +266,7 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 	wqe->compare = le64toh(r.compare);
 	wqe->data = p + head;
 	length += f->flush ? le32toh(c->length) : read_sges(p + head, c->num_sge);
-	if (length > LIMIT_MSG || ((f->atomic || f->word) && length != 8))
+	if (length > (f->tso ? LIMIT_TSO : LIMIT_MSG) || ((f->atomic || f->word) && length != 8))
 		fault(wqe, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
 	if (f->flush) {
 		wqe->flush = (uint8_t)le32toh(r.rsvd);

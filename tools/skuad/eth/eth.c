@@ -14,6 +14,7 @@
 #include "eth/eth.h"
 #include "eth/steer.h"
 #include "packet/frame.h"
+#include "packet/tso.h"
 
 #define FRAME_COST	256	/* of a turn, at least */
 
@@ -24,36 +25,65 @@ static void eth_fail(struct skua_qp *qp, struct send_wqe *wqe, uint8_t status, u
 	qp_to_err(qp);
 }
 
-/* Fetch the frame to our own memory, and finish it. False: the WQE is no good, and has failed. */
-static bool eth_gather(struct skua_qp *qp, struct send_wqe *wqe, struct seglist *frame)
+/* What the next frame of a WQE is made of. */
+struct next_frame {
+	uint32_t header, payload;	/* bytes */
+};
+
+static struct next_frame next_frame(const struct send_wqe *wqe)
 {
+	uint32_t left = wqe->length - wqe->sent;
+
+	if (wqe->opcode != SKUA_WQE_TSO)
+		return (struct next_frame){ 0, wqe->length };
+	return (struct next_frame){ wqe->hdr_len, left < wqe->mss ? left : wqe->mss };
+}
+
+/* The payload is in place: make it a frame, of @len bytes. */
+static void finish_frame(const struct send_wqe *wqe, uint8_t *p, uint32_t len, struct next_frame next)
+{
+	if (wqe->opcode == SKUA_WQE_TSO)
+		tso_finish_frame(p, wqe->header, wqe->hdr_len, &(struct tso_frame){
+			.index = wqe->sent / wqe->mss,
+			.offset = wqe->sent,
+			.length = next.payload,
+			.last = wqe->sent + next.payload == wqe->length,
+		});
+	else if (wqe->flags & SKUA_WQE_L4_CSUM)
+		frame_fill_csum(p, len, wqe->csum_start, wqe->csum_offset);
+	else if (wqe->flags & SKUA_WQE_IP_CSUM)
+		frame_fill_csums(p, len);
+}
+
+/* Fetch the next frame to our own memory, and finish it. False: the WQE is no good, and has failed. */
+static bool eth_gather(struct skua_qp *qp, struct send_wqe *wqe, struct next_frame next, struct seglist *frame)
+{
+	uint32_t len = next.header + next.payload;
 	struct skua_dev *dev = qp->dev;
 	struct seglist *src = &dev->engine->src;
-	bool csum = wqe->flags & SKUA_WQE_L4_CSUM;
 	int err;
 
-	if (csum && wqe->csum_start + wqe->csum_offset + 2u > wqe->length) {
+	if (wqe->flags & SKUA_WQE_L4_CSUM && wqe->csum_start + wqe->csum_offset + 2u > len) {
 		eth_fail(qp, wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
 		return false;
 	}
-	if (wqe->length < FRAME_HEADER || wqe->length > dev->mtu + FRAME_OVERHEAD) {
+	if (len < FRAME_HEADER || len > dev->mtu + FRAME_OVERHEAD) {
 		eth_fail(qp, wqe, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
 		return false;
 	}
 	src->n = 0;
 	src->bytes = 0;
-	err = sq_payload(qp, wqe, 0, wqe->length, 0, src);
+	err = sq_payload(qp, wqe, wqe->sent, next.payload, 0, src);
 	if (err) {
 		eth_fail(qp, wqe, SKUA_CQE_LOC_PROT_ERR, (uint8_t)err);
 		return false;
 	}
 	frame->n = 1;
-	frame->bytes = wqe->length;
-	frame->seg[0] = (struct seg){ dev->engine->bounce, wqe->length };
+	frame->seg[0] = (struct seg){ dev->engine->bounce + next.header, next.payload };
 	copy_segs(frame, src);
-	if (csum)
-		frame_fill_csum(dev->engine->bounce, wqe->length, wqe->csum_start,
-				wqe->csum_offset);
+	frame->bytes = len;
+	frame->seg[0] = (struct seg){ dev->engine->bounce, len };
+	finish_frame(wqe, dev->engine->bounce, len, next);
 	return true;
 }
 
@@ -69,8 +99,8 @@ static void loop_back(struct skua_qp *qp, struct send_wqe *wqe, const struct seg
 	steer_back(qp, frame);
 }
 
-/* False: the wire has no room now. */
-static bool eth_send(struct skua_qp *qp, struct send_wqe *wqe)
+/* The WQE, or the next frame of a TSO. False: the wire has no room now. */
+static bool eth_send(struct skua_qp *qp, struct send_wqe *wqe, struct next_frame next)
 {
 	struct skua_dev *dev = qp->dev;
 	struct seglist frame;
@@ -79,10 +109,10 @@ static bool eth_send(struct skua_qp *qp, struct send_wqe *wqe)
 		eth_fail(qp, wqe, wqe->status, wqe->vendor_err);
 		return true;
 	}
-	if (wqe->opcode == SKUA_WQE_SEND) {
+	if (!wqe->local) {
 		enum port_result r = PORT_LOST;
 
-		if (!eth_gather(qp, wqe, &frame))
+		if (!eth_gather(qp, wqe, next, &frame))
 			return true;
 		if (dev->port_flags & SKUA_PORT_F_ENABLE) {
 			loop_back(qp, wqe, &frame);
@@ -91,11 +121,15 @@ static bool eth_send(struct skua_qp *qp, struct send_wqe *wqe)
 		if (r == PORT_BUSY)
 			return false;
 		if (qp->pacer)
-			pacer_sent(qp, wqe->length);
+			pacer_sent(qp, frame.bytes);
 		if (r == PORT_SENT) {
 			STAT_INC(dev, tx_frames);
-			STAT_ADD(dev, tx_bytes, wqe->length);
+			STAT_ADD(dev, tx_bytes, frame.bytes);
 		}
+		wqe->sent += next.payload;
+		wqe->begun = false;
+		if (wqe->sent < wqe->length)
+			return true;
 	}
 	sq_complete(qp, wqe, SKUA_CQE_SUCCESS, SKUA_VENDOR_ERR_NONE);
 	qp->sq.una++;
@@ -111,12 +145,13 @@ static bool eth_run(struct skua_qp *qp, int32_t *budget)
 	while (*budget > 0 && qp->state == SKUA_QPS_RTS &&
 	       (sq->una != sq->tail || sq_fetch(qp))) {
 		struct send_wqe *wqe = sq_wqe(qp, sq->una);
+		struct next_frame next = next_frame(wqe);
 
 		if (qp->pacer && pacer_waits(qp))
 			break;
-		*budget -= (int32_t)(wqe->length > FRAME_COST && wqe->length < 65536 ?
-				     wqe->length : FRAME_COST);
-		sq->busy = !eth_send(qp, wqe);
+		*budget -= (int32_t)(next.payload > FRAME_COST && next.payload < 65536 ?
+				     next.payload : FRAME_COST);
+		sq->busy = !eth_send(qp, wqe, next);
 		if (sq->busy)
 			break;
 		sq->nxt = sq->una;

@@ -31,6 +31,7 @@ static void fuzz_run(const struct step *steps, unsigned int n)
 		  WQE(SKUA_WQE_FETCH_ADD, 1, 1, SGE(K_ALL, 8, 8), .n[2] = K_EXTRA, .v[0] = 1), \
 		  WQE(SKUA_WQE_FLUSH, 1, 0, 0, .n[2] = K_EXTRA, .v = { SKUA_FLUSH_GLOBAL, 100 }), \
 		  WQE(SKUA_WQE_ATOMIC_WRITE, 1, 1, SGE(K_ALL, 8, 8), .n[2] = K_EXTRA), \
+		  WQE(SKUA_WQE_TSO, 1, 1, ALL, .n[1] = 1000), \
 		  WQE(SKUA_WQE_LOCAL_INV, 1, 0, 0, .n[2] = K_FAST), WQE(SKUA_WQE_NOP, 1, 0, 0), \
 		  WQE(SKUA_WQE_SEND, SKUA_WQE_INLINE, 200 << 8, ALL), \
 		  { .verb = WORK }, { .verb = POLL, .n[0] = 299 }, { .verb = POLL, .a = 1, .n[0] = 299 })
@@ -89,6 +90,17 @@ static void fuzz_seeds(void)
 		  { .verb = POST, .a = 4, .b = SKUA_WQE_SEND, .c = 0x11, .n[0] = 1,
 		    .v[0] = 38 | 6 << 16, .bytes = { SGE(K_ALL, 200, 80) } },
 		  { .verb = WORK }, { .verb = POLL, .a = 1, .n[0] = 9 });
+	/* TCP that is cut: over IPv4, and over IPv6 behind a tag, a byte each; then with headers that are no good. */
+	FUZZ_SEED("segments", CONFIG(.a = 0x20), RQE(1, ALL), WQE(SKUA_WQE_TSO, 1, 2, ALL, .n[1] = 1448), { .verb = WORK },
+		  WQE(SKUA_WQE_TSO, 1, 1, SGE(K_ALL, 3, 300), .n[1] = 1, .v[0] = 3), { .verb = WORK },
+		  WQE(SKUA_WQE_SEND, SKUA_WQE_IP_CSUM, 1, SGE(K_ALL, 0, 100)),
+		  WQE(SKUA_WQE_TSO, SKUA_WQE_IP_CSUM, 1, SGE(K_EXTRA, 0, 65535), .n[1] = 1000, .v[0] = 1), { .verb = WORK },
+		  WQE(SKUA_WQE_TSO, 1, 1, ALL, .n[1] = 1448, .v[1] = 14 | 0x40 << 8), { .verb = WORK },
+		  { .verb = POLL, .n[0] = 99 }, { .verb = POLL, .a = 1, .n[0] = 99 });
+	FUZZ_SEED("raw segments", CONFIG(.a = 0x60, .n[1] = 0x20), RQE(1, ALL),
+		  WQE(SKUA_WQE_TSO, 1, 2, ALL, .n[1] = 700), { .verb = WORK },
+		  WQE(SKUA_WQE_TSO, 1, 1, SGE(K_ALL, 0, 5000), .n[1] = 9000), { .verb = WORK },
+		  { .verb = POLL, .a = 1, .n[0] = 9 });
 	/* Two pages of what was K_FAST, for the peer to write; then each side ends that. */
 	FUZZ_SEED("registered", CONFIG(.a = 8), WQE(SKUA_WQE_LOCAL_INV, 1, 0, 0, .n[2] = K_FAST),
 		  WQE(SKUA_WQE_REG_MR, 1, 0, 5, .n[2] = K_FAST, .v = { 15, 64 << 16 | 8000 }),

@@ -11,6 +11,7 @@
 #ifndef SKUAD_FUZZ_TRAFFIC_H
 #define SKUAD_FUZZ_TRAFFIC_H
 
+#include "base/bytes.h"
 #include "core/mw.h"
 #include "core/qp.h"
 #include "harness/datagram.h"
@@ -459,6 +460,32 @@ static struct skua_wqe_bind_mw binding(struct side *s, const struct step *p, enu
 }
 
 /*
+ * What follows the control segment of a TSO. n[1]: mss, and bytes of headers, if not all; v[0]: whether IPv6, and a tag;
+ * v[1]: a byte of the headers that is another, and how.
+ */
+static uint32_t put_tso(uint8_t *place, const struct step *p)
+{
+	static const uint8_t ipv4[] = { 8, 0, 0x45, 0, 0, 0, 0, 1, 0x40, 0, 64, 6, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2 };
+	static const uint8_t ipv6[42] = { 0x86, 0xdd, 0x60, [8] = 6, [9] = 64, [10] = 0x20, [26] = 0x20 };
+	static const uint8_t tag[] = { 0x81, 0, 0, 5 };
+	static const uint8_t tcp[24] = { 0x12, 0x34, 0, 80, 0, 0, 0, 9, [12] = 0x60, [13] = 0x99, [20] = 1, 1, 1, 1 };
+	uint8_t headers[256] = { 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1 }, *end = headers + 12;
+	struct skua_wqe_tso tso = { .mss = htole16((uint16_t)p->n[1]), .rsvd[5] = p->n[0] >> 31 };
+	uint32_t len;
+
+	if (p->v[0] & 2)
+		end = put_bytes(end, tag, sizeof(tag));
+	end = p->v[0] & 1 ? put_bytes(end, ipv6, sizeof(ipv6)) : put_bytes(end, ipv4, sizeof(ipv4));
+	end = put_bytes(end, tcp, sizeof(tcp));
+	headers[p->v[1] & 0x7f] ^= (uint8_t)(p->v[1] >> 8);
+	len = p->n[1] >> 16 ? p->n[1] >> 16 & 0xff : (uint32_t)(end - headers);
+	tso.hdr_len = htole16((uint16_t)len);
+	memcpy(place, &tso, sizeof(tso));
+	memcpy(place + sizeof(tso), headers, len);
+	return (uint32_t)sizeof(tso) + (len + 15) / 16 * 16;
+}
+
+/*
  * @b: opcode; @c: flags; n[0]: SGEs, blocks too many, inline bytes, what is reserved; n[1] and
  * n[2]: remote address and key; bytes: SGEs or data.
  */
@@ -468,7 +495,7 @@ static void post_wqe(struct traffic *t, const struct step *p)
 	enum key rkey = p->n[2] % NUM_KEYS;
 	uint8_t wqe[SKUA_WQE_MAX_BLOCKS * SKUA_WQE_BLOCK + 1024] = { 0 };
 	struct skua_wqe_ctrl c = {
-		.opcode = p->b % 15, .flags = p->c, .num_sge = p->n[0] % 32,
+		.opcode = p->b % 16, .flags = p->c, .num_sge = p->n[0] % 32,
 		.cookie = htole32(s->sq_pi), .imm_data = (uint32_t)p->v[0],
 	};
 	struct skua_wqe_atomic r = {
@@ -503,6 +530,8 @@ static void post_wqe(struct traffic *t, const struct step *p)
 		memcpy(wqe + sizeof(c), &bind, sizeof(bind));
 		at_byte = sizeof(c) + sizeof(bind);
 	}
+	if (c.opcode == SKUA_WQE_TSO)
+		at_byte = (uint32_t)sizeof(c) + put_tso(wqe + sizeof(c), p);
 	if ((t->type == SKUA_QPT_UD || t->type == SKUA_QPT_GSI) && c.opcode != SKUA_WQE_NOP) {
 		struct skua_wqe_ud ud = datagram_segment(peer, p);
 
@@ -603,7 +632,7 @@ static void poll_side(struct traffic *t, struct side *s, unsigned int most)
 			break;
 		CHECK(le32toh(cqe->qpn) == s->qpn && le64toh(cqe->qp_handle) == QP_HANDLE);
 		CHECK(cqe->status <= SKUA_CQE_GENERAL_ERR);
-		CHECK((cqe->opcode & ~SKUA_CQE_OPCODE_RECV) <= SKUA_CQE_ATOMIC_WRITE);
+		CHECK((cqe->opcode & ~SKUA_CQE_OPCODE_RECV) <= SKUA_CQE_TSO);
 		CHECK(cqe->status || !cqe->vendor_err);
 		s->cq_ci++;
 	}

@@ -17,7 +17,10 @@
 #define IPV4_FRAGMENT	0x3fff		/* more to come, or not the first */
 #define TCP_HEADER	20
 #define UDP_HEADER	8
-#define UDP_CSUM	6		/* offset of the checksum in the header */
+#define TCP_CSUM	16		/* offset of the checksum in the header */
+#define UDP_CSUM	6
+#define IPV4_CSUM	10
+#define IPV4_ADDRS	12
 #define PORTS		4		/* bytes of both */
 
 static uint16_t fold(uint64_t sum)
@@ -74,7 +77,7 @@ static void parse_ipv4(struct frame_info *info, const uint8_t *frame, size_t at,
 	if (header < IPV4_HEADER || total < header || total > len - at)
 		return;
 	info->ip = 4;
-	info->addrs = (uint16_t)(at + 12);
+	info->addrs = (uint16_t)(at + IPV4_ADDRS);
 	info->l3_ok = sum(ip, header) == 0xffff;
 	if (!(get16(ip + 6) & IPV4_FRAGMENT))
 		parse_l4(info, ip[9], at + header, total - header);
@@ -110,19 +113,24 @@ struct frame_info frame_parse(const uint8_t *frame, size_t len)
 	return info;
 }
 
+/* TCP, or UDP whose own length is that of IP. */
+static bool has_l4(const uint8_t *frame, const struct frame_info *info)
+{
+	return info->proto && (info->proto != IPPROTO_UDP || get16(frame + info->l4 + 4) == info->l4_len);
+}
+
+/* The sum of TCP or UDP and of its pseudo header. */
+static uint16_t l4_sum(const uint8_t *frame, const struct frame_info *info)
+{
+	return fold(sum(frame + info->addrs, addrs_len(info)) + htobe16(info->proto) + htobe16(info->l4_len) +
+		    sum(frame + info->l4, info->l4_len));
+}
+
 bool frame_l4_ok(const uint8_t *frame, const struct frame_info *info)
 {
-	const uint8_t *l4 = frame + info->l4;
-	uint64_t pseudo;
-
-	if (!info->proto)
+	if (!has_l4(frame, info) || (info->proto == IPPROTO_UDP && !get16(frame + info->l4 + UDP_CSUM)))
 		return false;
-	if (info->proto == IPPROTO_UDP &&
-	    (get16(l4 + 4) != info->l4_len || !get16(l4 + UDP_CSUM)))
-		return false;
-	pseudo = sum(frame + info->addrs, addrs_len(info)) + htobe16(info->proto) +
-		 htobe16(info->l4_len);
-	return fold(pseudo + sum(l4, info->l4_len)) == 0xffff;
+	return l4_sum(frame, info) == 0xffff;
 }
 
 void frame_fill_csum(uint8_t *frame, size_t len, size_t start, size_t offset)
@@ -132,6 +140,28 @@ void frame_fill_csum(uint8_t *frame, size_t len, size_t start, size_t offset)
 	if (!csum)
 		csum = 0xffff;
 	memcpy(frame + start + offset, &csum, sizeof(csum));
+}
+
+void frame_fill_csums(uint8_t *frame, size_t len)
+{
+	const struct frame_info info = frame_parse(frame, len);
+	uint8_t *ip, *place;
+	uint16_t csum;
+
+	if (info.ip == 4) {
+		ip = frame + info.addrs - IPV4_ADDRS;
+		memset(ip + IPV4_CSUM, 0, sizeof(csum));
+		csum = (uint16_t)~sum(ip, (ip[0] & 15) * 4u);
+		memcpy(ip + IPV4_CSUM, &csum, sizeof(csum));
+	}
+	if (!has_l4(frame, &info))
+		return;
+	place = frame + info.l4 + (info.proto == IPPROTO_TCP ? TCP_CSUM : UDP_CSUM);
+	memset(place, 0, sizeof(csum));
+	csum = (uint16_t)~l4_sum(frame, &info);
+	if (!csum)
+		csum = 0xffff;		/* 0 is none, to UDP */
+	memcpy(place, &csum, sizeof(csum));
 }
 
 static uint32_t toeplitz(const uint8_t *p, size_t len, const uint8_t *key)

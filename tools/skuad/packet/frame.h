@@ -32,6 +32,9 @@ bool frame_l4_ok(const uint8_t *frame, const struct frame_info *info);
 /* Complete the checksum from @start on, at @start + @offset, which lie in the frame. */
 void frame_fill_csum(uint8_t *frame, size_t len, size_t start, size_t offset);
 
+/* Complete the checksums of an IPv4 header, and of TCP or UDP, of which nothing need be there yet. */
+void frame_fill_csums(uint8_t *frame, size_t len);
+
 struct frame_hash {
 	uint32_t hash;			/* 0 where there is none */
 	bool ports;			/* it covers a port */
