@@ -67,11 +67,12 @@ static const struct skua_op skua_ops[] = {
 	[IBV_WR_ATOMIC_WRITE] = {
 		SKUA_WQE_ATOMIC_WRITE, SKUA_OP_SENDS | SKUA_OP_RDMA, SKUA_F_ATOMIC_WRITE, SKUA_OP_OF_RC
 	},
+	[IBV_WR_TSO] = { SKUA_WQE_TSO, SKUA_OP_DATA, SKUA_F_TSO, SKUA_OP_OF_RAW },
 };
 
 #define SKUA_NUM_OPS	(sizeof(skua_ops) / sizeof(skua_ops[0]))
 
-#define SKUA_RARE_OPS	(1u << IBV_WR_BIND_MW)
+#define SKUA_RARE_OPS	(1u << IBV_WR_BIND_MW | 1u << IBV_WR_TSO)
 
 static inline uint8_t skua_op_of(enum ibv_qp_type type)
 {

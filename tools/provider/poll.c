@@ -30,6 +30,7 @@ static const uint8_t skua_wc_opcodes[UINT8_MAX + 1] = {
 	[SKUA_CQE_LOCAL_INV] = IBV_WC_LOCAL_INV,
 	[SKUA_CQE_CMP_SWAP] = IBV_WC_COMP_SWAP,
 	[SKUA_CQE_FETCH_ADD] = IBV_WC_FETCH_ADD,
+	[SKUA_CQE_TSO] = IBV_WC_TSO,
 	[SKUA_CQE_BIND_MW] = IBV_WC_BIND_MW,
 	[SKUA_CQE_FLUSH] = IBV_WC_FLUSH,
 	[SKUA_CQE_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
@@ -55,6 +56,14 @@ static inline unsigned int skua_cqe_data_flags(const struct skua_cqe *cqe)
 		      "flags are near those of verbs");
 
 	return (cqe->flags & SKUA_CQE_WITH_INV) | (cqe->flags & SKUA_CQE_WITH_IMM) >> 1;
+}
+
+/* A frame that was received: are the checksums of IPv4 and of TCP or UDP right? */
+static inline unsigned int skua_cqe_csum_flags(const struct skua_cqe *cqe)
+{
+	const uint8_t both = SKUA_CQE_L3_CSUM_OK | SKUA_CQE_L4_CSUM_OK;
+
+	return (cqe->flags & both) == both ? IBV_WC_IP_CSUM_OK : 0;
 }
 
 /* Immediate data as it was on the wire; or the key, in the host's order. */
@@ -172,6 +181,7 @@ static __attribute__((noinline)) int skua_poll_shared(struct ibv_cq *ibv_cq, int
 
 	for (; n < num_entries && !skua_cq_next(cq, &cqe); n++, wc++) {
 		skua_cqe_to_wc(cqe, wc);
+		wc->wc_flags |= skua_cqe_csum_flags(cqe);
 		wc->wr_id = skua_cqe_take(cq, cqe);
 	}
 	skua_unlock(&cq->lock);
@@ -195,6 +205,7 @@ int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
 			wc->wr_id = skua_cqe_take_send(cq, cqe);
 		} else if (likely(!(cqe->flags & SKUA_CQE_FROM_SRQ))) {
 			skua_cqe_to_wc(cqe, wc);
+			wc->wc_flags |= skua_cqe_csum_flags(cqe);
 			wc->wr_id = skua_cqe_take_recv(cq, cqe);
 		} else {
 			return skua_poll_shared(ibv_cq, num_entries, wc, n);
@@ -262,7 +273,7 @@ static unsigned int skua_read_wc_flags(struct ibv_cq_ex *cq_ex)
 {
 	const struct skua_cqe *cqe = &to_skua_cq_ex(cq_ex)->current;
 
-	return skua_cqe_data_flags(cqe) | (skua_cqe_is_datagram(cqe) ? IBV_WC_GRH : 0);
+	return skua_cqe_data_flags(cqe) | skua_cqe_csum_flags(cqe) | (skua_cqe_is_datagram(cqe) ? IBV_WC_GRH : 0);
 }
 
 static uint32_t skua_read_byte_len(struct ibv_cq_ex *cq_ex)

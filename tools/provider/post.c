@@ -47,13 +47,11 @@ static inline void skua_send_add_atomic(struct skua_qp *qp, struct skua_wqe *wqe
 			    add ? 0 : wr->wr.atomic.compare_add);
 }
 
-/* Build the WQE of a @wr that is not one of qp->opcodes: it binds a window, or is refused. */
-static __attribute__((noinline)) int skua_send_build_rare(struct skua_qp *qp, const struct ibv_send_wr *wr)
+static int skua_send_build_bind(struct skua_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct skua_wqe wqe;
 
-	if (wr->opcode != IBV_WR_BIND_MW || !(qp->rare_opcodes & 1u << wr->opcode) ||
-	    !skua_mw_is_valid(&wr->bind_mw.bind_info))
+	if (!skua_mw_is_valid(&wr->bind_mw.bind_info))
 		return EINVAL;
 	if (skua_sq_full(&qp->sq))
 		return ENOMEM;
@@ -65,8 +63,37 @@ static __attribute__((noinline)) int skua_send_build_rare(struct skua_qp *qp, co
 	return 0;
 }
 
+static int skua_send_build_tso(struct skua_qp *qp, const struct ibv_send_wr *wr)
+{
+	uint32_t num_sge = wr->num_sge;
+	struct skua_wqe wqe;
+
+	if (!skua_tso_is_valid(qp, wr->tso.hdr_sz, wr->tso.mss) || num_sge > qp->max_send_sge ||
+	    wr->send_flags & IBV_SEND_INLINE)
+		return EINVAL;
+	if (skua_sq_full(&qp->sq))
+		return ENOMEM;
+
+	/* Checksums are filled in whether IBV_SEND_IP_CSUM is there or not. */
+	skua_wqe_begin(&qp->sq, &wqe, wr->wr_id, SKUA_WQE_TSO,
+		       skua_op_send_flags(wr->send_flags) | qp->sq_sig);
+	skua_wqe_add_tso(&qp->sq, &wqe, wr->tso.hdr, wr->tso.hdr_sz, wr->tso.mss);
+	skua_send_add_sges(&qp->sq, &wqe, wr->sg_list, num_sge);
+	skua_wqe_end(&qp->sq, &wqe, num_sge, 0);
+	return 0;
+}
+
+/* Build the WQE of a @wr that is not one of qp->opcodes: one of rare_opcodes, or it is refused. */
+static __attribute__((noinline)) int skua_send_build_rare(struct skua_qp *qp, const struct ibv_send_wr *wr)
+{
+	if (wr->opcode >= SKUA_NUM_OPS || !(qp->rare_opcodes & 1u << wr->opcode))
+		return EINVAL;
+	return wr->opcode == IBV_WR_TSO ? skua_send_build_tso(qp, wr) : skua_send_build_bind(qp, wr);
+}
+
 /*
- * Write where @wr goes to @place, before all other segments. One that sends nothing goes nowhere.
+ * Write where @wr goes to @place, before all other segments. One that sends nothing goes nowhere, and a frame
+ * by itself: that it wants checksums stands in the control segment before @place.
  * Returns the bytes. Apart from the path of connected QPs, which needs no call without it.
  */
 static __attribute__((noinline)) uint32_t skua_send_put_peer(const struct skua_qp *qp, void *place,
@@ -75,6 +102,13 @@ static __attribute__((noinline)) uint32_t skua_send_put_peer(const struct skua_q
 	if (qp->peer == SKUA_PEER_UD) {
 		skua_ud_set(place, &to_skua_ah(wr->wr.ud.ah)->av, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
 		return sizeof(struct skua_wqe_ud);
+	}
+	if (qp->peer == SKUA_PEER_RAW) {
+		struct skua_wqe_ctrl *ctrl = (struct skua_wqe_ctrl *)place - 1;
+
+		if (wr->send_flags & IBV_SEND_IP_CSUM)
+			ctrl->flags |= SKUA_WQE_IP_CSUM;
+		return 0;
 	}
 	if (!(skua_ops[wr->opcode].flags & SKUA_OP_DATA))
 		return 0;

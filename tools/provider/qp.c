@@ -21,6 +21,9 @@
 /* An atomic has one SGE, and need not fit in a block with it. */
 #define SKUA_SQ_XRC_HEADER	(SKUA_WQE_SEG + sizeof(struct skua_wqe_xrc) + sizeof(struct skua_wqe_atomic))
 
+/* And the headers of a TSO. */
+#define SKUA_SQ_RAW_HEADER	(SKUA_WQE_SEG + sizeof(struct skua_wqe_tso))
+
 static_assert(sizeof(struct skua_sge) == SKUA_WQE_SEG, "an SGE is a segment");
 
 static inline uint32_t min_u32(uint32_t a, uint32_t b)
@@ -44,8 +47,9 @@ static int skua_qp_size_sq(const struct skua_alloc_ucontext_resp *caps, struct s
 		[SKUA_PEER_CONNECTED] = SKUA_SQ_MAX_HEADER,
 		[SKUA_PEER_UD] = SKUA_SQ_UD_HEADER,
 		[SKUA_PEER_XRC] = SKUA_SQ_XRC_HEADER,
+		[SKUA_PEER_RAW] = SKUA_SQ_RAW_HEADER,
 	};
-	uint32_t header = headers[qp->peer];
+	uint32_t header = headers[qp->peer] + align(qp->max_tso_header, SKUA_WQE_SEG);
 	uint32_t payload, wqe_blocks, blocks;
 
 	if (!asked->max_send_wr)
@@ -202,11 +206,20 @@ void skua_qp_init_locks(struct skua_qp *qp, bool needed)
 
 static enum skua_peer skua_qp_peer(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_UD ? SKUA_PEER_UD : type == IBV_QPT_XRC_SEND ? SKUA_PEER_XRC : SKUA_PEER_CONNECTED;
+	switch (type) {
+	case IBV_QPT_UD:
+		return SKUA_PEER_UD;
+	case IBV_QPT_XRC_SEND:
+		return SKUA_PEER_XRC;
+	case IBV_QPT_RAW_PACKET:
+		return SKUA_PEER_RAW;
+	default:
+		return SKUA_PEER_CONNECTED;
+	}
 }
 
 static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr,
-				      uint64_t send_ops)
+				      uint64_t send_ops, uint16_t max_tso_header)
 {
 	struct skua_context *ctx = to_skua_context(ibv_pd->context);
 	struct skua_pd *pd = to_skua_pd(ibv_pd);
@@ -229,7 +242,10 @@ static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_
 	qp->opcodes = skua_op_mask(ctx->caps.features, attr->qp_type) & ~SKUA_RARE_OPS;
 	qp->rare_opcodes = skua_op_mask(ctx->caps.features, attr->qp_type) & SKUA_RARE_OPS;
 	qp->sq_sig = attr->sq_sig_all ? SKUA_WQE_SIGNALED : 0;
+	qp->max_tso_header = max_tso_header;
 	err = EOPNOTSUPP;
+	if (max_tso_header && !(qp->rare_opcodes & 1u << IBV_WR_TSO))
+		goto err_free;
 	if (!skua_qp_fill_wr_ops(qp, send_ops))
 		goto err_free;
 	err = skua_qp_size_sq(&ctx->caps, qp, &attr->cap);
@@ -265,7 +281,7 @@ struct ibv_qp *skua_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *at
 {
 	struct skua_qp *qp;
 
-	qp = skua_qp_create(ibv_pd, attr, 0);
+	qp = skua_qp_create(ibv_pd, attr, 0, 0);
 	return qp ? &qp->vqp.qp : NULL;
 }
 
@@ -283,14 +299,15 @@ struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 	};
 	bool send_ops = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	bool recv = attr_ex->qp_type == IBV_QPT_XRC_RECV;
+	uint16_t max_tso_header = attr_ex->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER ? attr_ex->max_tso_header : 0;
 	uint32_t rss = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
 	uint32_t needs = recv ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
 	struct skua_qp *qp;
 
 	if (attr_ex->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
-				   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | rss) ||
+				   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER | rss) ||
 	    (attr_ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr_ex->create_flags) ||
-	    (recv && send_ops && attr_ex->send_ops_flags)) {
+	    (recv && send_ops && attr_ex->send_ops_flags) || ((recv || rss & attr_ex->comp_mask) && max_tso_header)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -306,7 +323,7 @@ struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 	if (recv)
 		return skua_create_xrc_recv_qp(ibv_ctx, attr_ex);
 
-	qp = skua_qp_create(attr_ex->pd, &attr, send_ops ? attr_ex->send_ops_flags : 0);
+	qp = skua_qp_create(attr_ex->pd, &attr, send_ops ? attr_ex->send_ops_flags : 0, max_tso_header);
 	if (!qp)
 		return NULL;
 

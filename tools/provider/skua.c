@@ -22,6 +22,7 @@ static int skua_query_device_ex(struct ibv_context *ibv_ctx,
 				const struct ibv_query_device_ex_input *input,
 				struct ibv_device_attr_ex *attr, size_t attr_size)
 {
+	const struct skua_context *ctx = to_skua_context(ibv_ctx);
 	struct skua_cmd_query_device_resp resp = {};
 	size_t resp_size = sizeof(resp);
 	uint64_t fw_ver;
@@ -33,6 +34,10 @@ static int skua_query_device_ex(struct ibv_context *ibv_ctx,
 
 	if (!(SKUA_HOST_FEATURES >> SKUA_F_ATOMIC & 1))
 		attr->orig_attr.atomic_cap = IBV_ATOMIC_NONE;
+	if (attr_size >= offsetofend(struct ibv_device_attr_ex, tso_caps) && skua_has_tso(ctx)) {
+		attr->tso_caps.max_tso = ctx->caps.max_tso;
+		attr->tso_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
+	}
 	if (attr_size >= offsetofend(struct ibv_device_attr_ex, packet_pacing_caps))
 		attr->packet_pacing_caps = (struct ibv_packet_pacing_caps) {
 			.qp_rate_limit_min = resp.min_rate,

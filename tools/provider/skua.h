@@ -93,6 +93,7 @@ enum skua_peer {
 	SKUA_PEER_CONNECTED,		/* nothing */
 	SKUA_PEER_UD,			/* the way to the peer */
 	SKUA_PEER_XRC,			/* the peer's SRQ */
+	SKUA_PEER_RAW,			/* nothing: the frame does. It may want checksums */
 };
 
 struct skua_qp {
@@ -123,6 +124,7 @@ struct skua_qp {
 
 	uint32_t rare_opcodes;		/* of SKUA_RARE_OPS, which post.c builds apart */
 	bool atomics;			/* the device has them */
+	uint16_t max_tso_header;	/* bytes; 0: no TSO */
 	struct ibv_qp_cap cap;		/* what the rings truly hold */
 	bool ece_set;			/* the options that are used are known: */
 	uint32_t ece_options;
@@ -149,6 +151,14 @@ static inline struct skua_pd *to_skua_pd(struct ibv_pd *ibv_pd)
 static inline bool skua_has_xrc(const struct skua_context *ctx)
 {
 	const uint64_t needs = 1ull << SKUA_F_XRC | 1ull << SKUA_F_SRQ | 1ull << SKUA_F_RC;
+
+	return !(needs & ~ctx->caps.features);
+}
+
+/* Frames of programs may be cut by the device. */
+static inline bool skua_has_tso(const struct skua_context *ctx)
+{
+	const uint64_t needs = 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_TSO;
 
 	return !(needs & ~ctx->caps.features);
 }
@@ -200,6 +210,12 @@ static inline void skua_sq_commit(struct skua_qp *qp)
 static inline void skua_pd_hold(struct skua_pd *pd)
 {
 	__atomic_add_fetch(&pd->users, 1, __ATOMIC_RELAXED);
+}
+
+/* What a program gives of a TSO; the headers themselves are for the device to check. */
+static inline bool skua_tso_is_valid(const struct skua_qp *qp, uint16_t hdr_sz, uint16_t mss)
+{
+	return hdr_sz && hdr_sz <= qp->max_tso_header && mss;
 }
 
 /* buf.c: 0 or an errno. @size is rounded up to whole pages. @pd may bring an allocator, or be NULL. */

@@ -219,6 +219,21 @@ static inline char *skua_sq_copy(const struct skua_sq *sq, char *place, const vo
 	return sq->buf + (length - to_end);
 }
 
+/* What a frame is cut by: it is followed by @hdr_len bytes of headers, and a gap up to the next segment. */
+static inline void skua_wqe_add_tso(const struct skua_sq *sq, struct skua_wqe *wqe, const void *hdr, uint16_t hdr_len,
+				    uint16_t mss)
+{
+	uint32_t padded = (hdr_len + SKUA_WQE_SEG - 1u) / SKUA_WQE_SEG * SKUA_WQE_SEG;
+	struct skua_wqe_tso *tso = skua_wqe_add_header(wqe, sizeof(*tso));
+
+	*tso = (struct skua_wqe_tso) { .mss = htole16(mss), .hdr_len = htole16(hdr_len) };
+	skua_sq_copy(sq, wqe->next, hdr, hdr_len);
+	wqe->size += padded;
+	wqe->next += padded;
+	if (wqe->next > sq->end)
+		wqe->next -= sq->end - sq->buf;
+}
+
 /* The WQE is as long as it is now: @num_sge SGEs or @length bytes of inline data. */
 static inline void skua_wqe_end(struct skua_sq *sq, const struct skua_wqe *wqe, uint8_t num_sge,
 				uint32_t length)

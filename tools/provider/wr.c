@@ -19,6 +19,9 @@ static __attribute__((noinline)) void skua_wr_add_peer(struct skua_qp *qp)
 	if (qp->peer == SKUA_PEER_UD) {
 		qp->wr_ud = skua_wqe_add_ud(&qp->wr);
 		memset(qp->wr_ud, 0, sizeof(*qp->wr_ud));
+	} else if (qp->peer == SKUA_PEER_RAW) {
+		if (qp->vqp.qp_ex.wr_flags & IBV_SEND_IP_CSUM)
+			qp->wr.ctrl->flags |= SKUA_WQE_IP_CSUM;
 	} else if (qp->wr_op->flags & SKUA_OP_DATA) {
 		qp->wr_xrc = skua_wqe_add_xrc(&qp->wr);
 		skua_xrc_set(qp->wr_xrc, 0);
@@ -193,6 +196,18 @@ static void skua_wr_atomic_write(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_
 	qp->wr_op = &without_data;	/* no call may add any */
 }
 
+static void skua_wr_send_tso(struct ibv_qp_ex *qp_ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
+{
+	struct skua_qp *qp = to_skua_qp_ex(qp_ex);
+
+	if (likely(!qp->wr_err) && !skua_tso_is_valid(qp, hdr_sz, mss))
+		qp->wr_err = EINVAL;
+	if (!skua_wr_begin(qp, IBV_WR_TSO))
+		return;
+	skua_wqe_add_tso(&qp->sq, &qp->wr, hdr, hdr_sz, mss);
+	skua_wr_end(qp);
+}
+
 static void skua_wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t remote_qpn,
 				uint32_t remote_qkey)
 {
@@ -326,6 +341,7 @@ static const struct {
 	{ IBV_WR_BIND_MW, IBV_QP_EX_WITH_BIND_MW },
 	{ IBV_WR_FLUSH, IBV_QP_EX_WITH_FLUSH },
 	{ IBV_WR_ATOMIC_WRITE, IBV_QP_EX_WITH_ATOMIC_WRITE },
+	{ IBV_WR_TSO, IBV_QP_EX_WITH_TSO },
 };
 
 bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
@@ -365,6 +381,8 @@ bool skua_qp_fill_wr_ops(struct skua_qp *qp, uint64_t ops)
 		qp_ex->wr_flush = skua_wr_flush;
 	if (ops & IBV_QP_EX_WITH_ATOMIC_WRITE)
 		qp_ex->wr_atomic_write = skua_wr_atomic_write;
+	if (ops & IBV_QP_EX_WITH_TSO)
+		qp_ex->wr_send_tso = skua_wr_send_tso;
 	if (qp->peer == SKUA_PEER_UD)
 		qp_ex->wr_set_ud_addr = skua_wr_set_ud_addr;
 	if (qp->peer == SKUA_PEER_XRC)

@@ -26,7 +26,7 @@ struct skua_alloc_ucontext_resp {
 	__u32 comp_mask;		/* nothing yet */
 	__u32 max_srq_wr;		/* 0: there are no SRQs */
 	__u32 ece_options;		/* that the device has */
-	__u32 reserved;
+	__u32 max_tso;			/* bytes of payload; 0: there is no TSO */
 };
 
 /* What another process that has the descriptor asks for: struct skua_alloc_ucontext_resp. */

@@ -963,6 +963,65 @@ static void test_a_raw_packet_qp(void **state)
 	skua_destroy_cq(cq);
 }
 
+/* TSO-1: there is room for the headers that were asked for, in as many WRs as the program was told. */
+static void test_a_raw_packet_qp_with_tso(void **state)
+{
+	static const uint16_t sizes[] = { 0, 1, 54, 138, 192, 65535 };
+	uint64_t features = ctx.caps.features;
+	struct ibv_cq *cq = make_cq(16);
+	struct ibv_sge sges[30] = { { .length = 1 } };
+	uint8_t headers[192] = { 0 };
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RAW_PACKET, .pd = &pd.ibv_pd, .send_cq = cq, .recv_cq = cq,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER,
+	};
+	struct ibv_qp *qp;
+	unsigned int i;
+	uint32_t n;
+
+	ctx.caps.features |= 1 << SKUA_F_RAW_PACKET | 1 << SKUA_F_RC | 1 << SKUA_F_UD;
+	attr.max_tso_header = 54;
+	attr.cap.max_send_wr = 4;
+	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	ctx.caps.features |= 1 << SKUA_F_TSO;
+	attr.qp_type = IBV_QPT_UD;
+	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	attr.qp_type = IBV_QPT_RAW_PACKET;
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_TSO, .sg_list = sges };
+
+		attr.cap = (struct ibv_qp_cap) { .max_send_wr = 5, .max_send_sge = 3, .max_inline_data = 100 };
+		attr.max_tso_header = sizes[i];
+		qp = skua_create_qp_ex(&ctx.vctx.context, &attr);
+		if (sizes[i] == 65535) {
+			assert_null(qp);
+			assert_int_equal(errno, EINVAL);
+			continue;
+		}
+		assert_non_null(qp);
+		assert_true(attr.cap.max_send_sge >= 3 && attr.cap.max_inline_data >= 100);
+		qp->state = IBV_QPS_RTS;
+		wr.num_sge = attr.cap.max_send_sge;
+		wr.tso.hdr = headers;
+		wr.tso.mss = 1;
+		wr.tso.hdr_sz = sizes[i] + 1;
+		assert_int_equal(skua_post_send(qp, &wr, &bad), EINVAL);
+		wr.tso.hdr_sz = sizes[i];
+		if (!sizes[i])
+			assert_int_equal(skua_post_send(qp, &wr, &bad), EINVAL);
+		for (n = 0; sizes[i] && n < attr.cap.max_send_wr; n++)
+			assert_int_equal(skua_post_send(qp, &wr, &bad), 0);
+		if (sizes[i])
+			assert_int_equal(skua_post_send(qp, &wr, &bad), ENOMEM);
+		assert_true(to_skua_qp(qp)->sq.pi <= to_skua_qp(qp)->sq.blocks);
+		skua_destroy_qp(qp);
+	}
+	ctx.caps.features = features;
+	skua_destroy_cq(cq);
+}
+
 static void test_flows_are_the_kernels(void **state)
 {
 	struct ibv_qp qp = { .context = &ctx.vctx.context };
@@ -1834,6 +1893,7 @@ int main(void)
 		T(test_a_domain_is_opened_and_closed),
 		T(test_an_xrc_send_qp_takes_no_more_than_it_said),
 		T(test_a_raw_packet_qp),
+		T(test_a_raw_packet_qp_with_tso),
 		T(test_flows_are_the_kernels),
 		T(test_a_wq_receives),
 		T(test_a_qp_that_spreads),

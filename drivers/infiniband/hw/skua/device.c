@@ -59,6 +59,12 @@ bool skua_ib_has_raw_packet(const struct skua_dev *dev)
 	return skua_has(dev, SKUA_F_RAW_PACKET) && skua_has(dev, SKUA_F_ETHERNET);
 }
 
+/* Their checksums are filled in when they are sent, and checked when they are received. */
+static bool skua_ib_has_raw_csum(const struct skua_dev *dev)
+{
+	return skua_has(dev, SKUA_F_IP_CSUM) && skua_has(dev, SKUA_F_ETH_CSUM);
+}
+
 int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			 struct ib_udata *udata)
 {
@@ -146,6 +152,10 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		attr->rss_caps.supported_qpts = BIT(IB_QPT_RAW_PACKET);
 		attr->rss_caps.max_rwq_indirection_tables = limits->max_rss;
 		attr->rss_caps.max_rwq_indirection_table_size = BIT(SKUA_RSS_MAX_LOG);
+		if (skua_ib_has_raw_csum(dev)) {
+			attr->device_cap_flags |= IB_DEVICE_RAW_IP_CSUM;
+			attr->raw_packet_caps |= IB_RAW_PACKET_CAP_IP_CSUM;
+		}
 	}
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;

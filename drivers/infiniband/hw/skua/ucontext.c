@@ -87,6 +87,7 @@ static void skua_ib_ucontext_describe(struct skua_ib_dev *dev, struct skua_ib_uc
 	resp->max_recv_sge = limits->max_recv_sge;
 	resp->max_srq_wr = skua_has(dev->dev, SKUA_F_SRQ) ? limits->max_srq_entries : 0;
 	resp->ece_options = limits->ece_options;
+	resp->max_tso = skua_has(dev->dev, SKUA_F_TSO) ? limits->max_tso : 0;
 }
 
 /* Another process has been given the descriptor, and imports the context. */

@@ -124,6 +124,7 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->min_rate = le32_to_cpu(caps.min_rate);
 	limits->max_rate = le32_to_cpu(caps.max_rate);
 	limits->ece_options = le32_to_cpu(caps.ece_options);
+	limits->max_tso = le32_to_cpu(caps.max_tso);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
 	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
 	limits->max_inline = le16_to_cpu(caps.max_inline);
