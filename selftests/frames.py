@@ -8,15 +8,22 @@ usage: frames.py echo ADDRESS             answer UDP datagrams on port 5002, unt
        frames.py csum NETDEV MAC SOURCE DESTINATION good|bad COUNT
                                           send UDP frames to port 9 with a right or a wrong checksum
        frames.py garbage NETDEV MAC COUNT send random frames, most of them like IP packets
+       frames.py digest                   answer messages over TCP on port 5003 by their SHA-256, until killed
+       frames.py stream ADDRESS BYTES     send messages of many sizes, BYTES in all, and compare the answers
+       frames.py longest NETDEV SECONDS   print the bytes of the longest frame that is sent meanwhile
 """
+import hashlib
 import os
 import random
 import select
 import socket
+import socketserver
 import struct
 import sys
+import time
 
 PORT = 5002
+TCP_PORT = 5003
 PATIENCE = int(os.environ.get('SKUA_SLOWNESS', 1))      # seconds: a kernel that finds faults is slow
 
 
@@ -61,6 +68,55 @@ def flows(address, count):
     for number in range(20):
         for client in clients:
             ask(client, struct.pack('>Q', number) + os.urandom(92))
+
+
+class Digest(socketserver.StreamRequestHandler):
+    def handle(self):
+        while head := self.rfile.read(4):
+            self.wfile.write(hashlib.sha256(self.rfile.read(struct.unpack('>I', head)[0])).digest())
+
+
+class DigestServer(socketserver.ThreadingTCPServer):
+    address_family = socket.AF_INET6        # and IPv4
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+def digest():
+    DigestServer(('::', TCP_PORT), Digest).serve_forever()
+
+
+def stream(address, total):
+    """Sizes around those of segments, of pages and of the longest packet, and others."""
+    sizes = [1, 100, 1447, 1448, 1449, 4095, 4096, 4097, 8948, 10 * 1448, 65159, 65160, 65535, 65536, 200000]
+    left = int(total)
+    with socket.create_connection((address, TCP_PORT), timeout=60 * PATIENCE) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while left > 0:
+            size = sizes.pop(0) if sizes else random.randint(1, 300000)
+            data = os.urandom(size)
+            client.sendall(struct.pack('>I', size) + data)
+            answer = b''
+            while len(answer) < 32:
+                more = client.recv(32 - len(answer))
+                if not more:
+                    sys.exit('the connection ended')
+                answer += more
+            if answer != hashlib.sha256(data).digest():
+                sys.exit('%d bytes came changed' % size)
+            left -= size
+
+
+def longest(netdev, seconds):
+    tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))     # ETH_P_ALL
+    tap.bind((netdev, 3))
+    most, end = 0, time.monotonic() + float(seconds)
+    while (left := end - time.monotonic()) > 0:
+        if select.select([tap], [], [], left)[0]:
+            length, _, _, peer = tap.recvmsg_into([bytearray(1)], 0, socket.MSG_TRUNC)
+            if peer[2] == socket.PACKET_OUTGOING:
+                most = max(most, length)
+    print(most)
 
 
 def checksum(data):

@@ -59,9 +59,86 @@ offloads() {
 offered() {
 	local feature
 	left ethtool -k skua0 >/tmp/features
-	for feature in tx-checksum-ip-generic rx-checksumming scatter-gather receive-hashing; do
+	for feature in tx-checksum-ip-generic rx-checksumming scatter-gather receive-hashing tcp-segmentation-offload \
+		tx-tcp-segmentation tx-tcp6-segmentation tx-tcp-ecn-segmentation; do
 		grep -x "[[:space:]]*$feature: on" /tmp/features || return
 	done
+}
+# Messages of many sizes by IPv4 and IPv6, to each side, with their digests.
+stream() {
+	frames left stream 192.0.2.2 "$1" && frames left stream 2001:db8::2 "$1" &&
+		frames right stream 192.0.2.1 "$1" && frames right stream 2001:db8::1 "$1"
+}
+tso() { both ethtool -K DEV tso "$1"; }
+segments() { tso "$1" && stream 3000000; }
+# What the stack gives the driver: whole pieces of the stream, or frames.
+pieces() {
+	local most
+	tso "$1" || return
+	frames left longest skua0 6 >/tmp/longest &
+	sleep 1
+	frames left stream 192.0.2.2 2000000 && wait $! || return
+	most=$(</tmp/longest)
+	echo "the longest: $most"
+	if [ "$1" = on ]; then
+		[ "$most" -gt 4000 ]
+	else
+		[ "$most" -le 1514 ]
+	fi
+}
+# The stack's counters and the device's grow alike: each frame counts, and its headers.
+excess() { echo $(($(stack tx_packets) - $(counter tx_frames))) $(($(stack tx_bytes) - $(counter tx_bytes))); }
+counted() { [ "$(excess)" = "$1" ] || { excess; return 1; }; }
+segments_counted() {
+	local before
+	tso on && sleep 1
+	before=$(excess)
+	echo "before: $before"
+	frames left stream 192.0.2.2 1000000 && within 5 counted "$before"
+}
+# vlan_between NAME PARENT_0 PARENT_1 NETWORK OPTION...: an interface on either side.
+vlan_between() {
+	local name=$1 parent0=$2 parent1=$3 network=$4
+	shift 4
+	left ip link add link "$parent0" name "$name" type vlan "$@" &&
+		right ip link add link "$parent1" name "$name" type vlan "$@" &&
+		left ip address add "198.51.$network.1/24" dev "$name" &&
+		right ip address add "198.51.$network.2/24" dev "$name" &&
+		left ip link set "$name" up && right ip link set "$name" up
+}
+# One tag is the device's to look behind. Others are not, and the stack cuts frames itself.
+segments_behind_tags() {
+	local status
+	tso on && vlan_between tag skua0 skua1 101 id 7 && vlan_between tags tag tag 102 id 8 &&
+		vlan_between outer skua0 skua1 103 proto 802.1ad id 9 &&
+		frames left stream 198.51.101.2 2000000 && frames left stream 198.51.102.2 1000000 &&
+		frames left stream 198.51.103.2 1000000 && frames right stream 198.51.101.1 2000000
+	status=$?
+	both ip link del outer
+	both ip link del tag
+	return $status
+}
+segments_of_mtus() {
+	local mtu
+	tso on
+	for mtu in 1280 1499 4000 9000 1500; do
+		set_mtu $mtu && stream 600000 || return
+	done
+}
+# Reordered, lost, duplicated and marked. What is changed on its way is noticed by its checksum.
+impaired_segments() {
+	local status rule
+	tso on
+	both sysctl -q -w net.ipv4.tcp_ecn=1
+	for rule in drop=1% reorder=3%,by=2ms duplicate=5% corrupt=1% ; do
+		skuactl impair skua0 "$rule" "seed=7" && frames left stream 192.0.2.2 1500000 &&
+			frames right stream 2001:db8::1 1500000
+		status=$?
+		skuactl impair skua0 none >/dev/null
+		[ $status = 0 ] || { echo "$rule"; break; }
+	done
+	both sysctl -q -w net.ipv4.tcp_ecn=2
+	return $status
 }
 no_csum_errors() {
 	! both nstat -az | awk '/InCsumErrors/ && $2 > 0' | grep .
@@ -179,6 +256,14 @@ rdma_mtus() {
 }
 bad_mtus() { ! left ip link set skua0 mtu 9001 && ! left ip link set skua0 mtu 67; }
 
+# Without checksums there is no segmentation.
+offload() {
+	case $1 in
+	2) left ethtool -K skua0 tx on tso off ;;
+	4 | 6) left ethtool -K skua0 tx on tso on ;;
+	*) left ethtool -K skua0 tx off ;;
+	esac
+}
 # Everything is changed while frames are on their way; a transfer goes on and loses nothing.
 changes_under_traffic() {
 	local i
@@ -189,7 +274,7 @@ changes_under_traffic() {
 		left ethtool -G skua0 rx $((64 << i % 3)) tx $((128 << i % 2)) &&
 			left ip link set skua0 mtu $((i % 2 ? 1500 : 9000)) &&
 			left ethtool -L skua0 combined $((1 + i % 2)) &&
-			left ethtool -K skua0 tx "$([ $((i % 2)) = 0 ] && echo on || echo off)" || break
+			offload "$i" || break
 		sleep 0.2
 	done
 	rm /tmp/changing
@@ -263,6 +348,10 @@ head -c 1000000 /dev/urandom >/tmp/tcp.out
 touch /tmp/changing
 right python3 ./frames.py echo 192.0.2.2 >/dev/null &
 echo_server=$!
+left python3 ./frames.py digest >/dev/null &
+left_digest=$!
+right python3 ./frames.py digest >/dev/null &
+right_digest=$!
 
 t 'ping over IPv4' ping4
 t 'ping over IPv6' ping6
@@ -279,7 +368,15 @@ for tx in on off; do
 	done
 done
 t 'TCP and UDP with all of them' offloads on on on
+t 'TCP in segments of the device, compared' segments on
+t 'TCP in segments of the stack, compared' segments off
+t 'the stack gives whole pieces' pieces on
+t 'the stack gives frames' pieces off
+t 'segments count as frames' segments_counted
+t 'segments behind VLAN tags' segments_behind_tags
+t 'segments for each MTU' segments_of_mtus
 t 'no checksum was wrong' no_csum_errors
+t 'segments that are lost, reordered, duplicated and changed' impaired_segments
 t 'wrong checksums are found' wrong_checksums
 t 'garbage does no harm' garbage
 t 'statistics count frames' counts_frames
@@ -299,6 +396,6 @@ t 'GIDs follow IPv4 addresses' ipv4_gid
 t 'GIDs follow IPv6 addresses' ipv6_gid
 t 'the port follows the network device' port_follows
 t 'a MAC that is not its own' pinned
-kill $echo_server
+kill $echo_server $left_digest $right_digest
 queueing "$default_qdisc"
 end

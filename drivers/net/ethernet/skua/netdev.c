@@ -418,6 +418,7 @@ static const struct net_device_ops skua_netdev_ops = {
 	.ndo_open = skua_open,
 	.ndo_stop = skua_stop,
 	.ndo_start_xmit = skua_tx_xmit,
+	.ndo_features_check = skua_tx_features,
 	.ndo_set_rx_mode = skua_set_rx_mode,
 	.ndo_set_mac_address = skua_set_mac_address,
 	.ndo_validate_addr = eth_validate_addr,
@@ -426,12 +427,17 @@ static const struct net_device_ops skua_netdev_ops = {
 	.ndo_get_stats64 = skua_get_stats64,
 };
 
+/* Frames of TCP, also with ECN: CWR is in the first one only. Identifications grow by 1. */
+#define SKUA_NETDEV_TSO	(NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN)
+
 static netdev_features_t skua_netdev_features(struct skua_dev *dev)
 {
 	netdev_features_t features = NETIF_F_SG;
 
 	if (skua_has(dev, SKUA_F_ETH_CSUM))
 		features |= NETIF_F_HW_CSUM | NETIF_F_RXCSUM;
+	if (skua_has(dev, SKUA_F_TSO) && skua_has(dev, SKUA_F_ETH_CSUM))
+		features |= SKUA_NETDEV_TSO;
 	if (skua_has(dev, SKUA_F_ETH_RSS))
 		features |= NETIF_F_RXHASH;
 	return features;
@@ -456,6 +462,7 @@ static int skua_netdev_setup(struct skua_eth *eth)
 	netdev->vlan_features = netdev->hw_features & (NETIF_F_SG | NETIF_F_HW_CSUM);
 	netdev->vlan_features |= NETIF_F_HIGHDMA;
 	netdev->hw_enc_features = netdev->vlan_features;
+	netdev->vlan_features |= netdev->hw_features & SKUA_NETDEV_TSO;
 	netdev->watchdog_timeo = 10 * HZ;
 	netdev->min_mtu = ETH_MIN_MTU;
 	netdev->max_mtu = le32_to_cpu(attr.max_mtu);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Sending frames: one SEND WQE for each, with an SGE for the linear part and each fragment.
+ * Sending frames: one SEND WQE for each, with an SGE for the linear part and each fragment. What
+ * the device is to cut into frames (GSO) is a TSO WQE, which holds the headers, too.
  * Every WQE is signaled, so that a frame is given back to its socket without delay.
  */
 #include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <net/ip.h>
 #include <net/netdev_queues.h>
 
 #include "eth.h"
@@ -121,29 +125,102 @@ static void skua_tx_set_csum(struct skua_wqe_builder *wqe, u16 start, u16 offset
 	wqe->ctrl->csum_offset = cpu_to_le16(offset);
 }
 
-/* Build the WQE of a frame that is mapped. */
-static void skua_tx_build(struct skua_channel *ch, struct sk_buff *skb)
+/* The headers go into the WQE, segment by segment: the ring may end between two. */
+static void skua_tx_add_headers(struct skua_wqe_builder *wqe, const struct sk_buff *skb,
+				u32 hdr_len)
+{
+	struct skua_wqe_tso *tso = skua_wqe_segment(wqe);
+	u32 at;
+
+	memset(tso, 0, sizeof(*tso));
+	tso->mss = cpu_to_le16(skb_shinfo(skb)->gso_size);
+	tso->hdr_len = cpu_to_le16(hdr_len);
+	for (at = 0; at < hdr_len; at += SKUA_WQE_SEG)
+		memcpy(skua_wqe_segment(wqe), skb->data + at,
+		       min_t(u32, hdr_len - at, SKUA_WQE_SEG));
+}
+
+/* Build the WQE of a frame that is mapped; @hdr_len: of one that is to be cut, else 0. */
+static void skua_tx_build(struct skua_channel *ch, struct sk_buff *skb, u32 hdr_len)
 {
 	u32 lkey = ch->eth->nic->dev.limits.reserved_lkey;
 	struct skua_tx *tx = &ch->tx;
 	struct skua_tx_frame *frame = skua_tx_frame_at(tx, tx->sq.pi);
 	unsigned int num_dma = 1 + skb_shinfo(skb)->nr_frags;
 	struct skua_wqe_builder wqe;
+	u32 skip = hdr_len;
 	unsigned int i;
 
-	skua_wqe_begin(&tx->sq, &wqe, SKUA_WQE_SEND, SKUA_WQE_SIGNALED);
-	if (skb->ip_summed == CHECKSUM_PARTIAL)
+	skua_wqe_begin(&tx->sq, &wqe, hdr_len ? SKUA_WQE_TSO : SKUA_WQE_SEND, SKUA_WQE_SIGNALED);
+	if (hdr_len)
+		skua_tx_add_headers(&wqe, skb, hdr_len);
+	else if (skb->ip_summed == CHECKSUM_PARTIAL)
 		skua_tx_set_csum(&wqe, skb_checksum_start_offset(skb), skb->csum_offset);
-	for (i = 0; i < num_dma; i++) {
+	for (i = 0; i < num_dma; i++, skip = 0) {
 		struct skua_tx_dma *dma = skua_tx_dma_at(tx, tx->sq.pi, i);
 
-		skua_wqe_add_sge(&wqe, dma->addr, dma->length, lkey);
+		skua_wqe_add_sge(&wqe, dma->addr + skip, dma->length - skip, lkey);
 	}
 	skua_wqe_end(&wqe);
 
 	frame->skb = skb;
 	frame->nblocks = wqe.ctrl->nblocks;
 	frame->num_dma = num_dma;
+}
+
+/* Are the headers those that the device cuts by (TSO-1)? */
+static bool skua_tx_can_cut(const struct sk_buff *skb)
+{
+	int mac_len = skb_network_offset(skb);
+	int ip_len = skb_checksum_start_offset(skb) - mac_len;
+
+	/* One tag at most, in the frame or still to be put there. */
+	if (skb_vlan_tag_present(skb) && skb->vlan_proto != htons(ETH_P_8021Q))
+		return false;
+	if (mac_len != ETH_HLEN && (mac_len != VLAN_ETH_HLEN || skb_vlan_tag_present(skb) ||
+				    skb->protocol != htons(ETH_P_8021Q)))
+		return false;
+	switch (vlan_get_protocol(skb)) {
+	case htons(ETH_P_IP):
+		return ip_len == ip_hdrlen(skb);
+	case htons(ETH_P_IPV6):
+		return ip_len == sizeof(struct ipv6hdr);
+	default:
+		return false;
+	}
+}
+
+netdev_features_t skua_tx_features(struct sk_buff *skb, struct net_device *netdev,
+				   netdev_features_t features)
+{
+	features = vlan_features_check(skb, features);
+	if (skb_is_gso(skb) && !skua_tx_can_cut(skb))
+		features &= ~NETIF_F_GSO_MASK;
+	return features;
+}
+
+/*
+ * Fill in what @frame says of the frames; @hdr_len: bytes of headers if it is to be cut, else 0.
+ * False: the device would take it for an error of the whole queue (ETH-4, TSO-5).
+ */
+static bool skua_tx_measure(struct skua_channel *ch, struct sk_buff *skb,
+			    struct skua_tx_frame *frame, u32 *hdr_len)
+{
+	u32 mss = skb_shinfo(skb)->gso_size;
+	u32 payload;
+
+	if (!skb_is_gso(skb)) {
+		*hdr_len = 0;
+		frame->frames = 1;
+		frame->bytes = skb->len;
+		return skb->len <= ch->frame_size;
+	}
+	*hdr_len = skb_tcp_all_headers(skb);
+	payload = skb->len - *hdr_len;
+	frame->frames = max_t(u32, DIV_ROUND_UP(payload, mss), 1);
+	frame->bytes = payload + frame->frames * *hdr_len;
+	return *hdr_len + min(payload, mss) <= ch->frame_size &&
+	       payload <= ch->eth->nic->dev.limits.max_tso && pskb_may_pull(skb, *hdr_len);
 }
 
 netdev_tx_t skua_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
@@ -154,25 +231,23 @@ netdev_tx_t skua_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	struct skua_channel *ch = &eth->channels->channel[queue];
 	struct skua_dev *dev = &eth->nic->dev;
 	struct skua_tx *tx = &ch->tx;
-	unsigned int len;
+	struct skua_tx_frame *frame = skua_tx_frame_at(tx, tx->sq.pi);
+	u32 hdr_len, bytes;
 	bool ring;
 
-	if (eth_skb_pad(skb)) {
-		len = 0;
+	if (eth_skb_pad(skb))
 		goto drop_freed;
-	}
-	len = skb->len;
-	/* The device takes a frame that is too long for an error of the whole queue (ETH-4). */
-	if (unlikely(len > ch->frame_size))
+	if (unlikely(!skua_tx_measure(ch, skb, frame, &hdr_len)))
 		goto drop;
+	bytes = frame->bytes;
 	if (unlikely(skb_shinfo(skb)->nr_frags >= dev->limits.max_send_sge) && skb_linearize(skb))
 		goto drop;
 	if (unlikely(skua_tx_map(ch, skb)))
 		goto drop;
 
-	skua_tx_build(ch, skb);
+	skua_tx_build(ch, skb, hdr_len);
 	skb_tx_timestamp(skb);
-	ring = __netdev_tx_sent_queue(txq, len, netdev_xmit_more());
+	ring = __netdev_tx_sent_queue(txq, bytes, netdev_xmit_more());
 	netif_txq_maybe_stop(txq, skua_sq_room(&tx->sq), SKUA_TX_STOP, SKUA_TX_START);
 	if (ring || netif_xmit_stopped(txq))
 		skua_sq_publish(dev, &tx->sq, ch->qp_watch.number);
@@ -204,8 +279,8 @@ void skua_tx_complete(struct skua_channel *ch, u32 ci, int budget)
 		struct skua_tx_frame *frame = skua_tx_frame_at(tx, block);
 
 		skua_tx_unmap(ch, block, frame->num_dma);
-		frames++;
-		bytes += frame->skb->len;
+		frames += frame->frames;
+		bytes += frame->bytes;
 		napi_consume_skb(frame->skb, budget);
 		frame->skb = NULL;
 		block += frame->nblocks;
