@@ -103,6 +103,12 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 #define SKUA_CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
 			  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
+/*
+ * A program that ignores overruns promises that none comes. The device never writes over a CQE that was not polled, so
+ * that flag needs nothing: if the promise is broken, the CQ fails all the same (CQ-3).
+ */
+#define SKUA_CQ_FLAGS	(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
+
 struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 				    struct ibv_cq_init_attr_ex *attr)
 {
@@ -116,7 +122,7 @@ struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 		return NULL;
 	}
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) {
-		if (attr->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED) {
+		if (attr->flags & ~SKUA_CQ_FLAGS) {
 			errno = EOPNOTSUPP;
 			return NULL;
 		}
