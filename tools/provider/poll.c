@@ -170,11 +170,13 @@ static inline int skua_cq_next(const struct skua_cq *cq, const struct skua_cqe *
 }
 
 /*
- * From the @n-th entry on, with the CQ's lock held, which is let go. It knows SRQs, whose lock takes
- * so many registers that the path without them would be longer.
+ * From the @n-th entry on, with the CQ's lock held, which is let go. It knows SRQs and checksums,
+ * which take so many registers that the path without them would be longer.
  */
-static __attribute__((noinline)) int skua_poll_shared(struct ibv_cq *ibv_cq, int num_entries,
-						      struct ibv_wc *wc, int n)
+#define SKUA_CQE_RARE	(SKUA_CQE_FROM_SRQ | SKUA_CQE_L4_CSUM_OK)
+
+static __attribute__((noinline)) int skua_poll_rare(struct ibv_cq *ibv_cq, int num_entries,
+						    struct ibv_wc *wc, int n)
 {
 	struct skua_cq *cq = to_skua_cq(ibv_cq);
 	const struct skua_cqe *cqe;
@@ -203,12 +205,11 @@ int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
 		if (!(cqe->opcode & SKUA_CQE_OPCODE_RECV)) {
 			skua_cqe_to_wc(cqe, wc);
 			wc->wr_id = skua_cqe_take_send(cq, cqe);
-		} else if (likely(!(cqe->flags & SKUA_CQE_FROM_SRQ))) {
+		} else if (likely(!(cqe->flags & SKUA_CQE_RARE))) {
 			skua_cqe_to_wc(cqe, wc);
-			wc->wc_flags |= skua_cqe_csum_flags(cqe);
 			wc->wr_id = skua_cqe_take_recv(cq, cqe);
 		} else {
-			return skua_poll_shared(ibv_cq, num_entries, wc, n);
+			return skua_poll_rare(ibv_cq, num_entries, wc, n);
 		}
 	}
 	skua_unlock(&cq->lock);
