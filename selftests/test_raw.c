@@ -282,8 +282,12 @@ TEST_F(raw, frames_by_calls)
 {
 	struct side *s = &self->s[1];
 	struct ibv_cq_init_attr_ex cq_attr = {
-		.cqe = 8, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+		.cqe = 8, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS, .flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
+		.wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_FLOW_TAG,
 	};
+	struct ibv_flow_spec_action_tag tag = { IBV_FLOW_SPEC_ACTION_TAG, sizeof(tag), 0xfedcba98 };
+	struct rule tagged;
+	struct ibv_flow *f_tagged;
 	struct ibv_cq_ex *cq = ibv_create_cq_ex(s->context, &cq_attr);
 	struct ibv_qp_init_attr_ex init = {
 		.qp_type = IBV_QPT_RAW_PACKET, .pd = s->pd, .send_ops_flags = IBV_QP_EX_WITH_SEND,
@@ -292,6 +296,8 @@ TEST_F(raw, frames_by_calls)
 	};
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	struct ibv_poll_cq_attr poll = {};
+	struct ibv_sge sge = { (uintptr_t)self->b.mem + SLOT, SLOT, self->b.mr->lkey };
+	struct ibv_recv_wr *bad_recv, recv = { .wr_id = 8, .sg_list = &sge, .num_sge = 1 };
 	struct ibv_flow *f = flow(&self->a, to_mac(self->mac[0]));
 	struct ibv_qp_ex *qpx;
 	struct ibv_qp *qp;
@@ -324,6 +330,27 @@ TEST_F(raw, frames_by_calls)
 	EXPECT_EQ(IBV_WC_SEND, ibv_wc_read_opcode(cq));
 	EXPECT_EQ(0, ibv_wc_read_wc_flags(cq));
 	ibv_end_poll(cq);
+	/* RAW-16: and what is received tells the tag of its flow. */
+	tagged = to_mac(self->mac[1]);
+	add_spec(&tagged, &tag, sizeof(tag));
+	f_tagged = ibv_create_flow(qp, &tagged.attr);
+	ASSERT_NE(NULL, f_tagged) {
+		TH_LOG("%s", strerror(errno));
+	}
+	ASSERT_EQ(0, ibv_post_recv(qp, &recv, &bad_recv));
+	make_frame(&self->a, self->mac[1], self->mac[0]);
+	ASSERT_TRUE(send_frame(&self->a, 0));
+	err = ENOENT;
+	for (int i = 0; i < 20000 && err == ENOENT; i++) {
+		err = ibv_start_poll(cq, &poll);
+		usleep(1000);
+	}
+	ASSERT_EQ(0, err);
+	EXPECT_EQ(IBV_WC_SUCCESS, cq->status);
+	EXPECT_EQ(IBV_WC_RECV, ibv_wc_read_opcode(cq));
+	EXPECT_EQ(0xfedcba98, ibv_wc_read_flow_tag(cq));
+	ibv_end_poll(cq);
+	EXPECT_EQ(0, ibv_destroy_flow(f_tagged));
 	EXPECT_EQ(0, ibv_destroy_flow(f));
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 	EXPECT_EQ(0, ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
@@ -765,10 +792,11 @@ static void a_tunnel(struct rule *rule)
 	add_spec(rule, &spec, sizeof(spec));
 }
 
-static void a_tag(struct rule *rule)
+static void two_tags_of_flows(struct rule *rule)
 {
 	struct ibv_flow_spec_action_tag spec = { IBV_FLOW_SPEC_ACTION_TAG, sizeof(spec), 5 };
 
+	add_spec(rule, &spec, sizeof(spec));
 	add_spec(rule, &spec, sizeof(spec));
 }
 
@@ -845,7 +873,7 @@ static const struct {
 	{ "two headers of IP", EINVAL, two_of_ip },
 	{ "an inner header", EOPNOTSUPP, an_inner_spec },
 	{ "a tunnel", EOPNOTSUPP, a_tunnel },
-	{ "a tag", EOPNOTSUPP, a_tag },
+	{ "two tags", EINVAL, two_tags_of_flows },
 	{ "a drop", EOPNOTSUPP, a_drop },
 	{ "a reserved flag of IPv4", EOPNOTSUPP, a_reserved_flag_of_ipv4 },
 	{ "a flow label of 21 bits", EINVAL, a_long_flow_label },

@@ -569,7 +569,8 @@ struct skua_cmd_create_flow {
 	__u8 rsvd0;
 	__le16 priority;	/* of those that match, the lowest decides, then the oldest */
 	__le32 rssn;		/* an RSS object; 0: to qpn */
-	__u8 rsvd1[52];
+	__le32 tag;		/* flow_tag of CQEs */
+	__u8 rsvd1[48];
 	struct skua_flow_key value;
 	struct skua_flow_key mask;
 	__u8 rsvd2[32];

@@ -104,7 +104,9 @@ struct skua_cqe {
 	__u8 smac[6];		/* MAC that it came from */
 	__le16 vlan;		/* 802.1Q id and priority; SKUA_VLAN_NONE: no tag, or id 0 */
 	__u8 ip_version;	/* 4 or 6 */
-	__u8 rsvd0[11];
+	__u8 rsvd0[3];
+	__le32 flow_tag;	/* receives of ETH by a flow: the flow's tag; else 0 */
+	__u8 rsvd1[4];
 	__le32 qpn;
 	__u8 opcode;		/* enum skua_cqe_opcode */
 	__u8 status;		/* enum skua_cqe_status */
@@ -116,6 +118,7 @@ SKUA_ASSERT_SIZE(struct skua_cqe, 64);
 SKUA_ASSERT_OFFSET(struct skua_cqe, cookie, 16);
 SKUA_ASSERT_OFFSET(struct skua_cqe, imm_data, 24);
 SKUA_ASSERT_OFFSET(struct skua_cqe, smac, 36);
+SKUA_ASSERT_OFFSET(struct skua_cqe, flow_tag, 48);
 SKUA_ASSERT_OFFSET(struct skua_cqe, qpn, 56);
 SKUA_ASSERT_OFFSET(struct skua_cqe, flags, 63);
 

@@ -100,8 +100,9 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 	return cq ? &cq->vcq.cq : NULL;
 }
 
+/* Tags are not stripped from frames, and there is no tag matching. */
 #define SKUA_CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
-			  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+			  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_FLOW_TAG)
 
 /*
  * A program that ignores overruns promises that none comes. The device never writes over a CQE that was not polled, so

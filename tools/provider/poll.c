@@ -314,6 +314,12 @@ static uint8_t skua_read_sl(struct ibv_cq_ex *cq_ex)
 	return skua_cqe_sl(&to_skua_cq_ex(cq_ex)->current);
 }
 
+/* The tag of the flow that the frame came by. */
+static uint32_t skua_read_flow_tag(struct ibv_cq_ex *cq_ex)
+{
+	return le32toh(to_skua_cq_ex(cq_ex)->current.flow_tag);
+}
+
 /* What InfiniBand links have. */
 static uint32_t skua_read_slid(struct ibv_cq_ex *cq_ex)
 {
@@ -348,6 +354,8 @@ void skua_cq_fill_ex_ops(struct ibv_cq_ex *cq_ex, uint64_t wc_flags)
 		cq_ex->read_sl = skua_read_sl;
 	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
 		cq_ex->read_dlid_path_bits = skua_read_dlid_path_bits;
+	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
+		cq_ex->read_flow_tag = skua_read_flow_tag;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 		cq_ex->read_completion_ts = skua_read_completion_ts;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)

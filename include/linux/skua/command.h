@@ -206,6 +206,7 @@ int skua_cmd_detach_mcast(struct skua_dev *dev, u32 qpn, const u8 mgid[16]);
  * @rssn: by this RSS object; 0: they are not
  * @type: enum skua_flow_type
  * @priority: of those that match a frame, the lowest decides, then the oldest
+ * @tag: what completions of its frames tell
  * @value: what a frame has in the bits of @mask; 0 in all others
  * @mask: bits that are compared
  */
@@ -214,6 +215,7 @@ struct skua_flow_params {
 	u32 rssn;
 	enum skua_flow_type type;
 	u16 priority;
+	u32 tag;
 	struct skua_flow_key value;
 	struct skua_flow_key mask;
 };

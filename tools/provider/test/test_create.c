@@ -531,7 +531,7 @@ static void test_cq_takes_another_ring(void **state)
 static void test_cq_ex_refuses_what_it_cannot(void **state)
 {
 	static const uint64_t not_served[] = {
-		IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG, IBV_WC_EX_WITH_TM_INFO, 1ull << 40,
+		IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_TM_INFO, 1ull << 40,
 	};
 	struct ibv_cq_init_attr_ex attr = { .cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS };
 	struct ibv_cq_ex *cq_ex;
@@ -548,7 +548,8 @@ static void test_cq_ex_refuses_what_it_cannot(void **state)
 		assert_null(skua_create_cq_ex(&ctx.vctx.context, &attr));
 		assert_int_equal(errno, EOPNOTSUPP);
 	}
-	attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+	assert_null(cq_ex->read_flow_tag);
+	attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_FLOW_TAG;
 	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN << 1;
 	errno = 0;
@@ -558,6 +559,7 @@ static void test_cq_ex_refuses_what_it_cannot(void **state)
 		cq_ex = skua_create_cq_ex(&ctx.vctx.context, &attr);
 		assert_non_null(cq_ex);
 		assert_non_null(cq_ex->read_completion_ts);
+		assert_non_null(cq_ex->read_flow_tag);
 		assert_null(cq_ex->read_byte_len);
 		skua_destroy_cq(ibv_cq_ex_to_cq(cq_ex));
 	}

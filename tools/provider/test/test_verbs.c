@@ -68,7 +68,7 @@ static int setup(void **state)
 	qp.vqp.qp.state = IBV_QPS_RTS;
 	assert_true(skua_qp_fill_wr_ops(&qp, ALL_OPS));
 	skua_cq_fill_ex_ops(&cq.vcq.cq_ex,
-			    IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
+			    IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_FLOW_TAG);
 	return 0;
 }
 
@@ -1638,9 +1638,10 @@ static void test_checksums_of_a_received_frame(void **state)
 		assert_int_equal(skua_poll_cq(&cq.vcq.cq, 1, &wc), 1);
 		assert_int_equal(wc.wc_flags, want);
 		assert_int_equal(skua_post_recv(&qp.vqp.qp, &wr, &bad), 0);
-		complete((struct skua_cqe) { .opcode = SKUA_CQE_RECV, .flags = flags[i] });
+		complete((struct skua_cqe) { .opcode = SKUA_CQE_RECV, .flags = flags[i], .flow_tag = htole32(0xfedcba98) });
 		assert_int_equal(ibv_start_poll(cq_ex, &attr), 0);
 		assert_int_equal(ibv_wc_read_wc_flags(cq_ex), want);
+		assert_int_equal(ibv_wc_read_flow_tag(cq_ex), 0xfedcba98);	/* RAW-16 */
 		ibv_end_poll(cq_ex);
 	}
 }

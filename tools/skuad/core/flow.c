@@ -135,6 +135,7 @@ int cmd_create_flow(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	}
 	flow->type = in->type;
 	flow->priority = le16toh(in->priority);
+	flow->tag = le32toh(in->tag);
 	flow->qp = qp;
 	flow->rss = rss;
 	flow->value.key = in->value;

@@ -36,6 +36,7 @@ struct flow {
 	uint32_t number;
 	uint8_t type;			/* enum skua_flow_type */
 	uint16_t priority;
+	uint32_t tag;			/* for CQEs */
 	struct skua_qp *qp;		/* the target: this, or */
 	struct rss_object *rss;
 	union flow_key value, mask;

@@ -247,7 +247,9 @@ void eth_deliver(struct skua_dev *dev, const struct flow *flow, const struct seg
 {
 	const uint8_t *bytes = frame->seg[0].p;
 	struct frame_info info = frame_parse(bytes, frame->bytes);
-	struct skua_cqe cqe = { .opcode = SKUA_CQE_RECV, .flags = csum_flags(dev, bytes, &info) };
+	struct skua_cqe cqe = {
+		.opcode = SKUA_CQE_RECV, .flags = csum_flags(dev, bytes, &info), .flow_tag = htole32(flow->tag),
+	};
 	struct skua_qp *qp = flow->qp;
 	struct frame_hash hash;
 

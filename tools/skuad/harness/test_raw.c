@@ -390,7 +390,7 @@ static void flows_that_are_refused(void **state)
 	REFUSED(SKUA_CMD_BAD_PARAM, cmd.flow.type = 0xff);
 	REFUSED(SKUA_CMD_BAD_PARAM, cmd.hdr.port = 1);
 	for (unsigned int i = 5; i < sizeof(cmd.flow); i++) {
-		bool rsvd = i == 5 || (i >= 12 && i < 64) || i >= 192;
+		bool rsvd = i == 5 || (i >= 16 && i < 64) || i >= 192;
 		uint8_t *at = (uint8_t *)&cmd.flow + i;
 
 		if (rsvd)
@@ -1107,6 +1107,50 @@ static void reset_ends_them(void **state)
 	expect_none(w, b);
 }
 
+/* Of the flow that the frame came by: to a QP, spread, copied, by default, looped back. */
+static void completions_have_the_tag_of_the_flow(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct queues from = raw_qp(w, a), to = with_receives(b, raw_qp(w, b), 8);
+	struct queues here = with_receives(a, raw_qp(w, a), 2);
+	struct skua_cmd rss = CMD(SKUA_CMD_CREATE_RSS), cmd;
+	uint32_t normal;
+
+	cmd = mac_flow(to.qpn, b->mac);
+	cmd.flow.tag = htole32(0xffffffff);
+	normal = must(w, b, cmd);
+	send_to(w, a, &from, b->mac);
+	assert_int_equal(le32toh(expect_by(w, b, to, FRAME)->flow_tag), 0xffffffff);
+	must(w, b, object_cmd(SKUA_CMD_DESTROY_FLOW, normal));
+	rss.rss.qpn[0] = htole32(to.qpn);
+	cmd.flow.qpn = 0;
+	cmd.flow.rssn = htole32(must(w, b, rss));
+	cmd.flow.tag = htole32(7);
+	normal = must(w, b, cmd);
+	send_to(w, a, &from, b->mac);
+	assert_int_equal(le32toh(expect_by(w, b, to, FRAME)->flow_tag), 7);
+	must(w, b, object_cmd(SKUA_CMD_DESTROY_FLOW, normal));
+	cmd = flow_cmd(to.qpn, SKUA_FLOW_SNIFFER);
+	cmd.flow.tag = htole32(8);
+	normal = must(w, b, cmd);
+	cmd.flow.type = SKUA_FLOW_DEFAULT;
+	cmd.flow.tag = htole32(9);
+	must(w, b, cmd);
+	send_to(w, a, &from, b->mac);
+	assert_int_equal(le32toh(expect_by(w, b, to, FRAME)->flow_tag), 8);
+	assert_int_equal(le32toh(expect_by(w, b, to, FRAME)->flow_tag), 9);
+	must(w, b, object_cmd(SKUA_CMD_DESTROY_FLOW, normal));
+	must(w, b, mac_flow(to.qpn, b->mac));
+	send_to(w, a, &from, b->mac);
+	assert_int_equal(expect_by(w, b, to, FRAME)->flow_tag, 0);
+	cmd = mac_flow(here.qpn, group);
+	cmd.flow.tag = htole32(10);
+	must(w, a, cmd);
+	send_to(w, a, &from, group);
+	assert_int_equal(le32toh(expect_by(w, a, here, FRAME)->flow_tag), 10);
+}
+
 static void no_irq(void *host, unsigned int vector)
 {
 	(void)host;
@@ -1172,6 +1216,7 @@ int main(void)
 		STEPPED(spread_frames_loop_back, "RAW-9"),
 		STEPPED(checksums_are_verified, "RAW-1 ETH-12"),
 		STEPPED(flows_live_as_long_as_their_qp, "RAW-11"),
+		STEPPED(completions_have_the_tag_of_the_flow, "RAW-16"),
 		STEPPED(reset_ends_them, "RAW-11 RST-3"),
 		STEPPED(what_is_a_neighbours_stays_so, "RAW-12 SEC-9"),
 	};

@@ -94,6 +94,12 @@ static int skua_ib_flow_ports(struct skua_flow_params *params, const union ib_fl
 	return 0;
 }
 
+static int skua_ib_flow_tag(struct skua_flow_params *params, const union ib_flow_spec *spec)
+{
+	params->tag = spec->flow_tag.tag_id;
+	return 0;
+}
+
 static const struct {
 	enum ib_flow_spec_type type;
 	int (*read)(struct skua_flow_params *params, const union ib_flow_spec *spec);
@@ -103,6 +109,7 @@ static const struct {
 	{ IB_FLOW_SPEC_IPV6, skua_ib_flow_ipv6 },
 	{ IB_FLOW_SPEC_TCP, skua_ib_flow_ports },
 	{ IB_FLOW_SPEC_UDP, skua_ib_flow_ports },
+	{ IB_FLOW_SPEC_ACTION_TAG, skua_ib_flow_tag },
 };
 
 static int skua_ib_flow_spec(struct skua_flow_params *params, const union ib_flow_spec *spec)
@@ -115,7 +122,7 @@ static int skua_ib_flow_spec(struct skua_flow_params *params, const union ib_flo
 	return -EOPNOTSUPP;
 }
 
-/* A frame has one header of a layer. Specs follow each other without gaps. */
+/* A frame has one header of a layer, and a flow one tag. Specs follow each other without gaps. */
 static int skua_ib_flow_read_specs(struct skua_flow_params *params, const struct ib_flow_attr *attr)
 {
 	const union ib_flow_spec *spec = attr->flows;

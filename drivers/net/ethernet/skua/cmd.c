@@ -624,6 +624,7 @@ int skua_cmd_create_flow(struct skua_dev *dev, const struct skua_flow_params *pa
 	cmd.flow.rssn = cpu_to_le32(params->rssn);
 	cmd.flow.type = params->type;
 	cmd.flow.priority = cpu_to_le16(params->priority);
+	cmd.flow.tag = cpu_to_le32(params->tag);
 	cmd.flow.value = params->value;
 	cmd.flow.mask = params->mask;
 	return skua_cmd_create(to_skua_nic(dev), &cmd, number);
