@@ -3,11 +3,16 @@
 """For test_counters.sh: objects of each kind that `rdma resource` knows. What it tells of them is what skuactl says, and
 what this program asked for. An error says what is not."""
 
+import concurrent.futures
+import ctypes
+import itertools
 import json
+import mmap
 import os
 import struct
 import subprocess
 import sys
+import time
 
 from pyverbs import enums
 from pyverbs.cq import CQ
@@ -113,6 +118,32 @@ def check_memory():
     for mr, _, _ in regions.values():
         mr.close()
     dm.close()
+    memory = mmap.mmap(-1, 9 * 4096)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    mr = MR(pd, 0, local, address)
+    details('an empty region', one('MRs', rows('mr', '-dd')), kind='pinned', pinned_pages=0)
+    mr.close()
+    check_changing(MR(pd, 4096, local, address), address)
+
+
+def check_changing(mr, address):
+    """What is told of a region whose memory is replaced meanwhile."""
+    end = time.monotonic() + 2
+
+    def change():
+        for pages in itertools.cycle((1, 9)):
+            mr.rereg(enums.IBV_REREG_MR_CHANGE_TRANSLATION, pd, address, pages * 4096)
+            if time.monotonic() > end:
+                return
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        changing = pool.submit(change)
+        while not changing.done():
+            row = one('MRs', rows('mr', '-dd'))
+            details('a region that changes', row, kind='pinned')
+            equal('pages of it', row['drv_pinned_pages'] in (1, 9), True)
+        changing.result()
+    mr.close()
     equal('MRs afterwards', rows('mr'), [])
 
 

@@ -59,7 +59,8 @@ struct ib_mr *skua_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 len
 	err = skua_ib_describe_umem(mr, ibpd, &dmabuf->umem, &params, skua_ib_create_mr);
 	if (err)
 		goto err_dmabuf;
-	mr->umem = &dmabuf->umem;
+	skua_ib_mr_set_umem(mr, &dmabuf->umem);
+	mr->is_dmabuf = true;
 	mr->access = access;
 	ib_umem_dmabuf_set_revoke_locked(dmabuf, skua_ib_dmabuf_revoke, mr);
 	ib_umem_dmabuf_revoke_unlock(dmabuf);

@@ -9,11 +9,6 @@
 
 #include "mr.h"
 
-static inline bool skua_ib_is_dmabuf(const struct skua_ib_mr *mr)
-{
-	return mr->umem && mr->umem->is_dmabuf;
-}
-
 struct ib_mr *skua_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 iova,
 					 int fd, int access, struct ib_dmah *dmah,
 					 struct uverbs_attr_bundle *attrs);

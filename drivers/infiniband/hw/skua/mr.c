@@ -78,6 +78,12 @@ int skua_ib_create_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, struct skua_mr_
 	return 0;
 }
 
+void skua_ib_mr_set_umem(struct skua_ib_mr *mr, struct ib_umem *umem)
+{
+	mr->umem = umem;
+	WRITE_ONCE(mr->pinned_pages, umem ? ib_umem_num_pages(umem) : 0);
+}
+
 struct ib_mr *skua_ib_get_dma_mr(struct ib_pd *ibpd, int access)
 {
 	struct skua_mr_params params = {
@@ -220,7 +226,7 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 		kfree(mr);
 		return ERR_CAST(umem);
 	}
-	mr->umem = umem;
+	skua_ib_mr_set_umem(mr, umem);
 	mr->access = access;
 	return &mr->ibmr;
 }
@@ -242,7 +248,7 @@ struct ib_mr *skua_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u6
 	if (err)
 		return ERR_PTR(err);
 	/* Pages that come and go are registered once, and so are those that may be revoked. */
-	if (mr->odp || skua_ib_is_dmabuf(mr) ||
+	if (mr->odp || mr->is_dmabuf ||
 	    (flags & IB_MR_REREG_ACCESS && access & IB_ACCESS_ON_DEMAND))
 		return ERR_PTR(-EOPNOTSUPP);
 	if (flags & IB_MR_REREG_PD)
@@ -276,7 +282,7 @@ struct ib_mr *skua_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u6
 		return ERR_CAST(umem);
 	if (params.change & SKUA_MR_SET_PAGES) {
 		ib_umem_release(mr->umem);
-		mr->umem = umem;
+		skua_ib_mr_set_umem(mr, umem);
 	}
 	mr->access = access;
 	return NULL;
@@ -466,8 +472,7 @@ int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 		return err;
 	if (mr->odp)
 		skua_ib_odp_destroy(mr);
-	err = skua_ib_is_dmabuf(mr) ? skua_ib_dmabuf_destroy(mr) :
-				      skua_cmd_destroy_mr(dev, mr->key);
+	err = mr->is_dmabuf ? skua_ib_dmabuf_destroy(mr) : skua_cmd_destroy_mr(dev, mr->key);
 	if (err)
 		return err;
 	skua_ib_free_list(mr, dev);

@@ -18,6 +18,8 @@ struct skua_piece;
  * struct skua_ib_mr - a memory region
  * @ibmr: as the core knows it
  * @umem: memory of a program, or of a dma-buf, pinned
+ * @pinned_pages: of @umem, for readers whom no lock keeps from a @umem that is replaced
+ * @is_dmabuf: @umem is a struct ib_umem_dmabuf
  * @odp: memory of a program, on demand
  * @access: what the program has asked for
  * @key: as it was created; a fast registration changes its low 8 bits
@@ -30,6 +32,8 @@ struct skua_piece;
 struct skua_ib_mr {
 	struct ib_mr ibmr;
 	struct ib_umem *umem;
+	u32 pinned_pages;
+	bool is_dmabuf;
 	struct skua_ib_odp *odp;
 	int access;
 	u32 key;
@@ -46,6 +50,9 @@ static inline struct skua_ib_mr *to_skua_ib_mr(struct ib_mr *ibmr)
 {
 	return container_of(ibmr, struct skua_ib_mr, ibmr);
 }
+
+/* What it had before is for the caller to release. */
+void skua_ib_mr_set_umem(struct skua_ib_mr *mr, struct ib_umem *umem);
 
 /* Registered with lists of pieces. */
 static inline bool skua_ib_is_gapped(const struct ib_mr *ibmr)

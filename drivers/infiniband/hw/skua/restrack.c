@@ -4,7 +4,6 @@
  * details, with -r the attributes of a QP or an SRQ as the device has them (struct skua_qp_attr,
  * struct skua_srq_attr). The core asks no driver for details of PDs and contexts.
  */
-#include <rdma/ib_umem.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
 
@@ -99,11 +98,11 @@ int skua_ib_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 
 static const char *skua_ib_mr_kind(const struct skua_ib_mr *mr)
 {
-	if (mr->odp)
-		return "on-demand";
-	if (mr->umem)
-		return mr->umem->is_dmabuf ? "dma-buf" : "pinned";
 	switch (mr->ibmr.type) {
+	case IB_MR_TYPE_USER:
+		if (mr->odp)
+			return "on-demand";
+		return mr->is_dmabuf ? "dma-buf" : "pinned";
 	case IB_MR_TYPE_DM:
 		return "device-memory";
 	case IB_MR_TYPE_DMA:
@@ -118,7 +117,7 @@ int skua_ib_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 	const struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
 	const struct skua_ib_detail details[] = {
 		{ "kind", .text = skua_ib_mr_kind(mr) },
-		{ "pinned_pages", mr->umem ? ib_umem_num_pages(mr->umem) : 0 },
+		{ "pinned_pages", READ_ONCE(mr->pinned_pages) },
 		{ "max_fast_entries", mr->capacity },
 	};
 
