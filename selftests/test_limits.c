@@ -435,4 +435,56 @@ TEST_F_TIMEOUT(limits, max_mr, COUNT_SECONDS)
 	ASSERT_EQ(0, munmap(mem, RAW_MEM));
 }
 
+/* A message to a QP that receives by an SRQ. NULL, or what went wrong. */
+static const char *receive_by(struct side s[2], struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = s[0].cq, .recv_cq = s[0].cq, .srq = srq, .qp_type = IBV_QPT_RC, .cap = { 1, 0, 1, 0, 0 },
+	};
+	struct side pair[2] = { s[0], s[1] };
+	struct ibv_sge from = { (uintptr_t)s[1].mem, 100, s[1].mr->lkey }, to = { (uintptr_t)s[0].mem, 100, s[0].mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+	};
+	struct ibv_recv_wr *bad_recv, recv = { .sg_list = &to, .num_sge = 1 };
+	struct ibv_wc sent, received;
+	bool well;
+
+	pair[0].qp = ibv_create_qp(s[0].pd, &init);
+	if (!pair[0].qp)
+		return "no QP";
+	memset(s[0].mem, 0, 100);
+	fill(s[1].mem, 100, pair[0].qp->qp_num);
+	well = !pair_reconnect(pair) && !ibv_post_srq_recv(srq, &recv, &bad_recv) &&
+	       !ibv_post_send(s[1].qp, &wr, &bad) && side_wait(&s[1], &sent, 20) && side_wait(&s[0], &received, 20) &&
+	       sent.status == IBV_WC_SUCCESS && received.status == IBV_WC_SUCCESS && received.byte_len == 100 &&
+	       !memcmp(s[0].mem, s[1].mem, 100);
+	if (ibv_destroy_qp(pair[0].qp))
+		return "the QP stays";
+	return well ? NULL : "no message";
+}
+
+/* SRQs, of which libibverbs can have all. */
+TEST_F_TIMEOUT(limits, max_srq, COUNT_SECONDS)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	const uint32_t max = (uint32_t)self->attr.max_srq;
+	struct ibv_srq **srqs = calloc(max + 1, sizeof(*srqs));
+	uint32_t n = 0;
+
+	ASSERT_LE(16384, max);
+	errno = 0;
+	while (n <= max && (srqs[n] = ibv_create_srq(self->s[0].pd, &init)))
+		n++;
+	EXPECT_EQ(ENOMEM, errno);
+	ASSERT_EQ(max, n);
+	for (uint32_t j = 0; j < 3; j++)
+		WELL(receive_by(self->s, srqs[j * (n - 1) / 2]));
+	while (n--)
+		ASSERT_EQ(0, ibv_destroy_srq(srqs[n]));
+	free(srqs);
+	ASSERT_EQ(0, pair_reconnect(self->s));
+	ASSERT_TRUE(pair_transfer(self->s));
+}
+
 TEST_HARNESS_MAIN
