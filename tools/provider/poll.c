@@ -132,14 +132,21 @@ static inline uint64_t skua_cqe_take(struct skua_cq *cq, const struct skua_cqe *
 	return skua_cqe_take_recv(cq, cqe);
 }
 
-static inline void skua_cqe_to_wc(const struct skua_cqe *cqe, struct ibv_wc *wc)
+/* What a completion of a send has. The rest of a struct ibv_wc tells of receives, and stays as it is. */
+static inline void skua_cqe_to_send_wc(const struct skua_cqe *cqe, struct ibv_wc *wc)
 {
 	wc->status = cqe->status;
 	wc->opcode = skua_cqe_opcode(cqe);
 	wc->vendor_err = cqe->vendor_err;
 	wc->byte_len = le32toh(cqe->byte_len);
-	wc->imm_data = skua_cqe_imm_data(cqe);
 	wc->qp_num = le32toh(cqe->qpn);
+	wc->wc_flags = 0;
+}
+
+static inline void skua_cqe_to_wc(const struct skua_cqe *cqe, struct ibv_wc *wc)
+{
+	skua_cqe_to_send_wc(cqe, wc);
+	wc->imm_data = skua_cqe_imm_data(cqe);
 	wc->src_qp = le32toh(cqe->src_qpn);
 	wc->wc_flags = skua_cqe_data_flags(cqe);
 	wc->pkey_index = 0;
@@ -203,7 +210,7 @@ int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
 		if (err)
 			break;
 		if (!(cqe->opcode & SKUA_CQE_OPCODE_RECV)) {
-			skua_cqe_to_wc(cqe, wc);
+			skua_cqe_to_send_wc(cqe, wc);
 			wc->wr_id = skua_cqe_take_send(cq, cqe);
 		} else if (likely(!(cqe->flags & SKUA_CQE_RARE))) {
 			skua_cqe_to_wc(cqe, wc);

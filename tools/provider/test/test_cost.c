@@ -145,12 +145,12 @@ static void cost_is_at_most(unsigned int send_flags, unsigned long post, unsigne
 
 static void test_cost_of_a_write_of_64_bytes(void **state)
 {
-	cost_is_at_most(0, 170, 90);
+	cost_is_at_most(0, 170, 80);
 }
 
 static void test_cost_of_64_bytes_inline(void **state)
 {
-	cost_is_at_most(IBV_SEND_INLINE, 217, 90);
+	cost_is_at_most(IBV_SEND_INLINE, 217, 80);
 }
 
 int main(void)
