@@ -10,6 +10,7 @@
 
 #include "kselftest_harness.h"
 #include "datagram.h"
+#include "raw.h"
 #include "rows.h"
 
 #define KBPS	20000u		/* 2,500 bytes in a millisecond */
@@ -143,6 +144,38 @@ TEST_F(rate, bad_limits)
 	for EACH(row, rows)
 		GAVE(row->err, set_limit(qp, row->kbps, row->burst, row->packet), row);
 	EXPECT_EQ(EINVAL, ibv_modify_qp_rate_limit(qp, &unknown));
+}
+
+/* RAT-1: the kernel checks what libskua never sends. */
+TEST_F(rate, of_another_library)
+{
+	const uint32_t number = IB_USER_VERBS_EX_CMD_MODIFY_QP | IB_USER_VERBS_CMD_FLAG_EXTENDED;
+	struct ib_uverbs_ex_modify_qp cmd = {
+		.base = { .attr_mask = IBV_QP_ACCESS_FLAGS, .qp_handle = self->s[0].qp->handle },
+	};
+	const struct {
+		const char *name;
+		struct {
+			struct skua_modify_qp_req known;
+			uint64_t unknown;
+		} req;
+		size_t size;
+		int err;
+	} rows[] = {
+		{ "nothing", {}, 0, 0 },
+		{ "zeros", {}, sizeof(struct skua_modify_qp_req), 0 },
+		{ "more zeros", {}, sizeof(rows[0].req), 0 },
+		{ "a burst without a limit", { { .rate_burst = 1 } }, sizeof(struct skua_modify_qp_req), EINVAL },
+		{ "packets without a limit", { { .rate_packet = 1 } }, sizeof(struct skua_modify_qp_req), EINVAL },
+		{ "a reserved field", { { .reserved = 1 } }, sizeof(struct skua_modify_qp_req), EINVAL },
+		{ "an unknown bit", { { .comp_mask = 1 } }, sizeof(struct skua_modify_qp_req), EOPNOTSUPP },
+		{ "unknown fields", { .unknown = 1 }, sizeof(rows[0].req), EOPNOTSUPP },
+		{ "too few fields", {}, sizeof(struct skua_modify_qp_req) - 4, EINVAL },
+	};
+
+	for EACH(row, rows)
+		GAVE(row->err, raw_invoke(self->s[0].context->cmd_fd, number, &cmd, sizeof(cmd), &row->req, row->size,
+					  sizeof(struct ib_uverbs_ex_modify_qp_resp)), row);
 }
 
 /* What query_device_ex() says is so, of each type. */
