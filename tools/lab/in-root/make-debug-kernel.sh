@@ -1,17 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# The kernel that finds faults: built from a linux-source package, with the debugging of
-# debug.config. Runs in the root.
+# The kernel that finds faults: built from a linux-source package, with the debugging and the
+# users of RDMA of debug.config. Runs in the root.
 #
-# usage: make-debug-kernel.sh PACKAGE CONFIG IMAGE OUT
+# usage: make-debug-kernel.sh PACKAGE IMAGE OUT CONFIG...
 #
 # IMAGE is what a build of the kernel leaves to be booted. OUT gets image, lib/modules/RELEASE, and build/, the tree to build modules against. A build
 # that was interrupted goes on where it was.
 
 set -euo pipefail
 
-package=$1 config=$2 image=$3 out=$4
+package=$1 image=$2 out=$3
+shift 3
 tree=$out/build
 mkdir -p "$out"
 if [ ! -e "$tree/Makefile" ]; then
@@ -33,10 +34,10 @@ grep -q rdma_restrack_put $lost ||
 	sed -i 's/^\t\tkfree(attrs->context);/\t\trdma_restrack_put(\&attrs->context->res);\n&/' $lost
 grep -q rdma_restrack_put $lost
 make -s defconfig kvm_guest.config
-scripts/kconfig/merge_config.sh -m -Q .config "$config" >/dev/null
+scripts/kconfig/merge_config.sh -m -Q .config "$@" >/dev/null
 make -s olddefconfig
 # What the configuration system refused would be missed only by the fault not found.
-missed=$(grep -v '^#' "$config" | grep -vxFf .config || :)
+missed=$(cat "$@" | grep -v '^#' | grep -vxFf .config || :)
 [ -z "$missed" ] || { echo "make-debug-kernel: not to be had: $missed" >&2; exit 1; }
 make -s -j"$(nproc)" LOCALVERSION=-skua-debug "${image##*/}" modules
 cp "$image" "$out/image"

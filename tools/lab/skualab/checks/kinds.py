@@ -86,7 +86,7 @@ def debug_tests(name, *tests, last=('test_leaks.sh',)):
     options = ('--kernel', 'debug', '--mem', '3G', '--env', 'SKUA_TEST_TIMEOUT=3300', '--env', 'SKUA_SLOWNESS=10',
                '--env', 'SKUA_CYCLES=3')
     words = './run_selftests.sh', *tests, *last
-    inputs = [*_guest_inputs(words), kernels.DEBUG_CONFIG, kernels.MAKE_DEBUG]
+    inputs = [*_guest_inputs(words), *kernels.debug_inputs('debug')]
     return Check(name, 3660, inputs, in_guest(name, 3600, *words, options=options),
                  [*stages.guest('debug'), *SELFTESTS], full=True, debug=True)
 

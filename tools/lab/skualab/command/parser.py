@@ -3,6 +3,7 @@
 import argparse
 
 from skualab.command import verbs
+from skualab.products import kernels
 from skualab.target.distro import DISTRO
 
 MOST = 250      # guests: each has an address of 192.0.2.0/24
@@ -61,8 +62,8 @@ class Parser(argparse.ArgumentParser):
 
 def machine_options(parser):
     """Of each guest of a run or a cluster."""
-    parser.add_argument('--kernel', default=DISTRO.kernel, metavar='|'.join((*DISTRO.series, 'debug', 'BZIMAGE')),
-                        help="Debian's kernel of that series, the debug kernel, or a kernel image of yours")
+    parser.add_argument('--kernel', default=DISTRO.kernel, metavar='|'.join((*kernels.STAGES, 'BZIMAGE')),
+                        help="Debian's kernel of that series, a debug kernel, or a kernel image of yours")
     parser.add_argument('--modules', metavar='DIR',
                         help='with a BZIMAGE: a directory with lib/modules of that kernel, and skua.ko and skua_ib.ko')
     parser.add_argument('--rdma-core', default=DISTRO.rdma_core, choices=list(DISTRO.rdma_cores),

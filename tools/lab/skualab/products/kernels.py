@@ -14,7 +14,9 @@ from skualab.target.arch import ARCH
 from skualab.target.distro import DISTRO
 
 MAKE = paths.lab('in-root/make-kernel.sh')
-MAKE_DEBUG, DEBUG_CONFIG = paths.lab('in-root/make-debug-kernel.sh'), paths.lab('in-root/debug.config')
+MAKE_DEBUG = paths.lab('in-root/make-debug-kernel.sh')
+# The kernels that find faults: by name, the series of each.
+DEBUG = {'debug': DISTRO.kernel, 'debug-' + DISTRO.newest: DISTRO.newest}
 
 
 def directory(series):
@@ -28,9 +30,9 @@ def _fetch(series, log):
     return apt.download(parts, log)
 
 
-def _fetch_source(log):
+def _fetch_source(series, log):
     apt.update(log)
-    return apt.download([DISTRO.source_package + DISTRO.kernel], log)
+    return apt.download([DISTRO.source_package + series], log)
 
 
 def _debian(series):
@@ -50,26 +52,43 @@ def _debian(series):
     return make
 
 
-def _debug(log):
-    """Build the kernel that finds faults; what is left of an earlier build is made use of."""
-    package, = _fetch_source(log)
-    chroot.run([MAKE_DEBUG, package, DEBUG_CONFIG, ARCH.kernel_image, DEBUG_BUILD],
-               stdout=log, stderr=log, check=True, timeout=DEBUG_SECONDS)
-    chroot.run([MAKE, DEBUG_BUILD + '/image', DEBUG_BUILD, directory('debug')],
-               stdout=log, stderr=log, check=True, timeout=180)
+def debug_build(name):
+    """Where a kernel that finds faults was built."""
+    return directory(name) + '.build'
 
 
-DEBUG_BUILD = directory('debug') + '.build'
-DEBUG_SECONDS = 2400
+def _debug_configs(name):
+    return [paths.lab('in-root/debug%s.config' % tail) for tail in ('', '-' + DEBUG[name])]
+
+
+def debug_inputs(name):
+    """The files that such a kernel is made by."""
+    return [*_debug_configs(name), MAKE_DEBUG]
+
+
+def _debug(name):
+    """Build a kernel that finds faults; what is left of an earlier build is made use of."""
+    def make(log):
+        package, = _fetch_source(DEBUG[name], log)
+        build = debug_build(name)
+        chroot.run([MAKE_DEBUG, package, ARCH.kernel_image, build, *_debug_configs(name)],
+                   stdout=log, stderr=log, check=True, timeout=DEBUG_SECONDS)
+        chroot.run([MAKE, build + '/image', build, directory(name)], stdout=log, stderr=log, check=True, timeout=180)
+    return make
+
+
+DEBUG_SECONDS = 3600
 STAGES = {
     series: Stage('kernel-' + series, _debian(series),
                   lambda series=series: [root.releases()[series], content(MAKE)],
                   os.path.join(directory(series), 'modules.erofs'), 90, partial(_fetch, series))
     for series in DISTRO.series}
-STAGES['debug'] = Stage(
-    'kernel-debug', _debug,
-    lambda: [root.releases()[DISTRO.kernel], *map(content, (DEBUG_CONFIG, MAKE_DEBUG, MAKE))],
-    os.path.join(directory('debug'), 'modules.erofs'), DEBUG_SECONDS + 300, _fetch_source)
+STAGES.update({
+    name: Stage('kernel-' + name, _debug(name),
+                lambda name=name: [root.releases()[DEBUG[name]], *map(content, (*debug_inputs(name), MAKE))],
+                os.path.join(directory(name), 'modules.erofs'), DEBUG_SECONDS + 300,
+                partial(_fetch_source, DEBUG[name]))
+    for name in DEBUG})
 
 
 def custom(image, modules):

@@ -17,8 +17,8 @@ INPUTS = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftes
 
 def headers(series):
     """What modules for a kernel are built against."""
-    if series == 'debug':
-        return kernels.DEBUG_BUILD + '/build'
+    if series in kernels.DEBUG:
+        return kernels.debug_build(series) + '/build'
     return DISTRO.headers + root.releases()[series]
 
 
@@ -28,9 +28,9 @@ def directory(series):
 
 def _modules(series):
     def make(log):
-        # The debug kernel's own configuration has no debugging information, which would double the time of its build.
+        # The debug kernels' own configuration has no debugging information, which would double the time of its build.
         chroot.run([paths.repo('drivers/build-modules'), headers(series), directory(series) + '.build',
-                    *(['KCFLAGS=-g'] if series == 'debug' else [])],
+                    *(['KCFLAGS=-g'] if series in kernels.DEBUG else [])],
                    stdout=log, stderr=log, check=True, timeout=300)
         os.makedirs(directory(series), exist_ok=True)
         for name in (module + '.ko' for module in MODULES):

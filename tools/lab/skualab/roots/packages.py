@@ -25,7 +25,7 @@ DOCUMENTS = 'python3-docutils'
 GUEST = '''
     rdma-core ibverbs-utils ibverbs-providers rdmacm-utils perftest python3-pyverbs python3
     iproute2 iputils-ping ethtool procps psmisc less strace tcpdump netcat-openbsd iperf3 qperf
-    nfs-kernel-server nfs-common nvme-cli open-iscsi fio libfabric-bin ucx-utils
+    nfs-kernel-server nfs-common nvme-cli open-iscsi ksmbd-tools cifs-utils fio libfabric-bin ucx-utils
     openssh-server openssh-client
     pciutils util-linux bash ca-certificates
 '''
