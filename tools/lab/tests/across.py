@@ -2,9 +2,13 @@
 
 import contextlib
 
+from skualab.host import paths
 from skualab.host.say import LabError
-from skualab.runs import scene
-from skualab.runs.nodes import Nodes
+from skualab.machines import nics, ssh
+from skualab.machines.skuad import Skuad
+from skualab.products import programs, stages
+from skualab.runs import run, scene
+from skualab.runs.nodes import Node, Nodes
 
 SECONDS = 240        # for one program
 SERVE = '(%s) >/tmp/served 2>&1 </dev/null; echo $? >/tmp/ended'
@@ -26,6 +30,20 @@ def guests(nodes, skuad):
     with Nodes(nodes, skuad) as up:
         up.must_boot(scene.deadline(scene.BOOT))
         yield up.guests()
+
+
+@contextlib.contextmanager
+def cluster(number, kernel):
+    """So many guests, node1 and so on, on one wire, that log in to each other and share the selftests. Each calls its
+    NIC the same, since programs are told one name for all."""
+    for stage in [*stages.guest(kernel), programs.SELFTESTS_STAGE]:
+        stage.run()
+    directory = run.new_directory()
+    theirs = [nics.Nic(at, name='node%d' % (at + 1), index=0) for at in range(number)]
+    options = scene.Options(kernel=kernel, netns='alone', cpus=1, memory='1G', share=paths.SELFTESTS,
+                            hosts=[(nic.ipv4, nic.name) for nic in theirs], keys=ssh.Keys())
+    with guests([Node(nic.name, directory, options, [nic]) for nic in theirs], Skuad(theirs, directory)) as up:
+        yield up
 
 
 def must(guest, script):

@@ -83,6 +83,9 @@ CHECKS = [
     loss_tests('loss', LOSS_SECONDS, full=False),
     guest_tests('guest-cm', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450')),
     guest_tests('guest-middleware', 500, './run_selftests.sh', 'test_middleware.sh'),
+    # One PUT of UCX and some collectives of Open MPI; all the rest is in make check-full.
+    lab_tests('mpi', 500, 'test-middleware', '--tests', '@(rc_verbs, put_bw|ucx, 2 ranks in 2 guests, collectives)', 'ucx',
+              'openmpi', needs=SELFTESTS),
     guest_tests('pyverbs-' + OLDER, 600, './pyverbs/run'),
     guest_tests('guest-' + NEWER, 800, './run_selftests.sh', 'test_rc', 'test_ud', 'test_uc', 'test_srq', 'test_xrc',
                 'test_cq', 'test_mw', 'test_dm', 'test_rereg', 'test_flush', 'test_odp', 'test_dmabuf', 'test_mcast',
@@ -135,6 +138,7 @@ CHECKS = [
     lab_tests('pair', 400, 'test-pair', full=True),
     *[storage('storage-' + series, 3600, series) for series in DISTRO.series],
     *map(ulp_tests, DISTRO.series),
+    lab_tests('middleware', 1800, 'test-middleware', '--guests', '4', 'ucx', 'openmpi', needs=SELFTESTS, full=True),
     lab_tests('links', 660, 'test-links', inputs=[paths.repo('Documentation/user/skuad.rst')], full=True),
     lab_tests('hosts', 1200, 'test-hosts', full=True,
               inputs=[paths.lab('skualab/clusters'), paths.repo('Documentation/user/cluster.rst')]),

@@ -46,7 +46,7 @@ def _selftests(log):
         paths.repo('selftests'), SELFTESTS_BUILD, paths.SELFTESTS, linux)
     # What is installed is copied anew, so that a test that was removed does not stay.
     chroot.run('%s all; rm -rf %s; %s install' % (make, paths.SELFTESTS, make),
-               stdout=log, stderr=log, check=True, timeout=120)
+               stdout=log, stderr=log, check=True, timeout=180)
 
 
 def _keep_if(directory, made_of):
@@ -65,4 +65,4 @@ def _keep_if(directory, made_of):
 
 
 SELFTESTS_STAGE = Stage('selftests', _selftests, lambda: [*map(paths.repo, ('selftests', 'uapi', 'include')), images.root_stamp()],
-                        os.path.join(paths.SELFTESTS, 'run_selftests.sh'), 120)
+                        os.path.join(paths.SELFTESTS, 'run_selftests.sh'), 180)

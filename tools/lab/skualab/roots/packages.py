@@ -11,6 +11,7 @@ BUILD = '''
     clang libclang-rt-dev sparse gdb libelf-dev
     libnl-3-dev libnl-route-3-dev libudev-dev libibverbs-dev librdmacm-dev
     libdeflate-dev libjson-c-dev liburcu-dev libcmocka-dev libpcap-dev libseccomp-dev
+    libopenmpi-dev
 '''
 
 # Makes images, and looks at what skuad wrote.
@@ -27,6 +28,7 @@ GUEST = '''
     iproute2 iputils-ping ethtool procps psmisc less strace tcpdump netcat-openbsd iperf3 qperf
     nfs-kernel-server nfs-common nvme-cli open-iscsi ksmbd-tools cifs-utils fio libfabric-bin ucx-utils
     openssh-server openssh-client
+    openmpi-bin
     pciutils util-linux bash ca-certificates
 '''
 
@@ -40,6 +42,9 @@ NOT_IN_GUEST = [
     'usr/lib/llvm-[0-9]*/.*', 'usr/src/.*', 'usr/lib/linux-kbuild-.*', 'usr/lib/modules/.*',
     'usr/share/(qemu|%s|icons|cmake-.*|wireshark|i18n)/.*' % ARCH.firmware_package, 'usr/bin/qemu-.*', 'usr/bin/clang.*',
     'usr/lib/%s/(libLLVM|libclang|libwireshark|liblto).*' % ARCH.triplet, 'usr/lib/gcc/.*/lto.*',
+    # libopenmpi-dev has a compiler of Fortran in tow.
+    'usr/bin/.*gfortran.*', 'usr/libexec/gcc/.*/f951', 'usr/lib/gcc/.*/(finclude.*|lib(gfortran|caf).*)',
+    'usr/lib/.*/openmpi/.*[.]mod', 'usr/share/javascript/.*',
     'var/(cache|lib/apt)/.*', 'etc/apt/.*', 'boot/.*', '(proc|sys|dev|tmp)/.+',
 ]
 
