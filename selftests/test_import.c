@@ -159,6 +159,21 @@ static const char *write_from(struct side *side, uint64_t addr, uint32_t lkey, u
 	return side_sends(side, &wr);
 }
 
+/* The PD of the first note, of a context that came with it. */
+static struct ibv_pd *import_first(int sock, struct note *note)
+{
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	int fd;
+
+	NEED(receive_note(sock, note, &fd));
+	context = ibv_import_device(fd);
+	NEED(context);
+	pd = ibv_import_pd(context, note->pd);
+	NEED(pd);
+	return pd;
+}
+
 /* Imports all that there is, uses it, and leaves it. */
 static void use_all(int sock)
 {
@@ -169,13 +184,9 @@ static void use_all(int sock)
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	struct ibv_dm *dm;
-	int fd;
 
-	NEED(receive_note(sock, &note, &fd));
-	context = ibv_import_device(fd);
-	NEED(context);
-	pd = ibv_import_pd(context, note.pd);
-	NEED(pd);
+	pd = import_first(sock, &note);
+	context = pd->context;
 	mr = ibv_import_mr(pd, note.mr);
 	NEED(mr && mr->lkey == note.lkey && mr->length == PAIR_MEM && !mr->addr && mr->pd == pd);
 	dm = ibv_import_dm(context, note.dm);
@@ -251,13 +262,9 @@ static void try_handles(int sock)
 	struct ibv_context *context;
 	struct ibv_pd *right;
 	struct note note;
-	int fd;
 
-	NEED(receive_note(sock, &note, &fd));
-	context = ibv_import_device(fd);
-	NEED(context);
-	right = ibv_import_pd(context, note.pd);
-	NEED(right);
+	right = import_first(sock, &note);
+	context = right->context;
 	while (receive_note(sock, &note, NULL)) {
 		errno = 0;
 		NEED(!ibv_import_pd(context, note.pd) && (errno == ENOENT || errno == EINVAL));
@@ -331,13 +338,9 @@ static void make_and_wait(int sock)
 	struct side side;
 	struct ibv_pd *pd;
 	void *mem;
-	int fd;
 
-	NEED(receive_note(sock, &note, &fd));
-	context = ibv_import_device(fd);
-	NEED(context);
-	pd = ibv_import_pd(context, note.pd);
-	NEED(pd);
+	pd = import_first(sock, &note);
+	context = pd->context;
 	side = make_side(context, pd, &note);
 	NEED(side.qp && connect_side(&side, &note));
 	mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
