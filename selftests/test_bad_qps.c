@@ -69,12 +69,14 @@ TEST_F(bad, create_qp_ex)
 		uint32_t mask, create_flags;
 		uint64_t ops;
 		int err;
+		uint16_t tso_header;
 	} rows[] = {
 		{ "no PD", 0, 0, 0, EINVAL },
 		{ "a flag of UD", IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
 		  IBV_QP_CREATE_BLOCK_SELF_MCAST_LB, 0, EOPNOTSUPP },
 		{ "unknown attribute", IBV_QP_INIT_ATTR_PD | 1u << 20, 0, 0, EOPNOTSUPP },
-		{ "TSO", IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER, 0, 0, EOPNOTSUPP },
+		{ "TSO", IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER, 0, 0, EOPNOTSUPP, 1 },
+		{ "no headers of TSO", IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER, 0, 0, 0 },
 		{ "an operation of UD", IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, 0,
 		  IBV_QP_EX_WITH_TSO, EOPNOTSUPP },
 		{ "unknown operation", IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, 0,
@@ -88,6 +90,7 @@ TEST_F(bad, create_qp_ex)
 			.send_cq = s->cq, .recv_cq = s->cq, .pd = s->pd, .qp_type = IBV_QPT_RC,
 			.cap = { 1, 1, 1, 1, 0 }, .comp_mask = row->mask,
 			.create_flags = row->create_flags, .send_ops_flags = row->ops,
+			.max_tso_header = row->tso_header,
 		};
 
 		GAVE(row->err, MADE(ibv_create_qp_ex(s->context, &attr), ibv_destroy_qp), row);
