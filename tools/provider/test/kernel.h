@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The kernel, for tests without one: kernel.c has doubles of the functions of libibverbs that call
+ * it. They keep what the last call told the kernel, and return what the test wants as its answer.
+ */
+#ifndef SKUA_TEST_KERNEL_H
+#define SKUA_TEST_KERNEL_H
+
+#include "../skua.h"
+#include "../skua-abi.h"
+
+extern int answer;				/* to all commands: 0 or an errno */
+extern int dontfork;				/* ranges that are kept from children now */
+
+extern struct skua_create_cq_req cq_req;	/* of creating a CQ */
+extern struct skua_resize_cq_req resize_req;	/* of resizing a CQ */
+extern struct skua_create_qp_req qp_req;	/* of creating a QP with queues */
+extern struct ibv_qp_init_attr_ex qp_attr;	/* of creating a QP without queues (XRC_RECV) */
+extern struct skua_create_rss_qp_req rss_req;	/* of creating a QP that spreads over WQs */
+extern struct skua_modify_qp_req modify_req;	/* of the extended command that modifies a QP */
+extern int modify_mask;				/* its attribute mask */
+extern uint32_t modify_rate;			/* its rate limit */
+extern struct skua_create_wq_req wq_req;	/* of creating a WQ */
+extern struct skua_create_srq_req srq_req;	/* of creating an SRQ, of XRC or not */
+
+/* The arguments of registering a region. */
+extern struct mr_req {
+	void *addr;
+	size_t length;
+	uint64_t hca_va;
+	int access;
+} mr_req;
+
+/* The arguments of changing a region. */
+extern struct rereg_req {
+	struct verbs_mr *vmr;
+	uint32_t flags;
+	void *addr;
+	size_t length;
+	uint64_t hca_va;
+	int access;
+	struct ibv_pd *pd;
+} rereg_req;
+
+/* The arguments of registering a dma-buf. */
+extern struct dmabuf_req {
+	struct ibv_pd *pd;
+	uint64_t offset, iova;
+	size_t length;
+	int fd, access;
+} dmabuf_req;
+
+/* The arguments of an advice on regions. */
+extern struct advice_req {
+	enum ibv_advise_mr_advice advice;
+	uint32_t flags, num_sge;
+	struct ibv_sge *sg_list;
+} advice_req;
+
+#endif /* SKUA_TEST_KERNEL_H */
