@@ -1,8 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# iSCSI over RDMA (iSER) between two guests: the stock kernel's target and initiator, and open-iscsi. The initiator
-# registers memory for each command. The only variant is plain.
+# iSCSI over RDMA (iSER) between two guests: the stock kernel's target and initiator, and open-iscsi. Variants:
+#
+#   plain          the initiator registers memory for each command
+#   unregistered   one segment needs no registration
+#   death          the initiator gives up after seconds
 . "$(dirname "$0")/ulp.sh"
 . "$(dirname "$0")/lio.sh"
 
@@ -35,12 +38,16 @@ stop() {
 }
 
 attach() {
-	modprobe -a sd_mod ib_iser
+	local always=Y patience=600
+	[ "$variant" != unregistered ] || always=N
+	[ "$variant" != death ] || patience=5
+	modprobe sd_mod
+	modprobe ib_iser always_register=$always
 	mkdir -p /run/lock/iscsi
 	echo InitiatorName=iqn.2026-01.org.skua:user >/etc/iscsi/initiatorname.iscsi
 	iscsid
 	"${node[@]}" -o new
-	"${node[@]}" -o update -n node.session.timeo.replacement_timeout -v 600
+	"${node[@]}" -o update -n node.session.timeo.replacement_timeout -v $patience
 	"${node[@]}" --login
 	within 20 test -b $disk
 	iscsiadm -m session | grep '^iser:'

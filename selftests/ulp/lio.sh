@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# For SCSI protocols: the kernel's target (LIO) with a disk in memory, and the disk that appears at the initiator, which
-# has no other. Needs ulp.sh.
+# What the scripts of SCSI protocols share: the kernel's target (LIO) with a disk in memory, and the disk that appears
+# at the initiator, which has no other. Needs ulp.sh.
 
 # shellcheck disable=SC2154 # ulp.sh sets config and mib
 target=$config/target

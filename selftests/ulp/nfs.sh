@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # NFS over RDMA between two guests, by the stock kernel's modules: the client registers memory for what is read and
-# written, and the server invalidates it with its replies. The only variant is v4.2, the version.
+# written, and the server invalidates it with its replies. Variants:
+#
+#   v4.2   1 MiB at a time
+#   v3     32 KiB at a time
 . "$(dirname "$0")/ulp.sh"
 
 files=/srv/files mounted=/mnt/nfs
@@ -14,9 +17,10 @@ serve() {
 	mount -t nfsd nfsd /proc/fs/nfsd
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
 	echo 10 >/proc/fs/nfsd/nfsv4leasetime
+	rpcbind
 	exportfs -o rw,fsid=0,no_root_squash,insecure "*:$files"
-	rpc.mountd -N 3
-	rpc.nfsd -N 3 -V 4.2 --rdma=20049 4
+	rpc.mountd -p 20048
+	rpc.nfsd -V 4.2 --rdma=20049 4
 	# A kernel that keeps no list of clients has no such time, and says that it is busy.
 	echo Y >/proc/fs/nfsd/v4_end_grace || :
 }
@@ -25,6 +29,7 @@ stop() {
 	rpc.nfsd 0
 	exportfs -au
 	pkill -x rpc.mountd
+	pkill -x rpcbind
 	within 20 umount /proc/fs/nfsd
 	umount $files
 	modprobe -r nfsd
@@ -32,9 +37,16 @@ stop() {
 }
 
 attach() {
+	local options=rdma,port=20049 size=1048576 exported=/
+	if [ "$variant" = v3 ]; then
+		options+=,vers=3,nolock,mountproto=tcp,mountport=20048
+		size=32768 exported=$files
+	else
+		options+=,vers=${variant#v}
+	fi
 	modprobe rpcrdma
 	mkdir -p $mounted
-	mount -t nfs -o "rdma,port=20049,vers=${variant#v},rsize=1048576,wsize=1048576" "$address:/" $mounted
+	mount -t nfs -o "$options,rsize=$size,wsize=$size" "$address:$exported" $mounted
 	grep "$mounted.*proto=rdma" /proc/mounts
 }
 
@@ -71,7 +83,7 @@ load() { passes $mounted/load; }
 
 detach() {
 	umount $mounted
-	modprobe -r nfsv4
+	modprobe -r nfsv4 nfsv3
 	modprobe -r nfs
 	modprobe -r rpcrdma
 }
