@@ -195,8 +195,9 @@ counters_of_a_program() {
 	[ -z "$(rdma statistic qp show link skua_0/1)" ] && within 5 equal rdma_of && return $status
 }
 # One QP of three, by hand: it counts what it does from then on.
+# shellcheck disable=SC2154 # tap.sh sets slowness
 counters_by_hand() {
-	left rdma_traffic -Q -t 4 -q 3 -s 0-20000 skua_0 skua_1 >/tmp/traffic &
+	left rdma_traffic -Q -t $((4 * slowness)) -q 3 -s 0-20000 skua_0 skua_1 >/tmp/traffic &
 	local traffic=$! status=0 qpn all
 	within 10 eval 'qpn=$(rdma resource show qp link skua_0/1 type RC | grep -om1 "lqpn [0-9]*")' || return
 	rdma statistic qp bind link skua_0/1 $qpn || status=1
