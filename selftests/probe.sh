@@ -8,8 +8,8 @@
 device=$(basename "$(readlink -f /sys/class/infiniband/skua_0/device)")
 driver=/sys/bus/pci/drivers/skua
 
-# allocations DEPTH STEP: one, STEP later another, and so on, until there are no more. The kernel counts those of this
-# task (fail-nth), of which a driver is among the last DEPTH callers.
+# allocations DEPTH STEP LEAST: one, STEP later another, and so on, until there are no more. The kernel counts those of
+# this task (fail-nth), of which a driver is among the last DEPTH callers. At least LEAST times the device is refused.
 allocations() {
 	local n left refused=0 bound=0
 	set_up_failures "$1" && echo "$device" >$driver/unbind || return
@@ -30,6 +30,6 @@ allocations() {
 	# The last time nothing failed.
 	echo "$device" >$driver/unbind || return
 	tell "of $((n - $2)) allocations, $((refused + bound)) failed: $refused times the device was refused, $bound times bound all the same"
-	[ $refused -gt 20 ]
+	[ $refused -ge "$3" ]
 }
 bind_again() { echo "$device" >$driver/bind && [ -e "$driver/$device" ]; }
