@@ -20,7 +20,7 @@ group() { echo "$target/srpt/$(cut -d: -f5- $gid)/tpg"; }
 serve() {
 	local port
 	make_disk
-	# By itself it takes that of the NIC that it finds first.
+	# Without a GUID it takes that of the NIC that it finds first.
 	modprobe ib_srpt srpt_service_guid="0x$(tr -d : </sys/class/infiniband/skua_0/node_guid)"
 	port=$(group)
 	mkdir -p "$port"
