@@ -30,8 +30,8 @@ static u32 skua_ib_umem_add_range(struct skua_pagelist_builder *pages, u64 start
 
 /*
  * As rdma_umem_for_each_dma_block() does it, but a range of DMA addresses at a time: of large
- * memory, most of what a registration takes beside the pinning is this loop. A range may be of
- * several entries of the list, which may share a page.
+ * memory, most of what a registration takes beside the pinning is this loop. A range may
+ * consist of several entries of the scatterlist, of which two may share a page.
  */
 static void skua_ib_umem_add(struct ib_umem *umem, struct skua_pagelist_builder *pages,
 			     unsigned long page_size)
