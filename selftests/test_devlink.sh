@@ -159,27 +159,48 @@ reload_while_down() {
 	left ip link set skua0 down && reload && ! left grep -q up /sys/class/net/skua0/operstate &&
 		left ip link set skua0 up && left ip address replace 2001:db8::1/64 dev skua0 nodad && works_in 10
 }
+listens() { right rdma resource show cm_id | grep -q 'state LISTEN'; }
+ended() { ! kill -0 "$1" 2>/dev/null; }
+# Who uses the peer is told that the connection has ended: it is idle, so the peer cannot find out by itself.
+peer_is_told() {
+	local server client
+	right timeout $((60 * slowness)) rping -s -a 192.0.2.2 &
+	server=$!
+	within 10 listens && left timeout $((60 * slowness)) rping -c -a 192.0.2.2 &
+	client=$!
+	within 10 a_qp && pkill -STOP -f '^rping -c' && sleep 1 && ! ended $server && reload && within 5 ended $server
+	local status=$?
+	pkill -CONT -f '^rping -c'
+	wait $client $server
+	within 10 there && works_in 10 && return $status
+}
 bad_reloads() {
 	fails 'moved one by one' devlink dev reload "$handle" netns left &&
 		fails . devlink dev reload "$handle" action fw_activate &&
 		fails . devlink dev reload "$handle" action driver_reinit limit no_reset && is_healthy && works
 }
-# The first command of the reload fails, the next do not.
-reload_fails() {
-	inject command-error 1 && fails 'cannot be brought up' reload && is_in_error && refuses && inject none &&
-		recover && is_healthy && works_in 10 && inject command-error 1 && fails 'cannot be brought up' reload &&
-		inject none && reload && is_healthy && works_in 10
-}
 
 param() { devlink dev param "$1" "$handle" name enable_rdma "${@:2}"; }
 rdma_is_enabled() { devlink dev param show "$handle" name enable_rdma | grep -q "cmode driverinit value $1"; }
 no_rdma() { [ ! -e /sys/class/infiniband/skua_0 ] && [ -e /sys/class/infiniband/skua_1 ] && [ -e "$netdev" ]; }
+with_rdma() { param set value true cmode driverinit && reload && within 10 there && works_in 10; }
+without_rdma() { param set value false cmode driverinit && reload && no_rdma; }
+
+# The first command after the reset fails, the next do not. Before it, RDMA's removal would send some.
+reload_fails() {
+	without_rdma && inject command-error 1 && fails 'cannot be brought up' reload && is_in_error && refuses &&
+		inject none && recover && is_healthy && within 5 ping4 && inject command-error 1 &&
+		fails 'cannot be brought up' reload && inject none && reload && is_healthy && within 5 ping4
+	local status=$?
+	inject none && with_rdma && return $status
+}
+
 enable_rdma() {
 	rdma_is_enabled true && param set value false cmode driverinit && works || return
 	start_traffic -q 4 && reload && traffic_ends && no_rdma && rdma_is_enabled false && within 5 ping4 &&
 		echo 1 >"/sys/bus/pci/devices/$device/reset" && no_rdma && within 5 ping4
 	local status=$?
-	param set value true cmode driverinit && no_rdma && reload && within 10 there && works_in 10 && return $status
+	param set value true cmode driverinit && no_rdma && with_rdma && return $status
 }
 bad_params() {
 	fails . param set value 7 cmode driverinit && fails . param set value false cmode runtime &&
@@ -238,6 +259,7 @@ t 'a device recovers by itself, but not at once again' recovers_by_itself
 t 'a device recovers by itself each time' recovers_each_time
 t 'the driver is unbound while it recovers the device' unbound_while_it_recovers
 t 'reload under traffic' reload_under_traffic
+t 'a reload tells the peers of connections' peer_is_told
 t 'reload while the netdev is down' reload_while_down
 t 'reloads that are refused' bad_reloads
 t 'a reload fails, and the next does not' reload_fails

@@ -341,19 +341,19 @@ static void skua_shutdown(struct pci_dev *pdev)
 
 /*
  * A reset from outside (function level, of the bus) takes all objects away, and so does a machine
- * that sleeps. To its users the device dies before, and all that they made goes as if the driver
- * were unbound; but the netdev stays, without a device, and has it back afterwards, and RDMA is
- * offered anew. It is also how a device that died by itself is put to use again, and how devlink
- * reloads it.
+ * that sleeps. All that users made goes before, as if the driver were unbound; but the netdev
+ * stays, without a device, and has it back afterwards, and RDMA is offered anew. It is also how a
+ * device that died by itself is put to use again, and how devlink reloads it.
  */
 void skua_halt(struct skua_nic *nic, const char *why)
 {
 	nic->expected = true;
 	if (nic->halted)
 		return;
+	/* While the device works, so that connections end with the word of their peers. */
+	skua_rdma_remove(nic);
 	skua_health_dead(nic, why);
 	skua_health_stop(nic);
-	skua_rdma_remove(nic);
 	skua_netdev_detach(nic);
 	skua_eqs_destroy(nic);
 	skua_shut_down(nic);
