@@ -11,7 +11,7 @@ BUILD = '''
     clang libclang-rt-dev sparse gdb libelf-dev
     libnl-3-dev libnl-route-3-dev libudev-dev libibverbs-dev librdmacm-dev
     libdeflate-dev libjson-c-dev liburcu-dev libcmocka-dev libpcap-dev libseccomp-dev
-    libopenmpi-dev
+    libopenmpi-dev libmpich-dev librpma-dev
 '''
 
 # Makes images, and looks at what skuad wrote.
@@ -28,7 +28,7 @@ GUEST = '''
     iproute2 iputils-ping ethtool procps psmisc less strace tcpdump netcat-openbsd iperf3 qperf
     nfs-kernel-server nfs-common nvme-cli open-iscsi ksmbd-tools cifs-utils fio libfabric-bin ucx-utils
     openssh-server openssh-client
-    openmpi-bin
+    openmpi-bin mpich curl socat
     pciutils util-linux bash ca-certificates
 '''
 
@@ -42,9 +42,10 @@ NOT_IN_GUEST = [
     'usr/lib/llvm-[0-9]*/.*', 'usr/src/.*', 'usr/lib/linux-kbuild-.*', 'usr/lib/modules/.*',
     'usr/share/(qemu|%s|icons|cmake-.*|wireshark|i18n)/.*' % ARCH.firmware_package, 'usr/bin/qemu-.*', 'usr/bin/clang.*',
     'usr/lib/%s/(libLLVM|libclang|libwireshark|liblto).*' % ARCH.triplet, 'usr/lib/gcc/.*/lto.*',
-    # libopenmpi-dev has a compiler of Fortran in tow.
-    'usr/bin/.*gfortran.*', 'usr/libexec/gcc/.*/f951', 'usr/lib/gcc/.*/(finclude.*|lib(gfortran|caf).*)',
-    'usr/lib/.*/openmpi/.*[.]mod', 'usr/share/javascript/.*',
+    # libmpich-dev has them in tow: compilers of C++ and Fortran.
+    'usr/bin/.*([gc][+][+]|gfortran).*', 'usr/libexec/gcc/.*/(cc1plus|f951)', 'usr/include/c[+][+]/.*',
+    'usr/lib/gcc/.*/(finclude.*|lib(gfortran|caf|stdc).*)', 'usr/lib/.*/(mpich|openmpi)/.*[.](a|mod)',
+    'usr/share/javascript/.*',
     'var/(cache|lib/apt)/.*', 'etc/apt/.*', 'boot/.*', '(proc|sys|dev|tmp)/.+',
 ]
 
