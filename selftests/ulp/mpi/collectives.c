@@ -102,9 +102,12 @@ static void one_round(unsigned int seed)
 {
 	for (unsigned int i = 0; i < sizeof(collectives) / sizeof(*collectives); i++) {
 		for (unsigned int k = 0; k < sizeof(counts) / sizeof(*counts); k++) {
-			double start = MPI_Wtime();
+			double start;
 			char name[48];
 
+			if (seed == 1)	/* connects, which is not timed */
+				collectives[i].run(seed * 10 + k, counts[k]);
+			start = MPI_Wtime();
 			collectives[i].run(seed * 10 + k, counts[k]);
 			if (seed > 1)
 				continue;

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# Jobs of MPI by the programs here, which compare their data. The caller defines launch HOSTS EACH COMMAND..., which
-# starts $ranks ranks, EACH of them on each host.
+# Jobs of MPI by the programs here, which compare their data. The caller sets mpi (openmpi or mpich), and defines
+# launch HOSTS EACH COMMAND..., which starts $ranks ranks, EACH of them on each host. Its arguments may be "job ..."
+# (below), which is then all that is run.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../peer.sh"
 
@@ -11,9 +12,9 @@ readarray -t guests < <(sed -n 's/.* \(node[0-9]*\)$/\1/p' /etc/hosts)
 
 # job NUMBER RANKS PROGRAM [SECONDS]: ranks on the first NUMBER guests, evenly. All that the program says it has moved
 # must have gone by RDMA.
-# shellcheck disable=SC2154 # here
+# shellcheck disable=SC2154 # here, mpi
 job() {
-	local number=$1 ranks=$2 program=$here/mpi/$3 before moved
+	local number=$1 ranks=$2 program=$here/mpi/$mpi/$3 before moved
 	shift 3
 	before=$(sent)
 	launch "${guests[*]:0:$number}" $((ranks / number)) "$program" "$@" </dev/null >/tmp/job 2>&1 || return
@@ -31,14 +32,16 @@ told() {
 	done
 }
 
-# all_shapes WAY: each program with 2 and 4 ranks, as far as there are guests; then while the wire is bad.
+every_program='messages collectives onesided'
+programs=$every_program
+# all_shapes WAY: each of $programs with 2, 4 and 8 ranks, as far as there are guests; then while the wire is bad.
 all_shapes() {
 	local shape program fault all=${#guests[@]}
-	for shape in '2 2' '4 4'; do
+	for shape in '2 2' '4 4' '4 8'; do
 		# shellcheck disable=SC2086 # two words
 		set -- "$1" $shape
 		[ "$2" -le "$all" ] || continue
-		for program in messages collectives onesided; do
+		for program in $programs; do
 			t "$1$3 ranks in $2 guests, $program" told job "$2" "$3" $program
 		done
 	done
@@ -46,4 +49,11 @@ all_shapes() {
 		t "$1$fault" during $fault told job "$all" "$all" collectives 10
 	done
 	t "${1}afterwards" told job "$all" "$all" collectives
+}
+
+# The only job, if the arguments are one.
+alone() {
+	[ "${1:-}" = job ] || return 0
+	"$@"
+	exit
 }

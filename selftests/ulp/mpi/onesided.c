@@ -138,12 +138,8 @@ static void compare_and_swap(void)
 
 static void one_round(unsigned int seed)
 {
-	static int made;
-
-	if (!made++) {
-		MPI_Win_allocate(MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &parts);
-		MPI_Win_allocate(WORDS * sizeof(*word), sizeof(*word), MPI_INFO_NULL, MPI_COMM_WORLD, &word, &words);
-	}
+	MPI_Win_allocate(MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &parts);
+	MPI_Win_allocate(WORDS * sizeof(*word), sizeof(*word), MPI_INFO_NULL, MPI_COMM_WORLD, &word, &words);
 	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		put_and_get(seed, sizes[i]);
 	MPI_Win_fence(MPI_MODE_NOSUCCEED, parts);
@@ -153,6 +149,8 @@ static void one_round(unsigned int seed)
 	accumulate(seed);
 	fetch_and_op();
 	compare_and_swap();
+	MPI_Win_free(&words);
+	MPI_Win_free(&parts);
 }
 
 int main(int argc, char **argv)

@@ -39,7 +39,8 @@ def cluster(number, kernel):
     for stage in [*stages.guest(kernel), programs.SELFTESTS_STAGE]:
         stage.run()
     directory = run.new_directory()
-    theirs = [nics.Nic(at, name='node%d' % (at + 1), index=0) for at in range(number)]
+    # librpma uses FLUSH only with a NIC that offers both kinds.
+    theirs = [nics.Nic(at, 'persistent=on', name='node%d' % (at + 1), index=0) for at in range(number)]
     options = scene.Options(kernel=kernel, netns='alone', cpus=1, memory='1G', share=paths.SELFTESTS,
                             hosts=[(nic.ipv4, nic.name) for nic in theirs], keys=ssh.Keys())
     with guests([Node(nic.name, directory, options, [nic]) for nic in theirs], Skuad(theirs, directory)) as up:
