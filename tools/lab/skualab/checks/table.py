@@ -18,7 +18,7 @@ _, NEXT = DISTRO.rdma_cores
 
 # Of verified traffic under each impairment: in make check, and on each link with each kernel in make check-full. And
 # the messages of UC and UD of each kind and size to and from rdma_rxe.
-LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 60, 600, 400
+LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 60, 180, 400
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
     Check('manual', 60, MANUAL, in_root('python3', 'Documentation/check-manual'), ROOT),
@@ -147,9 +147,9 @@ CHECKS = [
               inputs=[paths.lab('skualab/clusters'), paths.repo('Documentation/user/cluster.rst')]),
     lab_tests('goodput', 660, 'test-goodput', full=True, alone=True),
     guest_tests('traffic', 3600, 'left', 'rdma_traffic', '-q', '64', '-b', '10G', 'skua_0', 'skua_1', full=True),
-    guest_tests('guest-%s-all' % NEWER, 900, './run_selftests.sh', series=NEWER, full=True),
+    guest_tests('guest-%s-all' % NEWER, 1800, './run_selftests.sh', series=NEWER, full=True),
     guest_tests('guest-cm-' + NEWER, 500, './run_selftests.sh', 'test_cm.sh', series=NEWER, rdma_core=NEXT,
                 more=('--env', 'SKUA_TEST_TIMEOUT=450'), full=True),
-    guest_tests('guest-' + NEXT, 900, './run_selftests.sh', series=NEWER, rdma_core=NEXT, full=True),
+    guest_tests('guest-' + NEXT, 1800, './run_selftests.sh', series=NEWER, rdma_core=NEXT, full=True),
     guest_tests('pyverbs-' + NEWER, 900, './pyverbs/run', series=NEWER, full=True),
 ]
