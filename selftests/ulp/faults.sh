@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# Faults of the wire between two guests, and the end of a scenario. skuactl in a guest speaks to the skuad of both.
+# Faults of the wire between two guests, and the end of a scenario, for the scripts here that set $address.
+# skuactl in a guest speaks to the skuad of both.
 
 # The name of this guest's NIC: skuad and the guest call it the same.
 nic=$(awk '{ print $2; exit }' /usr/lib/skua-lab/nics.list)
@@ -16,6 +17,16 @@ lossy() {
 	skuactl impair "$nic"
 	skuactl impair "$nic" none || return
 	return $status
+}
+
+# keep SECONDS COMMAND...: run it again and again for so long.
+keep() {
+	local end=$((SECONDS + $1))
+	shift
+	while :; do
+		"$@" || return
+		[ $SECONDS -lt $end ] || return 0
+	done
 }
 
 # RDMA data that this guest has sent, in units of 4 bytes.
@@ -46,3 +57,8 @@ unload() {
 		done
 	done
 }
+
+# A server waits until its client says end.
+# shellcheck disable=SC2154 # address
+serve_until_end() { nc -l "$address" 4444 >/dev/null; }
+end_server() { : >"/dev/tcp/$address/4444"; }

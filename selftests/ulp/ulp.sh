@@ -36,7 +36,7 @@ passes() {
 	local pass
 	rm -f /tmp/stop
 	for ((pass = 0; ; pass++)); do
-		echo $pass >/tmp/passes
+		echo $pass >/tmp/pass && mv /tmp/pass /tmp/passes		# who reads it finds a number
 		[ ! -e /tmp/stop ] || return 0
 		verified "$1" $((pass + 1)) "${@:2}"
 	done

@@ -91,12 +91,13 @@ def debug_tests(name, *tests, last=('test_leaks.sh',)):
                  [*stages.guest('debug'), *SELFTESTS], full=True, debug=True)
 
 
-def lab_tests(name, budget, script, *words, inputs=(), needs=(), series=DISTRO.kernel, full=False, alone=False):
+def lab_tests(name, budget, script, *words, inputs=(), needs=(), series=DISTRO.kernel, full=False, alone=False,
+              debug=False):
     """A script of tools/lab/tests, which boots guests itself."""
     command = ['python3', paths.lab('tests', script), *words]
     inputs = [paths.lab('tests/testing.py'), paths.lab('tests/across.py'), *inputs]
     return Check(name, budget, [*SYSTEM, *inputs, *selftests(text(*command, *inputs))], command,
-                 [*stages.guest(series), *needs], full, alone=alone)
+                 [*stages.guest(series), *needs], full, debug, alone=alone)
 
 
 def storage(name, budget, series, *words, full=True):
@@ -106,7 +107,9 @@ def storage(name, budget, series, *words, full=True):
 
 def ulp_tests(kernel):
     """What uses RDMA in a kernel, between two guests."""
-    return lab_tests('ulp-' + kernel, 900, 'test-ulp', '--kernel', kernel, needs=SELFTESTS, series=kernel, full=True)
+    debug = kernel in kernels.DEBUG
+    return lab_tests('ulp-' + kernel, 3600 if debug else 900, 'test-ulp', '--kernel', kernel, needs=SELFTESTS,
+                     inputs=kernels.debug_inputs(kernel) if debug else (), series=kernel, full=True, debug=debug)
 
 
 def cycles(kind, number):

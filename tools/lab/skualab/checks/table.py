@@ -137,7 +137,7 @@ CHECKS = [
       for link in JOINED for series, tail in ((OLDER, ''), (NEWER, '-' + NEWER))],
     lab_tests('pair', 400, 'test-pair', full=True),
     *[storage('storage-' + series, 3600, series) for series in DISTRO.series],
-    *map(ulp_tests, DISTRO.series),
+    *map(ulp_tests, (*DISTRO.series, 'debug')),
     lab_tests('middleware', 3600, 'test-middleware', 'rsockets', 'ucx', 'libfabric', 'rpma', 'qperf', needs=SELFTESTS,
               full=True),
     lab_tests('mpi-four', 3000, 'test-middleware', '--guests', '4', 'openmpi', 'mpich', needs=SELFTESTS, full=True),
