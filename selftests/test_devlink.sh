@@ -161,7 +161,7 @@ reload_while_down() {
 }
 listens() { right rdma resource show cm_id | grep -q 'state LISTEN'; }
 ended() { ! kill -0 "$1" 2>/dev/null; }
-# Who uses the peer is told that the connection has ended: it is idle, so the peer cannot find out by itself.
+# A reload ends connections, and the peer hears of it. This connection is idle, so the peer cannot find out by itself.
 peer_is_told() {
 	local server client
 	right timeout $((60 * slowness)) rping -s -a 192.0.2.2 &

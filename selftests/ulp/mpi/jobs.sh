@@ -2,8 +2,7 @@
 # shellcheck shell=bash
 #
 # Jobs of MPI by the programs here, which compare their data. The caller sets mpi (openmpi or mpich), and defines
-# launch HOSTS EACH COMMAND..., which starts $ranks ranks, EACH of them on each host. Its arguments may be "job ..."
-# (below), which is then all that is run.
+# launch HOSTS EACH COMMAND..., which starts $ranks ranks, EACH of them on each host.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../peer.sh"
 
@@ -51,7 +50,7 @@ all_shapes() {
 	t "${1}afterwards" told job "$all" "$all" collectives
 }
 
-# The only job, if the arguments are one.
+# alone "$@": if the arguments of the script are "job ...", runs that job and nothing else.
 alone() {
 	[ "${1:-}" = job ] || return 0
 	"$@"

@@ -350,7 +350,7 @@ void skua_halt(struct skua_nic *nic, const char *why)
 	nic->expected = true;
 	if (nic->halted)
 		return;
-	/* While the device works, so that connections end with the word of their peers. */
+	/* While the device works: the CM tells peers that their connections end. */
 	skua_rdma_remove(nic);
 	skua_health_dead(nic, why);
 	skua_health_stop(nic);
