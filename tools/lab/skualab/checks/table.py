@@ -152,4 +152,5 @@ CHECKS = [
                 more=('--env', 'SKUA_TEST_TIMEOUT=450'), full=True),
     guest_tests('guest-' + NEXT, 1800, './run_selftests.sh', series=NEWER, rdma_core=NEXT, full=True),
     guest_tests('pyverbs-' + NEWER, 900, './pyverbs/run', series=NEWER, full=True),
+    guest_tests('pyverbs-' + NEXT, 900, './pyverbs/run', series=NEWER, rdma_core=NEXT, full=True),
 ]

@@ -18,7 +18,9 @@ INPUTS = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi'
 
 LIBDIR = 'usr/lib/' + ARCH.triplet
 CMAKE = ('-GNinja -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_SYSCONFDIR=/etc -DCMAKE_INSTALL_LIBDIR=/%s '
-         '-DNO_PYVERBS=1 -DNO_MAN_PAGES=1' % LIBDIR)
+         '-DNO_MAN_PAGES=1' % LIBDIR)
+# Of the rdma-core of the root, the guest has pyverbs already.
+OPTIONS = {role: CMAKE + ' -DNO_PYVERBS=1' * (role == DISTRO.rdma_core) for role in DISTRO.rdma_cores}
 
 
 def tree_of(role):
@@ -32,10 +34,10 @@ def directory(role):
 
 
 def _fresh_tree(role):
-    # A copy, made anew when the source is, or when it was moved, which cmake does not take: what was compiled in it
-    # is worth keeping.
+    # A copy, made anew when the source is, when it was moved, which cmake does not take, or when its options change:
+    # what was compiled in it is worth keeping.
     source, tree = sources.rdma_core(role), tree_of(role)
-    made_of = '%d in %s' % (os.stat(source).st_mtime_ns, tree)
+    made_of = '%d in %s with %s' % (os.stat(source).st_mtime_ns, tree, OPTIONS[role])
     try:
         with open(tree + '/.made-of') as file:
             if file.read() == made_of:
@@ -51,7 +53,10 @@ def _fresh_tree(role):
 # Of an rdma-core that the root does not have, a guest gets these besides libskua. perftest wants those of
 # other devices, too, which go with one libibverbs only.
 OTHERS = ['mlx5', 'efa', 'hns']
+# pyverbs goes with one libibverbs only, too; its tests ask what is new in it.
+PYVERBS, PYVERBS_TESTS = 'usr/lib/python3/dist-packages/pyverbs', 'usr/share/doc/rdma-core/tests'
 LIBRARIES = ['libibverbs.so.1', 'librdmacm.so.1', *('lib%s.so.1' % name for name in OTHERS)]
+BUDGETS = {False: 300, True: 1200}      # seconds, by whether all of that is made
 PROGRAMS = ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'rping']
 
 
@@ -61,11 +66,12 @@ def _provider(role):
         tree, out, whole = tree_of(role), directory(role), role != DISTRO.rdma_core
         chroot.run('''{drop} {tree}
             mkdir -p {tree}/build && cd {tree}/build
-            [ -e build.ninja ] || cmake {cmake} ..
+            [ -e build.ninja ] || cmake {options} ..
             pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\\(.*\\)")/\\1/p' ../CMakeLists.txt)
             ninja skua-rdmav$pabi {rest}'''.format(drop=paths.repo('tools/provider/drop-in.sh'), tree=tree,
-                                                   cmake=CMAKE, rest=' '.join([*OTHERS, *PROGRAMS] if whole else [])),
-                   stdout=log, stderr=log, check=True, timeout=300)
+                                                   options=OPTIONS[role],
+                                                   rest=' '.join([*OTHERS, *PROGRAMS, 'pyverbs/all'] if whole else [])),
+                   stdout=log, stderr=log, check=True, timeout=BUDGETS[whole])
         shutil.rmtree(out, ignore_errors=True)
         library, = glob.glob(tree + '/build/lib/libskua-rdmav*.so')
         _copy(library, out, LIBDIR + '/libibverbs')
@@ -74,6 +80,11 @@ def _provider(role):
                 _copy(tree + '/build/lib/' + name, out, LIBDIR)
             for name in PROGRAMS:
                 _copy(tree + '/build/bin/' + name, out, 'usr/bin')
+            shutil.copytree(tree + '/build/python/pyverbs', os.path.join(out, PYVERBS))
+            shutil.copytree(tree + '/tests', os.path.join(out, PYVERBS_TESTS))
+            # What they say to a debugger is most of them, and a guest holds them in its memory.
+            chroot.run('find %s -name "*.so" -exec strip --strip-debug {} +' % chroot.quote(os.path.join(out, PYVERBS)),
+                       stdout=log, stderr=log, check=True, timeout=60)
             _silence(out)
         _copy(paths.repo('tools/provider/skua.driver'), out, 'etc/libibverbs.d')
     return make
@@ -94,7 +105,7 @@ def _copy(source, out, place):
 STAGES = {
     role: Stage('provider' + sources.TAIL[role], _provider(role),
                 lambda: [*INPUTS, images.root_stamp(), content(os.path.realpath(__file__))],
-                os.path.join(directory(role), 'etc/libibverbs.d/skua.driver'), 300)
+                os.path.join(directory(role), 'etc/libibverbs.d/skua.driver'), BUDGETS[role != DISTRO.rdma_core])
     for role in DISTRO.rdma_cores}
 
 

@@ -11,7 +11,7 @@ BUILD = '''
     clang libclang-rt-dev sparse gdb libelf-dev
     libnl-3-dev libnl-route-3-dev libudev-dev libibverbs-dev librdmacm-dev
     libdeflate-dev libjson-c-dev liburcu-dev libcmocka-dev libpcap-dev libseccomp-dev
-    libopenmpi-dev libmpich-dev librpma-dev
+    libopenmpi-dev libmpich-dev librpma-dev cython3 python3-dev
 '''
 
 # Makes images, and looks at what skuad wrote.
