@@ -4,6 +4,7 @@ A stage whose inputs are those of its last success, and whose result is still th
 run again. Two `lab` commands at once wait for each other here, stage by stage.
 """
 
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -77,6 +78,9 @@ class Stage:
             if self.current(hashed):
                 times.append((self.name, 0.0, False))
                 return False
+            # What is half made and what was there before are not what the stamp says.
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(self.stamp)
             self._make_anew()
             with open(self.stamp, 'w') as file:
                 file.write(hashed)

@@ -57,6 +57,18 @@ class Stages(unittest.TestCase):
                 self.assertIn('http://***@host/debian/', text)
                 self.assertNotIn('secret', text)
 
+    def test_what_is_half_made_is_not_what_was_there_before(self):
+        with tempfile.TemporaryDirectory() as place, mock.patch.multiple(stage.paths, STAMPS=place, LOGS=place), \
+                mock.patch.object(say, 'line'):
+            def ended(inputs, error=None):
+                one = stage.Stage('s', mock.Mock(side_effect=error), lambda: [inputs], place, 1)
+                try:
+                    return one.run()
+                except KeyboardInterrupt:
+                    return 'interrupted'
+            self.assertEqual([ended('old'), ended('old'), ended('new', KeyboardInterrupt), ended('old')],
+                             [True, False, 'interrupted', True])
+
     def test_hash_is_the_same_in_a_copy_of_the_tree(self):
         hashes = []
         for _ in 'ab':
@@ -75,7 +87,7 @@ class Build(unittest.TestCase):
                 tree = os.path.join(place, name)
                 with mock.patch.object(provider.sources, 'rdma_core', return_value=place + '/source'), \
                         mock.patch.object(provider, 'tree_of', return_value=tree):
-                    provider._fresh_tree(None)
+                    provider._fresh_tree(DISTRO.rdma_core)
                 return os.path.exists(tree + '/compiled')
             os.mkdir(place + '/source')
             self.assertFalse(fresh('here'))
@@ -84,6 +96,10 @@ class Build(unittest.TestCase):
             self.assertTrue(fresh('here'))
             shutil.copytree(place + '/here', place + '/there')
             self.assertFalse(fresh('there'))
+            with open(place + '/there/compiled', 'w'):
+                pass
+            with mock.patch.dict(provider.OPTIONS, {DISTRO.rdma_core: 'others'}):
+                self.assertFalse(fresh('there'))
 
     def test_a_provider_brings_the_source_that_it_is_built_in(self):
         for role, tail in sources.TAIL.items():
