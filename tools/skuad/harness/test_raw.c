@@ -15,19 +15,6 @@
 
 static const uint8_t nobody[6] = { 2, 0, 0, 0, 0, 0x77 }, group[6] = { 1, 0x50, 0x56, 0x19, 0x20, 0xa7 };
 
-/* A raw packet QP in RTS beside the one that is used, which stays so. */
-static struct queues raw_qp(struct world *w, struct node *n)
-{
-	struct queues old = new_queues(n);
-	struct skua_cmd cmd = create_qp_cmd(n);
-
-	cmd.create_qp.type = SKUA_QPT_ETH;
-	n->qpn = must(w, n, cmd);
-	for (uint8_t state = SKUA_QPS_INIT; state <= SKUA_QPS_RTS; state++)
-		must(w, n, state_cmd(n->qpn, state));
-	return use_queues(n, old);
-}
-
 /* Receives of @q, in slots 1 and up. */
 static struct queues with_receives(struct node *n, struct queues q, unsigned int count)
 {
