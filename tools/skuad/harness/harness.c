@@ -568,6 +568,18 @@ struct queues eth_queues(struct world *w, struct node *n)
 	return old;
 }
 
+struct queues raw_qp(struct world *w, struct node *n)
+{
+	struct queues old = new_queues(n);
+	struct skua_cmd cmd = create_qp_cmd(n);
+
+	cmd.create_qp.type = SKUA_QPT_ETH;
+	n->qpn = must(w, n, cmd);
+	for (uint8_t state = SKUA_QPS_INIT; state <= SKUA_QPS_RTS; state++)
+		must(w, n, state_cmd(n->qpn, state));
+	return use_queues(n, old);
+}
+
 static void enable_port(struct world *w, struct node *n)
 {
 	struct skua_cmd port = port_cmd(SKUA_PORT_SET_FLAGS, SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE);

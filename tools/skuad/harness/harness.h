@@ -198,6 +198,9 @@ void reconnect(struct world *w, struct node *n, struct node *peer);
  * the queues of before. */
 struct queues eth_queues(struct world *w, struct node *n);
 
+/* A raw packet QP of a program in RTS, beside the one that is used, which stays so. */
+struct queues raw_qp(struct world *w, struct node *n);
+
 /* A command that changes the port. */
 struct skua_cmd port_cmd(uint32_t mask, uint32_t flags);
 

@@ -675,7 +675,7 @@ static void the_windows_of_a_qp_are_freed_in_steps(void **state)
 }
 
 /* A raw packet QP beside the node's, with a CQ of its own, and receives. */
-static uint32_t raw_qp(struct world *w, struct node *n)
+static uint32_t receiving_qp(struct world *w, struct node *n)
 {
 	struct completions old_cq = new_completions(n, LOG_CQ);
 	struct queues old = new_queues(n);
@@ -708,10 +708,10 @@ static void flows_and_sniffers_make_no_step_long(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
-	uint32_t qpn = raw_qp(w, b);
+	uint32_t qpn = receiving_qp(w, b);
 
 	for (unsigned int i = 0; i < LIMIT_SNIFFER; i++)
-		flow_to(w, b, raw_qp(w, b), SKUA_FLOW_SNIFFER, 0);
+		flow_to(w, b, receiving_qp(w, b), SKUA_FLOW_SNIFFER, 0);
 	for (unsigned int i = LIMIT_SNIFFER; i < LIMIT_FLOW; i++)
 		flow_to(w, b, qpn, SKUA_FLOW_NORMAL, 0x80);
 	must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));

@@ -181,6 +181,13 @@ static void post_wqe(struct node *n, const struct wqe *wqe)
 	post_blocks(n, wqe->bytes, wqe->c.nblocks);
 }
 
+/* a posts it, and b receives all that comes of it. */
+static void exchange(struct world *w, const struct wqe *wqe)
+{
+	post_wqe(&w->n[0], wqe);
+	receive(w, &w->n[1]);
+}
+
 /* a sends, b receives what comes to its port. */
 static void both_eth(struct world *w)
 {
@@ -234,11 +241,10 @@ static void assert_cut(struct node *from, const struct headers *h, uint32_t mss,
 /* It is sent, received, and compared. */
 static void cut(struct world *w, const struct headers *h, uint32_t mss, uint32_t payload, uint32_t pieces)
 {
-	struct node *a = &w->n[0], *b = &w->n[1];
+	struct node *a = &w->n[0];
 	struct wqe wqe = make_wqe(a, h, mss, payload, pieces);
 
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	expect(w, a, SKUA_CQE_TSO, SKUA_CQE_SUCCESS);
 	assert_cut(a, h, mss, payload);
 }
@@ -283,8 +289,7 @@ static void payload_of_pieces(void **state)
 		len += piece;
 	}
 	for (unsigned int i = 0; i < 100; i++) {
-		post_wqe(a, &wqe);
-		receive(w, b);
+		exchange(w, &wqe);
 		expect(w, a, SKUA_CQE_TSO, SKUA_CQE_SUCCESS);
 		assert_cut(a, &h, 101, len);
 	}
@@ -315,8 +320,7 @@ static void as_much_as_there_may_be(void **state)
 	both_eth(w);
 	cut(w, &h, 1448, max, 1);
 	wqe = make_wqe(a, &h, 1448, max + 1, 2);
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	assert_int_equal(num_got, 0);
 	expect_vendor(w, a, SKUA_CQE_TSO, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
 }
@@ -334,8 +338,7 @@ static void frames_longer_than_the_mtu(void **state)
 	/* The longest frame counts, not mss. */
 	cut(w, &h, 65535, fits, 1);
 	wqe = make_wqe(a, &h, fits + 1, 2 * fits, 1);
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	assert_int_equal(num_got, 0);
 	expect_vendor(w, a, SKUA_CQE_TSO, SKUA_CQE_LOC_LEN_ERR, SKUA_VENDOR_ERR_MSG_TOO_LONG);
 	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_ERR);
@@ -350,8 +353,7 @@ static void refused(struct wqe (*spoil)(const struct node *n, struct headers h),
 
 	both_eth(w);
 	wqe = spoil(a, plain(a, b));
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	assert_int_equal(num_got, 0);
 	expect_vendor(w, a, SKUA_CQE_TSO, SKUA_CQE_LOC_QP_OP_ERR, vendor);
 	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_ERR);
@@ -466,15 +468,13 @@ static void memory_of_a_later_frame(void **state)
 	both_eth(w);
 	wqe = make_wqe(a, &h, 1000, 3000, 2);
 	wqe.bytes[wqe.sges + 16 + 13] ^= 1;	/* its lkey */
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	assert_int_equal(num_got, 0);		/* 750 bytes of the first frame are there */
 	expect_vendor(w, a, SKUA_CQE_TSO, SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_KEY_UNKNOWN);
 	eth_queues(w, a);
 	wqe = make_wqe(a, &h, 250, 3000, 2);
 	wqe.bytes[wqe.sges + 16 + 13] ^= 1;
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	assert_int_equal(num_got, 3);
 	expect_vendor(w, a, SKUA_CQE_TSO, SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_KEY_UNKNOWN);
 	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_ERR);
@@ -486,21 +486,14 @@ static void payload_is_the_programs_own(void **state)
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 	struct headers h = plain(a, b);
-	struct skua_cmd cmd;
 	struct wqe wqe;
 
 	both_eth(w);
-	new_queues(a);
-	cmd = create_qp_cmd(a);
-	cmd.create_qp.type = SKUA_QPT_ETH;
-	a->qpn = must(w, a, cmd);
-	for (uint8_t s = SKUA_QPS_INIT; s <= SKUA_QPS_RTS; s++)
-		must(w, a, state_cmd(a->qpn, s));
+	use_queues(a, raw_qp(w, a));
 	cut(w, &h, 1448, 20000, 2);
 	wqe = make_wqe(a, &h, 1448, 20000, 1);
 	memcpy(wqe.bytes + wqe.sges + 12, &(uint32_t){ htole32(0xffffff00) }, 4);
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	assert_int_equal(num_got, 0);
 	expect_vendor(w, a, SKUA_CQE_TSO, SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_PRIVILEGE);
 }
@@ -517,14 +510,12 @@ static void a_wqe_completes_once(void **state)
 	both_eth(w);
 	wqe = make_wqe(a, &h, 1000, 9500, 1);
 	wqe.c.flags = 0;
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	assert_int_equal(num_got, 10);
 	expect_none(w, a);
 	wqe.c.flags = SKUA_WQE_SIGNALED;
 	wqe.c.cookie = htole32(0x1234);
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	cqe = await_cqe(w, a);
 	assert_int_equal(cqe->opcode, SKUA_CQE_TSO);
 	assert_int_equal(le32toh(cqe->cookie), 0x1234);
@@ -625,8 +616,7 @@ static void without_a_port_frames_go_nowhere(void **state)
 	both_eth(w);
 	must(w, a, port_cmd(SKUA_PORT_SET_FLAGS, 0));
 	wqe = make_wqe(a, &h, 1000, 5000, 1);
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	assert_int_equal(num_got, 0);
 	expect(w, a, SKUA_CQE_TSO, SKUA_CQE_SUCCESS);
 	assert_int_equal(STAT(w, a, tx_frames), 0);
@@ -642,29 +632,33 @@ static void each_frame_has_to_be_from_the_ports_mac(void **state)
 	both_eth(w);
 	h.bytes[11] ^= 0x40;
 	wqe = make_wqe(a, &h, 1000, 4500, 1);
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	assert_int_equal(num_got, 0);
 	expect(w, a, SKUA_CQE_TSO, SKUA_CQE_SUCCESS);
 	assert_int_equal(STAT(w, a, tx_spoofed), 5);
 }
 
-/* The line takes a frame now and then. */
+/* The line of the node takes a frame now and then. */
+static void slow_line(struct node *n)
+{
+	struct impair_config config = { 0 };
+	char err[100];
+
+	assert_true(impair_parse(&config, "rate=10M,dir=out", err, sizeof(err)));
+	assert_true(skua_dev_set_impair(n->dev, &config));
+}
+
 static void a_slow_line(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 	struct headers h = plain(a, b);
-	struct impair_config config = { 0 };
 	struct wqe wqe;
-	char err[100];
 
 	both_eth(w);
-	assert_true(impair_parse(&config, "rate=10M,dir=out", err, sizeof(err)));
-	assert_true(skua_dev_set_impair(a->dev, &config));
+	slow_line(a);
 	wqe = make_wqe(a, &h, 1400, 28000, 1);
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	for (int i = 0; i < 100; i++) {
 		pass(w, MS);
 		take_frames(b);
@@ -678,39 +672,27 @@ static void each_frame_loops_back_once(void **state)
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 	struct headers h = make_headers((const uint8_t[6]){ 1, 0, 94, 0, 0, 1 }, a->mac, false, false, 0, 0);
-	struct skua_cmd cmd, flow = CMD(SKUA_CMD_CREATE_FLOW, .flow = { .type = SKUA_FLOW_NORMAL });
-	struct impair_config config = { 0 };
-	struct queues raw[2], old;
+	struct skua_cmd flow = CMD(SKUA_CMD_CREATE_FLOW, .flow = { .type = SKUA_FLOW_NORMAL });
+	struct queues from, to;
 	struct wqe wqe;
-	char err[100];
 
 	both_eth(w);
-	old = new_queues(a);
-	for (int i = 0; i < 2; i++) {
-		if (i)
-			new_queues(a);
-		cmd = create_qp_cmd(a);
-		cmd.create_qp.type = SKUA_QPT_ETH;
-		a->qpn = must(w, a, cmd);
-		for (uint8_t s = SKUA_QPS_INIT; s <= SKUA_QPS_RTS; s++)
-			must(w, a, state_cmd(a->qpn, s));
-		raw[i] = use_queues(a, old);
-		use_queues(a, raw[i]);
-	}
-	flow.flow.qpn = htole32(a->qpn);
+	from = raw_qp(w, a);
+	to = raw_qp(w, a);
+	flow.flow.qpn = htole32(to.qpn);
 	flow.flow.value.dmac[0] = 1;
 	flow.flow.mask.dmac[0] = 0xff;
 	must(w, a, flow);
+	use_queues(a, to);
 	receives(a);
-	raw[1] = use_queues(a, raw[0]);
-	assert_true(impair_parse(&config, "rate=10M,dir=out", err, sizeof(err)));
-	assert_true(skua_dev_set_impair(a->dev, &config));
+	to = use_queues(a, from);
+	slow_line(a);
 	wqe = make_wqe(a, &h, 1400, 28000, 1);
 	wqe.c.flags = 0;
 	post_wqe(a, &wqe);
 	for (int i = 0; i < 100; i++)
 		pass(w, MS);
-	use_queues(a, raw[1]);
+	use_queues(a, to);
 	num_got = 0;
 	take_frames(a);
 	assert_cut(a, &h, 1400, 28000);
@@ -728,6 +710,13 @@ static void send_csum(struct node *n, uint8_t flags, uint32_t len)
 		.s[0] = { htole64(n->buf + DATA), htole32(len), htole32(n->key) } };
 
 	post_block(n, &wqe);
+}
+
+/* a sends the frame that is there, and b receives it. */
+static void exchange_csum(struct world *w, uint32_t len)
+{
+	send_csum(&w->n[0], SKUA_WQE_IP_CSUM, len);
+	receive(w, &w->n[1]);
 }
 
 /* A frame of @proto with @len bytes behind its IP header, which hold nonsense where checksums are. */
@@ -765,8 +754,7 @@ static void checksums_are_found(void **state)
 			uint8_t *p = at(a, a->buf + DATA), before[256];
 
 			memcpy(before, p, total);
-			send_csum(a, SKUA_WQE_IP_CSUM, total);
-			receive(w, b);
+			exchange_csum(w, total);
 			expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
 			assert_memory_equal(p, before, total);
 			assert_int_equal(num_got, 1);
@@ -793,15 +781,12 @@ static void no_checksum_of_zero(void **state)
 
 	both_eth(w);
 	total = make_frame(a, h, IPPROTO_UDP, 30);
-	send_csum(a, SKUA_WQE_IP_CSUM, total);
-	receive(w, b);
+	exchange_csum(w, total);
 	/* With this in the place of two bytes that were zero, all sums to 0xffff. */
 	memset(p + h.tcp + 8, 0, 2);
-	send_csum(a, SKUA_WQE_IP_CSUM, total);
-	receive(w, b);
+	exchange_csum(w, total);
 	memcpy(p + h.tcp + 8, got[0].bytes + h.tcp + 6, 2);
-	send_csum(a, SKUA_WQE_IP_CSUM, total);
-	receive(w, b);
+	exchange_csum(w, total);
 	assert_int_equal(get16(got[0].bytes + h.tcp + 6), 0xffff);
 	assert_int_equal(!!(got[0].flags & SKUA_CQE_L4_CSUM_OK), 1);
 }
@@ -832,8 +817,7 @@ static void where_there_is_no_checksum(void **state)
 		case 8: p[13] = 6; break;				/* not IP */
 		}
 		memcpy(want, p, total);
-		send_csum(a, SKUA_WQE_IP_CSUM, total);
-		receive(w, b);
+		exchange_csum(w, total);
 		expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
 		assert_int_equal(num_got, 1);
 		if (l3) {
@@ -878,8 +862,7 @@ static void a_cut_frame_may_ask_for_checksums(void **state)
 	both_eth(w);
 	wqe = make_wqe(a, &h, 1000, 3000, 1);
 	wqe.c.flags |= SKUA_WQE_IP_CSUM;
-	post_wqe(a, &wqe);
-	receive(w, b);
+	exchange(w, &wqe);
 	expect(w, a, SKUA_CQE_TSO, SKUA_CQE_SUCCESS);
 	assert_cut(a, &h, 1000, 3000);
 }
