@@ -24,6 +24,11 @@ int modify_mask;
 uint32_t modify_rate;
 struct skua_create_wq_req wq_req;
 struct skua_create_srq_req srq_req;
+struct skua_modify_srq_req modify_srq_req;
+struct ibv_alloc_dm_attr dm_attr;
+unsigned int dm_copies;
+struct dm_copy dm_copy;
+struct dm_mr_req dm_mr_req;
 struct mr_req mr_req;
 struct rereg_req rereg_req;
 struct dmabuf_req dmabuf_req;
@@ -237,6 +242,8 @@ int ibv_cmd_create_srq_ex(struct ibv_context *context, struct verbs_srq *srq, st
 {
 	struct skua_cmd_create_xsrq *req = (void *)cmd;
 
+	/* SRQs of the basic type have a command of their own. */
+	assert_int_equal(attr->srq_type, IBV_SRQT_XRC);
 	assert_int_equal(cmd_size, sizeof(*req));
 	srq_req = req->drv_payload;
 	srq->srq.context = context;
@@ -249,6 +256,9 @@ int ibv_cmd_create_srq_ex(struct ibv_context *context, struct verbs_srq *srq, st
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask, struct ibv_modify_srq *cmd,
 		       size_t cmd_size)
 {
+	memset(&modify_srq_req, 0, sizeof(modify_srq_req));
+	if (cmd_size == sizeof(struct skua_cmd_modify_srq))
+		modify_srq_req = ((struct skua_cmd_modify_srq *)cmd)->drv_payload;
 	return answer;
 }
 
@@ -291,13 +301,52 @@ int ibv_cmd_dealloc_pd(struct ibv_pd *ibv_pd)
 	return answer;
 }
 
+int ibv_cmd_alloc_dm(struct ibv_context *context, const struct ibv_alloc_dm_attr *attr, struct verbs_dm *dm,
+		     struct ibv_command_buffer *link)
+{
+	assert_null(link);
+	dm_attr = *attr;
+	dm->handle = DM_HANDLE;
+	dm->dm.handle = DM_HANDLE;
+	dm->dm.context = context;
+	return answer;
+}
+
+int ibv_cmd_free_dm(struct verbs_dm *dm)
+{
+	assert_int_equal(dm->handle, DM_HANDLE);
+	return answer;
+}
+
+/* A copy to or from device memory. */
+static int copy_dm(struct ibv_context *context, struct ibv_command_buffer *cmd)
+{
+	const struct ib_uverbs_attr *attrs = cmd->hdr.attrs;
+
+	assert_int_equal(cmd->hdr.method_id, SKUA_IB_METHOD_DM_COPY);
+	assert_int_equal(cmd->next_attr - attrs, 2);
+	assert_int_equal(attrs[0].attr_id, SKUA_IB_ATTR_DM_COPY_HANDLE);
+	assert_int_equal(attrs[1].attr_id, SKUA_IB_ATTR_DM_COPY_REQ);
+	assert_int_equal(attrs[1].len, sizeof(dm_copy.req));
+	dm_copies++;
+	dm_copy.context = context;
+	dm_copy.handle = (uint32_t)attrs[0].data;
+	memcpy(&dm_copy.req, (void *)(uintptr_t)attrs[1].data, sizeof(dm_copy.req));
+	return answer;
+}
+
 /* Of an import of a PD. */
-int execute_ioctl(struct ibv_context *ibv_ctx, struct ibv_command_buffer *cmd)
+static int query_pd(struct ibv_command_buffer *cmd)
 {
 	assert_int_equal(cmd->hdr.object_id, UVERBS_OBJECT_PD);
 	assert_int_equal(cmd->hdr.method_id, SKUA_IB_METHOD_PD_QUERY);
 	assert_int_equal(cmd->hdr.attrs[0].attr_id, SKUA_IB_ATTR_PD_QUERY_HANDLE);
 	return cmd->hdr.attrs[0].data == 33 ? answer : ENOENT;
+}
+
+int execute_ioctl(struct ibv_context *context, struct ibv_command_buffer *cmd)
+{
+	return cmd->hdr.object_id == UVERBS_OBJECT_DM ? copy_dm(context, cmd) : query_pd(cmd);
 }
 
 int ibv_cmd_reg_mr(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t hca_va, int access,
@@ -330,6 +379,12 @@ int ibv_cmd_rereg_mr(struct verbs_mr *vmr, uint32_t flags, void *addr, size_t le
 int ibv_cmd_reg_dm_mr(struct ibv_pd *ibv_pd, struct verbs_dm *dm, uint64_t offset, size_t length,
 		      unsigned int access, struct verbs_mr *vmr, struct ibv_command_buffer *link)
 {
+	assert_null(link);
+	dm_mr_req.pd = ibv_pd;
+	dm_mr_req.dm = dm;
+	dm_mr_req.offset = offset;
+	dm_mr_req.length = length;
+	dm_mr_req.access = access;
 	return answer;
 }
 

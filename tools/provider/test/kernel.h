@@ -22,6 +22,28 @@ extern int modify_mask;				/* its attribute mask */
 extern uint32_t modify_rate;			/* its rate limit */
 extern struct skua_create_wq_req wq_req;	/* of creating a WQ */
 extern struct skua_create_srq_req srq_req;	/* of creating an SRQ, of XRC or not */
+extern struct skua_modify_srq_req modify_srq_req;	/* of modifying an SRQ; zero if its ring stays */
+
+#define DM_HANDLE	77			/* of all device memory */
+
+extern struct ibv_alloc_dm_attr dm_attr;	/* of allocating device memory */
+extern unsigned int dm_copies;			/* copies to and from device memory */
+
+/* The last of them. */
+extern struct dm_copy {
+	struct ibv_context *context;
+	uint32_t handle;
+	struct skua_dm_copy_req req;
+} dm_copy;
+
+/* The arguments of registering a region of device memory. */
+extern struct dm_mr_req {
+	struct ibv_pd *pd;
+	struct verbs_dm *dm;
+	uint64_t offset;
+	size_t length;
+	unsigned int access;
+} dm_mr_req;
 
 /* The arguments of registering a region. */
 extern struct mr_req {

@@ -37,7 +37,7 @@ int setup(void **state)
 
 int teardown(void **state)
 {
-	return dontfork;
+	return dontfork || pd.users != 1;
 }
 
 struct ibv_cq *make_cq(int cqe)

@@ -15,7 +15,7 @@ extern uint64_t db_page[SKUA_PAGE_SIZE / 8];	/* of ctx: the last doorbell at eac
 
 /*
  * Around each test. The kernel answers 0 again, and UC and UD are no features again; a test undoes
- * any other change. A test fails if memory stays kept from children.
+ * any other change. A test fails if memory stays kept from children, or pd in use.
  */
 int setup(void **state);
 int teardown(void **state);
