@@ -46,7 +46,7 @@ static int connect_with(struct side s[2], uint64_t ops, unsigned int rights)
 		if (!err)
 			err = qp_to_rtr(s[i].qp, &s[i], &s[!i], s[!i].qp->qp_num);
 		if (!err)
-			err = qp_to_rts(s[i].qp, 10, 3, 3);
+			err = qp_to_rts(s[i].qp, 10, 3, 7);
 	}
 	return err;
 }

@@ -4,6 +4,7 @@
  * either way of posting, and each error.
  */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "kselftest_harness.h"
 
@@ -171,6 +172,28 @@ TEST_F(flush, an_atomic_write_needs_the_right_to_write)
 	ASSERT_NE(NULL, mr);
 	BY_CALL(ibv_wr_atomic_write(self->ex, mr->rkey, TARGET, &value), 0, IBV_WC_REM_ACCESS_ERR);
 	ASSERT_EQ(0, ibv_dereg_mr(mr));
+}
+
+/* Nobody has touched these pages. A FLUSH needs none of them, an ATOMIC WRITE waits for its own. */
+TEST_F(flush, memory_on_demand)
+{
+	const int kind = MAP_PRIVATE | MAP_ANONYMOUS;
+	uint8_t *mem = mmap(NULL, PAIR_MEM, PROT_READ | PROT_WRITE, kind, -1, 0);
+	struct ibv_mr *mr;
+
+	ASSERT_NE(MAP_FAILED, mem);
+	mr = ibv_reg_mr(self->s[1].pd, mem, PAIR_MEM, RIGHTS | IBV_ACCESS_ON_DEMAND);
+	ASSERT_NE(NULL, mr);
+	FLUSHES(mr->rkey, (uintptr_t)mem, PAIR_MEM, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+	for (uint64_t i = 1; i <= 20; i++) {
+		ASSERT_EQ(0, madvise(mem, PAIR_MEM, MADV_DONTNEED));
+		BY_CALL(ibv_wr_atomic_write(self->ex, mr->rkey, (uintptr_t)mem + 4096, &i), IBV_WC_ATOMIC_WRITE,
+			IBV_WC_SUCCESS);
+		FLUSHES(mr->rkey, 0, 0, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR);
+		ASSERT_EQ(i, *(uint64_t *)(void *)(mem + 4096));
+	}
+	ASSERT_EQ(0, ibv_dereg_mr(mr));
+	ASSERT_EQ(0, munmap(mem, PAIR_MEM));
 }
 
 /* As a log does it: data, their FLUSH, the word that tells of them, its FLUSH. */

@@ -21,6 +21,10 @@
 			 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ON_DEMAND)
 #define TEST_SECONDS	3		/* that races last */
 
+/* Of rc_odp_caps; libibverbs has names for them, but not everywhere. */
+#define SUPPORT_FLUSH		(1u << 6)
+#define SUPPORT_ATOMIC_WRITE	(1u << 7)
+
 FIXTURE(odp) {
 	struct side s[2];
 	uint8_t *mem[2];
@@ -656,7 +660,8 @@ TEST_F(odp, capabilities)
 
 	ASSERT_EQ(0, ibv_query_device_ex(self->s[0].context, NULL, &attr));
 	ASSERT_EQ(IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT, attr.odp_caps.general_caps);
-	ASSERT_EQ(connected | IBV_ODP_SUPPORT_RECV, attr.odp_caps.per_transport_caps.rc_odp_caps);
+	ASSERT_EQ(connected | IBV_ODP_SUPPORT_RECV | SUPPORT_FLUSH | SUPPORT_ATOMIC_WRITE,
+		  attr.odp_caps.per_transport_caps.rc_odp_caps);
 	ASSERT_EQ(connected, attr.xrc_odp_caps);
 	ASSERT_EQ(IBV_ODP_SUPPORT_SEND, attr.odp_caps.per_transport_caps.uc_odp_caps);
 	ASSERT_EQ(IBV_ODP_SUPPORT_SEND, attr.odp_caps.per_transport_caps.ud_odp_caps);

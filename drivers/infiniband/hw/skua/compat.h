@@ -88,6 +88,10 @@ static inline struct ib_umem *ib_umem_get_va(struct ib_device *ibdev, unsigned l
 	return ib_umem_get(ibdev, addr, size, access);
 }
 
+/* The core passes them on, whether it knows them or not. */
+#define IB_ODP_SUPPORT_FLUSH		BIT(6)
+#define IB_ODP_SUPPORT_ATOMIC_WRITE	BIT(7)
+
 /* Buffers are always user addresses: these attributes, by the numbers of 7.2, are never there. */
 #define UVERBS_ATTR_CREATE_QP_BUF_UMEM		15
 #define UVERBS_ATTR_CREATE_QP_RQ_BUF_UMEM	16

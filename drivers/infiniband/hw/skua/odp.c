@@ -663,14 +663,19 @@ void skua_ib_odp_destroy(struct skua_ib_mr *mr)
 void skua_ib_odp_caps(const struct skua_dev *dev, struct ib_odp_caps *caps)
 {
 	u32 connected = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ;
+	u32 rc = IB_ODP_SUPPORT_RECV;
 
 	if (skua_has(dev, SKUA_F_ATOMIC))
 		connected |= IB_ODP_SUPPORT_ATOMIC;
 	if (skua_has(dev, SKUA_F_SRQ))
 		connected |= IB_ODP_SUPPORT_SRQ_RECV;
+	if (skua_has(dev, SKUA_F_FLUSH))
+		rc |= IB_ODP_SUPPORT_FLUSH;
+	if (skua_has(dev, SKUA_F_ATOMIC_WRITE))
+		rc |= IB_ODP_SUPPORT_ATOMIC_WRITE;
 	caps->general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT;
 	if (skua_has(dev, SKUA_F_RC))
-		caps->per_transport_caps.rc_odp_caps = connected | IB_ODP_SUPPORT_RECV;
+		caps->per_transport_caps.rc_odp_caps = connected | rc;
 	if (skua_ib_has_xrc(dev))
 		caps->per_transport_caps.xrc_odp_caps = connected;
 	/* A message that finds a page missing is lost there. */
