@@ -13,8 +13,7 @@
 
 #define INITIAL_WINDOW	128u
 #define MINIMUM_WINDOW	2u		/* kMinimumWindow */
-#define LONG_QUEUE	6		/* a round trip is long: so many times min_rtt (a peer in software,
-					 * which does its work in batches, takes three times without a queue), */
+#define LONG_QUEUE	6		/* a round trip is long: so many times min_rtt, */
 #define LONG_QUEUE_NS	1000000		/* and longer than min_rtt by so much */
 #define MANY_LOST	4		/* one packet in so many */
 #define LEAST_COUNTED	16		/* fewer packets do not say how many are lost */
