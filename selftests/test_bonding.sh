@@ -59,13 +59,14 @@ failover() {
 		ip -n left link set bond0 type bond active_slave skua0 && becomes_active skua_0 skua_2 &&
 		within 5 left ping -q -c 1 -W 1 $peer && works_by skua0 skua2
 }
-# Connections over the link that goes down end with an error; new ones use the other.
+# Connections over the link that goes down end with an error; new ones use the other. The old client waits for an answer
+# to its DREQ, which the CM sends 16 times, 4 s apart.
 link_goes_down() {
 	local server pid status
-	right timeout 100 rping -s -a $peer -p 7199 >/dev/null 2>&1 &
+	right timeout 170 rping -s -a $peer -p 7199 >/dev/null 2>&1 &
 	server=$!
 	within 5 eval "right rdma resource show cm_id | grep -q 'LISTEN.*:7199\>'"
-	left timeout 80 rping -c -a $peer -p 7199 -C 1000000 >/tmp/pings 2>&1 &
+	left timeout 150 rping -c -a $peer -p 7199 -C 1000000 >/tmp/pings 2>&1 &
 	pid=$!
 	within 5 eval "rdma resource show qp link skua_0/1 | grep -q 'type RC state RTS'" &&
 		skuactl link skua0 down && becomes_active skua_2 skua_0 &&
