@@ -51,6 +51,12 @@ class Skips(unittest.TestCase):
             self.assertEqual(self.faults(skipped, 1, other),
                              ['selftests/skips lists %s %sy, which does not exist' % (suite, test)])
 
+    def test_a_test_that_only_the_newer_one_has(self):
+        line = {('pyverbs', 'test_a.B.test_y'): skips.Listed('no x', False, newer=True)}
+        self.assertEqual(self.faults(self.TOLD['pyverbs'][1], 1, self.LISTED | line), [])
+        self.assertEqual(self.faults(self.TOLD['pyverbs'][0].replace('test_x', 'test_y'), 0, line),
+                         ['pyverbs test_a.B.test_y ran, but selftests/skips lists it'])
+
     def test_a_skip_that_the_log_does_not_name(self):
         self.assertEqual(self.faults('1 passed, 0 failed, 1 skipped\n', 1),
                          ['1 tests were skipped, but the log names 0 of them'])
