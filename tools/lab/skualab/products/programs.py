@@ -5,6 +5,7 @@ Assumed of the other parts:
   make -C tools/traffic OUT=DIR                        leaves DIR/rdma_traffic, DIR/listen_first.so
 """
 
+import filecmp
 import os
 import shutil
 
@@ -35,18 +36,38 @@ TRAFFIC_STAGE = Stage('traffic', _traffic, lambda: [paths.repo('tools/traffic'),
                       os.path.join(paths.TRAFFIC, 'listen_first.so'), 60)
 
 
-SELFTESTS_BUILD = paths.SELFTESTS + '.build'
+SELFTESTS_BUILD, FRESH = paths.SELFTESTS + '.build', paths.SELFTESTS + '.new'
 
 
 def _selftests(log):
     linux = sources.linux(DISTRO.newest)
     # Compilers, libraries and the headers of kselftest are not in make's dependencies.
     _keep_if(SELFTESTS_BUILD, digest(images.root_stamp(), os.stat(linux).st_mtime_ns))
-    make = 'make -C %s -j$(nproc) BUILD=%s OUT=%s KSELFTEST=%s/tools/testing/selftests ' % (
-        paths.repo('selftests'), SELFTESTS_BUILD, paths.SELFTESTS, linux)
-    # What is installed is copied anew, so that a test that was removed does not stay.
-    chroot.run('%s all; rm -rf %s; %s install' % (make, paths.SELFTESTS, make),
+    make = 'make -C %s -j$(nproc) BUILD=%s KSELFTEST=%s/tools/testing/selftests OUT=%%s ' % (
+        paths.repo('selftests'), SELFTESTS_BUILD, linux)
+    chroot.run('%s all; rm -rf %s; %s install' % (make % paths.SELFTESTS, FRESH, make % FRESH),
                stdout=log, stderr=log, check=True, timeout=180)
+    _become(paths.SELFTESTS, FRESH)
+    shutil.rmtree(FRESH)
+
+
+def _become(place, fresh):
+    """The tree @place becomes what @fresh is, file by file: a guest that runs tests from it meanwhile keeps those that
+    did not change."""
+    os.makedirs(place, exist_ok=True)
+    for name in set(os.listdir(place)) - set(os.listdir(fresh)):
+        path = os.path.join(place, name)
+        shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+    for name in os.listdir(fresh):
+        ours, new = os.path.join(place, name), os.path.join(fresh, name)
+        if os.path.isdir(new):
+            _become(ours, new)
+        elif not os.path.exists(ours) or not _same(ours, new):
+            os.replace(new, ours)
+
+
+def _same(one, other):
+    return os.stat(one).st_mode == os.stat(other).st_mode and filecmp.cmp(one, other, shallow=False)
 
 
 def _keep_if(directory, made_of):

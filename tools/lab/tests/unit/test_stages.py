@@ -134,7 +134,7 @@ class Selftests(unittest.TestCase):
         self.write(place.name + '/cc', COMPILER)
         os.chmod(place.name + '/cc', 0o755)
         for patch in (mock.patch.multiple(paths, REPO=place.name, SELFTESTS=self.installed),
-                      mock.patch.object(programs, 'SELFTESTS_BUILD', place.name + '/compiled'),
+                      mock.patch.multiple(programs, SELFTESTS_BUILD=place.name + '/compiled', FRESH=place.name + '/fresh'),
                       mock.patch.object(programs.sources, 'linux', return_value=self.source('linux')),
                       mock.patch.object(programs.chroot, 'run', self.run_here)):
             patch.start()
@@ -174,6 +174,17 @@ class Selftests(unittest.TestCase):
         self.change('pair.h')
         self.assertEqual(self.built(), everything)
         self.assertEqual(self.built('another root'), everything)
+
+    def test_a_guest_keeps_what_did_not_change(self):
+        def inodes():
+            return {name: os.stat(os.path.join(self.installed, name)).st_ino for name in os.listdir(self.installed)}
+        self.built()
+        before = inodes()
+        self.write(self.source('test_c.sh'), 'changed')
+        self.built()
+        self.assertEqual({name for name, inode in inodes().items() if before[name] != inode}, {'test_c.sh'})
+        with open(self.installed + '/test_c.sh') as file:
+            self.assertEqual(file.read(), 'changed')
 
     def test_one_that_was_removed_is_not_installed(self):
         self.built()
