@@ -45,8 +45,9 @@ def words(kernel, initramfs, console, accelerator, append, cpus, machine, ports,
         '-append', ' '.join((APPEND, append)),
         '-chardev', 'file,id=console,path=%s' % value(console), '-serial', 'chardev:console',
         '-device', 'virtio-rng-pci', '-device', 'virtio-serial-pci,max_ports=8']
-    for image in (os.path.join(paths.IMAGES, 'root.erofs'), os.path.join(kernel, 'modules.erofs')):
-        command += ['-drive', 'file=%s,if=virtio,format=raw,readonly=on,cache=unsafe' % value(image)]
+    for index, image in enumerate((os.path.join(paths.IMAGES, 'root.erofs'), os.path.join(kernel, 'modules.erofs'))):
+        command += ['-drive', 'file=%s,id=disk%d,if=none,format=raw,readonly=on,cache=unsafe' % (value(image), index),
+                    '-device', 'virtio-blk-pci,drive=disk%d' % index]
     for port, descriptor in ports.items():
         command += ['-chardev', 'socket,id=%s,fd=%d' % (port, descriptor),
                     '-device', 'virtserialport,chardev=%s,name=%s' % (port, port)]

@@ -54,7 +54,7 @@ class Paths(unittest.TestCase):
             self.assertEqual(one.why(), 'QEMU ended with status 1: qemu: no memory')
             one.stop()
         self.assertIn('file,id=console,path=%s/a,, b/console.log' % place, words)
-        self.assertIn('file=/k,,1/modules.erofs,if=virtio,format=raw,readonly=on,cache=unsafe', words)
+        self.assertIn('file=/k,,1/modules.erofs,id=disk1,if=none,format=raw,readonly=on,cache=unsafe', words)
         self.assertIn('local,path=/s,, 1,mount_tag=share0,security_model=none,multidevs=remap', words)
         self.assertIn('/k,1/vmlinux', words)
 
