@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What ibv_query_device_ex() says, and whether it is so. Other tests have the fields of their features: odp_caps and
- * xrc_odp_caps test_odp, rss_caps test_raw, cq_mod_caps test_cq, max_dm_size test_dm, packet_pacing_caps test_rate.
+ * xrc_odp_caps test_odp, rss_caps test_rss, cq_mod_caps test_cq, max_dm_size test_dm, packet_pacing_caps test_rate.
  */
 #include <errno.h>
 #include <string.h>

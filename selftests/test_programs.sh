@@ -15,6 +15,16 @@ tells() {
 		sed 's/\t/ /g' /tmp/devinfo | grep -q "$field" || { echo "no '$field'"; cat /tmp/devinfo; return 1; }
 	done
 }
+# Where libibverbs and the kernel can ask for it, the speed is that of the network interface.
+speed() {
+	local mbps
+	mbps=$(left cat /sys/class/net/skua0/speed) && ibv_devinfo -v -d skua_0 >/tmp/devinfo || return
+	if grep -q ibv_query_port_speed "$(command -v ibv_devinfo)" && [ "$(uname -r | cut -d . -f 1)" -ge 7 ]; then
+		grep -q "effective_speed:.*$((mbps / 1000)).0 Gbps" /tmp/devinfo
+	else
+		! grep -q effective_speed /tmp/devinfo
+	fi || { echo "$mbps Mb/s"; cat /tmp/devinfo; return 1; }
+}
 # The server's status counts too; -c compares what arrives.
 pingpong() {
 	local server status=0
@@ -66,6 +76,7 @@ raw_ethernet() {
 
 t 'ibv_devices lists both NICs' lists
 t 'ibv_devinfo tells of a port and its GIDs' tells
+t 'ibv_devinfo tells the speed of the link' speed
 t 'ibv_rc_pingpong, polling' pingpong
 t 'ibv_rc_pingpong -e, with events' pingpong -e
 t 'ibv_rc_pingpong, 1 MiB' pingpong -s 1048576 -n 20

@@ -143,6 +143,9 @@ static const struct verbs_context_ops skua_context_ops = {
 	.query_device_ex = skua_query_device_ex,
 	.query_ece = skua_query_ece,
 	.query_port = skua_query_port,
+#ifdef SKUA_QUERY_PORT_SPEED
+	.query_port_speed = ibv_cmd_query_port_speed,
+#endif
 	.query_qp = skua_query_qp,
 	.query_qp_data_in_order = skua_query_qp_data_in_order,
 	.query_rt_values = skua_query_rt_values,

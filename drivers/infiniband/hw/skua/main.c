@@ -109,6 +109,9 @@ static const struct ib_device_ops skua_ib_ops = {
 	.query_device = skua_ib_query_device,
 	.query_pkey = skua_ib_query_pkey,
 	.query_port = skua_ib_query_port,
+#ifndef SKUA_IB_OLD_VERBS
+	.query_port_speed = skua_ib_query_port_speed,
+#endif
 	.query_qp = skua_ib_query_qp,
 	.query_ucontext = skua_ib_query_ucontext,
 #ifdef SKUA_IB_OLD_VERBS

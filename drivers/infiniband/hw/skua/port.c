@@ -3,6 +3,7 @@
  * The port: its state and MTU follow the network interface.
  */
 #include <linux/etherdevice.h>
+#include <linux/skua/command.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
 
@@ -31,6 +32,19 @@ int skua_ib_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *a
 	attr->max_msg_sz = dev->limits.max_msg_size;
 	attr->max_vl_num = 1;
 	return ib_get_eth_speed(ibdev, port, &attr->active_speed, &attr->active_width);
+}
+
+/* In units of 100 Mb/s; 0 is unknown. */
+int skua_ib_query_port_speed(struct ib_device *ibdev, u32 port, u64 *speed)
+{
+	struct skua_port_attr attr;
+	int err;
+
+	err = skua_cmd_query_port(to_skua_dev(ibdev), &attr);
+	if (err)
+		return err;
+	*speed = le32_to_cpu(attr.speed_mbps) / 100;
+	return 0;
 }
 
 int skua_ib_get_port_immutable(struct ib_device *ibdev, u32 port,

@@ -81,6 +81,7 @@ void skua_ib_get_fw_str(struct ib_device *ibdev, char *str);
 
 /* port.c */
 int skua_ib_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr);
+int skua_ib_query_port_speed(struct ib_device *ibdev, u32 port, u64 *speed);
 int skua_ib_get_port_immutable(struct ib_device *ibdev, u32 port,
 			       struct ib_port_immutable *immutable);
 enum rdma_link_layer skua_ib_get_link_layer(struct ib_device *ibdev, u32 port);

@@ -18,7 +18,7 @@ _, NEXT = DISTRO.rdma_cores
 
 # Of verified traffic under each impairment: in make check, and on each link with each kernel in make check-full. And
 # the messages of UC and UD of each kind and size to and from rdma_rxe.
-LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 60, 180, 400
+LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 30, 180, 400
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
     Check('manual', 60, MANUAL, in_root('python3', 'Documentation/check-manual'), ROOT),
@@ -38,7 +38,7 @@ CHECKS = [
     worlds('worlds', 240, 10000, 1),
     # From the seeds on, whatever was learnt before, and with the same chance each time: what fails here fails
     # for everybody. What other inputs do is make fuzz's, and fuzz-long's.
-    fuzzers('fuzz', 480, SECONDS=60, CHANCE=1),
+    fuzzers('fuzz', 480, SECONDS=30, CHANCE=1),
     fuzzers('fuzz-long', 1500, full=True, SECONDS=600, CHANCE=0),
     provider_tests('provider', 'check', ROOT),
     provider_tests('provider-verbs', 'check-verbs', provider.stages(DISTRO.rdma_core), DISTRO.rdma_core),
@@ -61,13 +61,14 @@ CHECKS = [
     # What the guide says of hot-plug, and a guest that reboots.
     lab_tests('attach', 600, 'test-attach', inputs=[paths.repo('Documentation/user/qemu.rst')]),
     storage('nvme', 300, OLDER, '--no-faults', 'nvme', full=False),
-    lab_tests('lab-guest', 1200, 'test-guest', inputs=[paths.lab('tests/guest')]),
+    lab_tests('lab-guest', 1200, 'test-guest', inputs=[paths.lab('tests/guest')], full=True),
     lab_tests('cluster', 1200, 'test-cluster', inputs=[paths.lab('skualab/clusters')]),
     guest_tests('guest-' + OLDER, 1500, './run_selftests.sh'),
+    guest_tests('guest-removal', 600, './run_selftests.sh', 'test_removal', full=True),
     guest_tests('guest-limits', 800, './run_selftests.sh', 'test_limits', 'test_pagelists',
                 more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600'), full=True),
     guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release', full=True),
-    guest_tests('guest-devlink', 500, './run_selftests.sh', 'test_devlink.sh'),
+    guest_tests('guest-devlink', 500, './run_selftests.sh', 'test_devlink.sh', full=True),
     guest_tests('guest-exclusive', 300, './run_selftests.sh', 'test_netns.sh', more=('--netns', 'exclusive')),
     guest_tests('guest-bonding', 300, './run_selftests.sh', 'test_bonding.sh', more=('--device', 'link=wire:a') * 3,
                 full=True),
@@ -80,7 +81,7 @@ CHECKS = [
                 'cp -r . /tmp/selftests && cd /tmp/selftests && exec ./run_selftests.sh test_power.sh'),
     # That the traffic goes on; at which rate is a figure of a quiet machine.
     guest_tests('guest-hostile', 400, './run_selftests.sh', 'test_hostile.sh',
-                more=('--env', 'SKUA_HOSTILE_SHARE=0')),
+                more=('--env', 'SKUA_HOSTILE_SHARE=0'), full=True),
     loss_tests('loss', LOSS_SECONDS, full=False),
     guest_tests('guest-cm', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450')),
     guest_tests('guest-middleware', 500, './run_selftests.sh', 'test_middleware.sh'),
@@ -90,7 +91,7 @@ CHECKS = [
     guest_tests('pyverbs-' + OLDER, 600, './pyverbs/run'),
     # What the driver does in another way on this kernel; all the rest is in make check-full.
     guest_tests('guest-' + NEWER, 800, './run_selftests.sh', 'test_rc', 'test_ud', 'test_cq', 'test_odp', 'test_dmabuf',
-                'test_raw', 'test_capabilities', 'test_buffers', 'test_device.sh', series=NEWER),
+                'test_raw', 'test_rss', 'test_capabilities', 'test_buffers', 'test_device.sh', series=NEWER),
     debug_tests('guest-debug', 'test_verbs', 'test_rc', 'test_events', 'test_device.sh'),
     debug_tests('guest-debug-netdev', 'test_netdev.sh', 'test_counters.sh'),
     # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.
@@ -99,8 +100,8 @@ CHECKS = [
     debug_tests('guest-debug-verbs', 'test_bad_objects', 'test_bad_memory', 'test_bad_qps', 'test_bad_posting',
                 'test_bad_work', 'test_bad_commands', 'test_threads', 'test_fork', 'test_teardown'),
     debug_tests('guest-debug-datagrams', 'test_ud', 'test_uc', 'test_srq', 'test_xrc', 'test_cq', 'test_mw',
-                'test_dm', 'test_rereg', 'test_flush', 'test_odp', 'test_dmabuf', 'test_mcast', 'test_raw',
-                'test_rate', 'test_import', 'test_domains'),
+                'test_dm', 'test_rereg', 'test_flush', 'test_odp', 'test_dmabuf', 'test_mcast', 'test_raw', 'test_rss',
+                'test_tso', 'test_rate', 'test_import', 'test_domains'),
     debug_tests('guest-debug-cm', 'test_cm.sh'),
     debug_tests('guest-debug-death', 'test_death.sh'),
     debug_tests('guest-debug-inject', 'test_inject.sh'),
@@ -148,6 +149,8 @@ CHECKS = [
     lab_tests('goodput', 660, 'test-goodput', full=True, alone=True),
     guest_tests('traffic', 3600, 'left', 'rdma_traffic', '-q', '64', '-b', '10G', 'skua_0', 'skua_1', full=True),
     guest_tests('guest-%s-all' % NEWER, 1800, './run_selftests.sh', series=NEWER, full=True),
+    guest_tests('guest-removal-' + NEWER, 600, './run_selftests.sh', 'test_removal', series=NEWER, rdma_core=NEXT,
+                full=True),
     guest_tests('guest-cm-' + NEWER, 500, './run_selftests.sh', 'test_cm.sh', series=NEWER, rdma_core=NEXT,
                 more=('--env', 'SKUA_TEST_TIMEOUT=450'), full=True),
     guest_tests('guest-' + NEXT, 1800, './run_selftests.sh', series=NEWER, rdma_core=NEXT, full=True),

@@ -8,6 +8,7 @@ and `received by` are what the NICs themselves counted during the row.
 
 import contextlib
 import sys
+import time
 
 from skualab.host import say
 from skualab.host.say import LabError
@@ -18,6 +19,7 @@ from skualab.runs import perftest, run, scene
 from skualab.runs.nodes import Node, Nodes
 
 SECONDS = 60        # no row may take longer
+REST = 5            # nor, after it, the last frames
 FORM = '  %-19s %-8s %-13s %-6s %-17s %s'
 
 
@@ -93,15 +95,26 @@ def _amount(count):
     return '%d B' % count
 
 
+def _at_rest(skuad, program):
+    """The NICs' counters once each NIC has received what the other has sent. A program ends before the connection
+    manager has said goodbye."""
+    end = time.monotonic() + REST
+    while True:
+        counters = skuad.counters()
+        left, right = counters['skua0'], counters['skua1']
+        unequal = [pair for pair in ((left['rdma_tx_bytes'], right['rdma_rx_bytes']),
+                                     (right['rdma_tx_bytes'], left['rdma_rx_bytes'])) if pair[0] != pair[1]]
+        if not unequal:
+            return counters
+        if time.monotonic() > end:
+            raise LabError('%s: one NIC counts %d bytes sent, the other %d received' % (program, *unequal[0]))
+        time.sleep(0.1)
+
+
 def _traffic(before, after, row):
     """What went over the wire, by the NICs' counters: (sent by, received by)."""
-    grown = {name: {key: after[name][key] - before[name][key] for key in after[name]} for name in after}
-    left, right = grown['skua0'], grown['skua1']
-    for sender, receiver in ((left, right), (right, left)):
-        if sender['rdma_tx_bytes'] != receiver['rdma_rx_bytes']:
-            raise LabError('%s: one NIC counts %d bytes sent, the other %d received'
-                           % (row.program, sender['rdma_tx_bytes'], receiver['rdma_rx_bytes']))
-    sent = {'skua_0': left['rdma_tx_bytes'], 'skua_1': right['rdma_tx_bytes']}
+    left, right = (after[name]['rdma_tx_bytes'] - before[name]['rdma_tx_bytes'] for name in ('skua0', 'skua1'))
+    sent = {'skua_0': left, 'skua_1': right}
     if row.sender:
         other, = set(sent) - {row.sender}
         if sent[row.sender] <= sent[other]:
@@ -123,9 +136,9 @@ def demo(series):
               % (release, play.guest.accelerator))
         print(FORM % ('test', 'size', 'result', 'data', 'sent by', 'received by'))
         for row in ROWS:
-            before = play.skuad.counters()
+            before = _at_rest(play.skuad, row.program)
             result = row.result(_in_guest(play, row.script()))
-            sent_by, received_by = _traffic(before, play.skuad.counters(), row)
+            sent_by, received_by = _traffic(before, _at_rest(play.skuad, row.program), row)
             if row.check():
                 _in_guest(play, row.check())
             print(FORM % (row.name(), perftest.size(row.size), result, 'ok', sent_by, received_by))
@@ -146,7 +159,7 @@ def _across(series):
         print('\nskua_0 (guest left, 192.0.2.1)  <- wire a ->  skua_1 (guest right, 192.0.2.2)\n')
         left, right = (node.play for node in pair)
         for program, server, client, size in ACROSS:
-            before = pair.skuad.counters()
+            before = _at_rest(pair.skuad, program)
             with _told(right):
                 right.guest.start('exec %s' % server, scene.deadline(SECONDS))
             _in_guest(right, 'until rdma resource show cm_id | grep -q LISTEN; do sleep 0.05; done')
@@ -154,14 +167,14 @@ def _across(series):
             figure = '200 pings' if program == 'rping' else Row(program, '', size).result(output)
             checks = program == 'rping'     # rping -V compares; perftest does not
             print(FORM % (program + (' -V' if checks else ' -R'), perftest.size(size), figure, 'ok' if checks else '-',
-                          *_traffic(before, pair.skuad.counters(), Row(program, '', size))))
+                          *_traffic(before, _at_rest(pair.skuad, program), Row(program, '', size))))
             sys.stdout.flush()
 
 
 def _mixed(play):
     """All operations and sizes on 16 QPs, by rdma_traffic alone."""
-    before = play.skuad.counters()
+    before = _at_rest(play.skuad, 'rdma_traffic')
     words = _in_guest(play, 'left rdma_traffic -Q -q 16 -b 512M skua_0 skua_1').split()
     operations, seconds = int(words[0]), float(words[words.index('in') + 1])
-    sent_by, received_by = _traffic(before, play.skuad.counters(), Row('rdma_traffic', '', 0))
+    sent_by, received_by = _traffic(before, _at_rest(play.skuad, 'rdma_traffic'), Row('rdma_traffic', '', 0))
     return '%.0f op/s' % (operations / seconds), 'ok', sent_by, received_by

@@ -11,7 +11,7 @@ from unittest import mock
 from skualab.host import paths, say
 from skualab.products import stages
 from skualab.roots.stage import Stage
-from skualab.runs import debugger, nodes, perftest, scene, symbols, together
+from skualab.runs import debugger, demo, nodes, perftest, scene, symbols, together
 from skualab.target.distro import DISTRO
 from testing import until
 
@@ -30,6 +30,23 @@ class Build(unittest.TestCase):
                 self.assertEqual(self.built(share=share)[-len(stages.SELFTESTS):], stages.SELFTESTS)
             for options in ({}, {'share': place}):
                 self.assertEqual(self.built(**options), stages.guest(DISTRO.kernel))
+
+
+class Demonstration(unittest.TestCase):
+    """The NICs' counters after a program."""
+
+    def skuad(self, *received):
+        """Of 100 bytes the right NIC has received so many, at each reading."""
+        left = {'rdma_tx_bytes': 100, 'rdma_rx_bytes': 0}
+        return mock.Mock(**{'counters.side_effect': [
+            {'skua0': left, 'skua1': {'rdma_tx_bytes': 0, 'rdma_rx_bytes': count}} for count in received]})
+
+    def test_the_last_frames_are_waited_for(self):
+        self.assertEqual(demo._at_rest(self.skuad(40, 90, 100), 'rping')['skua1']['rdma_rx_bytes'], 100)
+
+    def test_a_lost_frame_is_told(self):
+        with mock.patch.object(demo, 'REST', 0.3), self.assertRaisesRegex(say.LabError, 'rping: .* 100 .* 90'):
+            demo._at_rest(self.skuad(*[90] * 9), 'rping')
 
 
 class SeveralGuests(unittest.TestCase):

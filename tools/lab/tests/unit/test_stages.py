@@ -129,7 +129,7 @@ class Selftests(unittest.TestCase):
         for name in 'interop', 'pyverbs', 'ulp', 'linux':
             os.makedirs(os.path.join(place.name, 'selftests', name))
         shutil.copy(paths.repo('selftests/Makefile'), self.source('Makefile'))
-        for name in 'pair.c', 'pair.h', 'raw.c', 'hostile.c', 'test_a.c', 'test_b.c', 'test_c.sh', 'frames.py':
+        for name in 'packet.c', 'pair.c', 'pair.h', 'raw.c', 'hostile.c', 'test_a.c', 'test_b.c', 'test_c.sh', 'frames.py':
             self.write(self.source(name))
         self.write(place.name + '/cc', COMPILER)
         os.chmod(place.name + '/cc', 0o755)
@@ -166,7 +166,7 @@ class Selftests(unittest.TestCase):
         os.utime(self.source(name), ns=(newest + 1000000, newest + 1000000))
 
     def test_what_changed_is_compiled_and_nothing_else(self):
-        everything = sorted(['pair.o', 'raw.o', 'hostile', 'hostile.o', 'test_a', 'test_a.o', 'test_b', 'test_b.o'])
+        everything = sorted(['packet.o', 'pair.o', 'raw.o', 'hostile', 'hostile.o', 'test_a', 'test_a.o', 'test_b', 'test_b.o'])
         self.assertEqual(self.built(), everything)
         self.assertEqual(self.built(), [])
         self.change('test_a.c')
