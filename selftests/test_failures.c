@@ -387,8 +387,11 @@ static int fail_each(const struct step *step, int stride, int *err)
 	return -1;
 }
 
-/* Under the slowest of kernels there are hundreds of attempts, which take minutes. */
-#define FAIL_EACH(steps, stride) do {								\
+/*
+ * Under the slowest of kernels there are hundreds of attempts, which take minutes. @total grows by the allocations that
+ * there were: without any, nothing was made to fail.
+ */
+#define FAIL_EACH(steps, stride, total) do {							\
 	for (size_t i_ = 0; i_ < sizeof(steps) / sizeof((steps)[0]); i_++) {		\
 		int err_, made_ = fail_each(&(steps)[i_], stride, &err_);		\
 											\
@@ -397,8 +400,26 @@ static int fail_each(const struct step *step, int stride, int *err)
 			TH_LOG("%s fails without a fault", (steps)[i_].name);		\
 		}									\
 		TH_LOG("%s: %d allocations", (steps)[i_].name, made_);			\
+		(total) += made_;							\
 	}										\
 } while (0)
+
+/* failures.sh may have left a filter of callers. */
+static int fail_for_all_callers(const char *which)
+{
+	static const char *const knobs[][2] = {
+		{ "require-start", "0" }, { "require-end", "0xffffffffffffffff" }, { "reject-start", "0" },
+		{ "reject-end", "0" },
+	};
+	char path[64];
+
+	for (size_t i = 0; i < sizeof(knobs) / sizeof(knobs[0]); i++) {
+		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", which, knobs[i][0]);
+		if (set_knob(path, knobs[i][1]))
+			return -1;
+	}
+	return 0;
+}
 
 /* A network namespace has a /sys of its own, without what was mounted there. @order: of pages that may fail. */
 static int set_up_failures(const char *order)
@@ -411,7 +432,8 @@ static int set_up_failures(const char *order)
 	       set_knob("/sys/kernel/debug/failslab/verbose", "0") ||
 	       set_knob("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "0") ||
 	       set_knob("/sys/kernel/debug/fail_page_alloc/min-order", order) ||
-	       set_knob("/sys/kernel/debug/fail_page_alloc/verbose", "0");
+	       set_knob("/sys/kernel/debug/fail_page_alloc/verbose", "0") ||
+	       fail_for_all_callers("failslab") || fail_for_all_callers("fail_page_alloc");
 }
 
 FIXTURE(failures) {};
@@ -420,16 +442,21 @@ FIXTURE_TEARDOWN(failures) { }
 
 TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 1800)
 {
+	unsigned int total = 0;
+
 	ASSERT_EQ(0, set_up_failures("1"));
 	ASSERT_EQ(0, side_open(&side, "skua_0"));
-	FAIL_EACH(verbs, 1);
+	FAIL_EACH(verbs, 1, total);
+	ASSERT_LT(sizeof(verbs) / sizeof(verbs[0]), total);
 	ASSERT_EQ(0, do_qp());
 	ASSERT_EQ(0, do_srq());
 	ASSERT_EQ(0, do_dm());
 	ASSERT_EQ(0, do_mr());
 	ASSERT_LE(0, dmabuf = export_buffer(1 << 20, 0, 0));
 	ASSERT_NE(NULL, ud = side_create_qp_of(&side, IBV_QPT_UD));
-	FAIL_EACH(verbs_of_objects, 1);
+	total = 0;
+	FAIL_EACH(verbs_of_objects, 1, total);
+	ASSERT_LT(sizeof(verbs_of_objects) / sizeof(verbs_of_objects[0]), total);
 	ASSERT_EQ(0, ibv_destroy_qp(ud));
 	close(dmabuf);
 	ASSERT_TRUE(none_exported());
@@ -443,6 +470,8 @@ TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 1800)
 /* Rings are of single pages, so these fail, too. There are hundreds of them, so every thirteenth allocation does. */
 TEST_F_TIMEOUT(failures, allocations_of_the_netdev, 1800)
 {
+	unsigned int total = 0;
+
 	ASSERT_EQ(0, set_up_failures("0"));
 	netdev_fd = socket(AF_INET, SOCK_DGRAM, 0);
 	ASSERT_LE(0, netdev_fd);
@@ -452,11 +481,12 @@ TEST_F_TIMEOUT(failures, allocations_of_the_netdev, 1800)
 	for (size_t i = 0; i < sizeof(netdev) / sizeof(netdev[0]); i++) {
 		const struct step step[] = { netdev[i] };
 
-		FAIL_EACH(step, 13);
+		FAIL_EACH(step, 13, total);
 		ASSERT_TRUE(is_sound()) {
 			TH_LOG("%s: no ping gets through", netdev[i].name);
 		}
 	}
+	ASSERT_LT(sizeof(netdev) / sizeof(netdev[0]), total);
 	close(netdev_fd);
 }
 

@@ -52,7 +52,7 @@ send_file() {
 	"$1" timeout 30 nc -N "$3" 5001 </tmp/tcp.out && wait $! && cmp /tmp/tcp.in /tmp/tcp.out
 }
 tcp() { send_file left right 192.0.2.2 && send_file right left 192.0.2.1; }
-udp() { frames left udp 192.0.2.2 "${1:-100}" "${2:-1472}"; }
+udp() { frames left udp 192.0.2.2 "${1:-100}" "${2:-1472}" "${@:3}"; }
 offloads() {
 	both ethtool -K DEV tx "$1" rx "$2" sg "$3" && tcp && udp 60 60000
 }
@@ -228,6 +228,33 @@ channels() {
 		! left ethtool -L skua0 combined 3 && ! left ethtool -L skua0 combined 0 &&
 		left ethtool -L skua0 combined 2 && spread
 }
+# pktgen sends one frame again and again, by the queue that it chose at first.
+pktgen() {
+	modprobe pktgen && left bash -s -- "$mac" <<-'END'
+		set -e
+		order() { echo "${@:2}" >"/proc/net/pktgen/$1"; }
+		order kpktgend_0 rem_device_all
+		order kpktgend_0 add_device skua0
+		for words in 'count 0' 'clone_skb 1000000000' 'pkt_size 200' 'queue_map_min 1' 'queue_map_max 1' \
+			'dst 192.0.2.2' "dst_mac $1"; do
+			order skua0 "$words"
+		done
+		order pgctrl start
+	END
+}
+pktgen_sends() { [ "$(awk '$1 == "pkts-sofar:" { print $2 }' < <(left cat /proc/net/pktgen/skua0))" -gt "$1" ]; }
+pktgen_without_its_channel() {
+	local status=0 i
+	channels_are 2 || return
+	pktgen &
+	within 10 pktgen_sends 1000 || status=1
+	for i in 1 2 3; do
+		left ethtool -L skua0 combined 1 && sleep 0.5 && left ethtool -L skua0 combined 2 || status=1
+	done
+	left bash -c 'echo stop >/proc/net/pktgen/pgctrl'
+	wait $! || status=1
+	modprobe -r pktgen && [ $status = 0 ] && ping4 && spread
+}
 rings_are() { left ethtool -g skua0 | awk '/^RX:|^TX:/ { print $2 }' | xargs | grep -x "4096 16384 $1"; }
 rings() {
 	rings_are '512 2048' && left ethtool -G skua0 rx 16 tx 100 && rings_are '16 128' && tcp && udp &&
@@ -269,13 +296,13 @@ offload() {
 changes_under_traffic() {
 	local i
 	while [ -e /tmp/changing ]; do
-		tcp && udp 20 60000 || exit 1
+		tcp && udp 20 60000 40 || exit 1
 	done &
 	for i in 1 2 3 4 5 6; do
 		left ethtool -G skua0 rx $((64 << i % 3)) tx $((128 << i % 2)) &&
 			left ip link set skua0 mtu $((i % 2 ? 1500 : 9000)) &&
 			left ethtool -L skua0 combined $((1 + i % 2)) &&
-			offload "$i" || break
+			offload "$i" || { i=failed; break; }
 		sleep 0.2
 	done
 	rm /tmp/changing
@@ -289,7 +316,7 @@ changes_under_flood() {
 		flood+=($!)
 	done
 	for i in {1..15}; do
-		left ethtool -G skua0 tx $((128 << i % 2)) || break
+		left ethtool -G skua0 tx $((128 << i % 2)) || { i=failed; break; }
 	done
 	wait "${flood[@]}"
 	left ethtool -G skua0 tx 2048 && [ "$i" = 15 ] && within 5 ping4
@@ -298,7 +325,7 @@ down_under_traffic() {
 	local i
 	left ping -q -f -w 4 192.0.2.2 >/dev/null &
 	for i in 1 2 3 4 5; do
-		left ip link set skua0 down && left ip link set skua0 up || break
+		left ip link set skua0 down && left ip link set skua0 up || { i=failed; break; }
 		sleep 0.2
 	done
 	wait $!
@@ -385,6 +412,7 @@ t 'statistics agree' counts_agree
 t 'flows are spread over channels' spread
 t 'the indirection table' steered
 t 'one channel, and two' channels
+t 'pktgen goes on with a channel that is gone' pktgen_without_its_channel
 t 'sizes of rings' rings
 t 'MTU 9000' jumbo
 t 'MTUs that are refused' bad_mtus

@@ -62,5 +62,12 @@ during() {
 	wait $running && [ $status = 0 ]
 }
 outage() { skuactl link $peer down && sleep 1 && skuactl link $peer up; }
-# 1% of the frames are lost, both ways.
-loss() { skuactl impair $peer drop=1% && sleep 3; skuactl impair $peer none; }
+# 1% of the frames are lost, both ways: for three seconds, and until there was one.
+has_lost() { skuactl impair $peer | awk 'NR > 1 { sum += $NF } END { exit !sum }'; }
+loss() {
+	local status=0
+	skuactl impair $peer drop=1% || return
+	sleep 3
+	within 20 has_lost || { echo 'no frame was lost'; status=1; }
+	skuactl impair $peer none && return $status
+}

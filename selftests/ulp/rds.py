@@ -26,7 +26,7 @@ import time
 SOL_RDS = 276
 FREE_MR, TRANSPORT, INFO_IB_CONNECTIONS = 3, 8, 10008
 CMSG_RDMA_ARGS, CMSG_RDMA_DEST, CMSG_RDMA_MAP, CMSG_RDMA_STATUS = 1, 2, 3, 4
-READWRITE, INVALIDATE, NOTIFY_ME = 1, 4, 0x20
+READWRITE, FENCE, INVALIDATE, NOTIFY_ME = 1, 2, 4, 0x20
 TRANS_IB = 0
 LONGEST = 1 << 20
 IB_CONNECTION = struct.Struct('<4s4s16s16s5IBBxxI')
@@ -90,10 +90,11 @@ class Socket:
         return (*HEAD.unpack_from(data), data[HEAD.size:], cookie and struct.unpack('<Q', cookie[:8])[0], sender)
 
     def rdma(self, to, cookie, memory, size, write, kind, number):
-        """Read or write memory that a peer named, and send a message behind. Returns the status."""
+        """Read or write memory that a peer named, and send a message behind. Returns the status. RDS tells it as soon as
+        the peer has acknowledged the message; without a fence that may be before all bytes of a READ are here."""
         vector = ctypes.create_string_buffer(memory.vector(0, size), 16)
         self.tokens += 1
-        flags = NOTIFY_ME | (READWRITE if write else 0)
+        flags = NOTIFY_ME | FENCE | (READWRITE if write else 0)
         self.send(to, kind, number, control=[(CMSG_RDMA_ARGS, struct.pack(
             '<7Q', cookie, 0, size, ctypes.addressof(vector), 1, flags, self.tokens))])
         while True:

@@ -235,7 +235,10 @@ struct skua_leaver {
 	struct skua_srq *srq;		/* that it has, or NULL */
 };
 
-/* A receive of an SRQ is complete all the same (SRQ-7). */
+/*
+ * A receive of an SRQ is complete all the same (SRQ-7). That of an XRC SRQ stays (XRC-12): the number is then that of a
+ * target QP, which may be gone since, and the number in use again.
+ */
 static bool skua_cqe_of_qp(const struct skua_cqe *cqe, const void *arg)
 {
 	const struct skua_leaver *qp = arg;
@@ -243,7 +246,11 @@ static bool skua_cqe_of_qp(const struct skua_cqe *cqe, const void *arg)
 
 	if (le32toh(cqe->qpn) != qp->qpn)
 		return false;
-	if (qp->srq && cqe->flags & SKUA_CQE_FROM_SRQ && cookie < qp->srq->cookies)
+	if (!(cqe->flags & SKUA_CQE_FROM_SRQ))
+		return true;
+	if (!qp->srq || le64toh(cqe->qp_handle) != (uintptr_t)qp->srq)
+		return false;
+	if (cookie < qp->srq->cookies)
 		skua_srq_retire(qp->srq, cookie);
 	return true;
 }

@@ -307,7 +307,7 @@ struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 	if (attr_ex->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 				   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER | rss) ||
 	    (attr_ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr_ex->create_flags) ||
-	    (recv && send_ops && attr_ex->send_ops_flags) || ((recv || rss & attr_ex->comp_mask) && max_tso_header)) {
+	    ((recv || rss & attr_ex->comp_mask) && ((send_ops && attr_ex->send_ops_flags) || max_tso_header))) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}

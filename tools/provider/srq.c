@@ -109,7 +109,8 @@ static struct skua_srq *skua_srq_new(struct ibv_pd *ibv_pd, const struct ibv_srq
 	err = skua_srq_size(&ctx->caps, srq, asked);
 	if (err)
 		goto err_free;
-	skua_lock_init(&srq->lock, !pd->td);
+	/* Also in a thread domain: whoever polls a CQ outside of it retires entries. */
+	skua_lock_init(&srq->lock, true);
 	err = skua_srq_alloc(ctx, srq, pd);
 	if (err)
 		goto err_free;

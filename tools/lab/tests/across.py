@@ -26,10 +26,20 @@ ENDED = 'until [ -e /tmp/ended ]; do sleep 0.05; done; cat /tmp/served; exit $(<
 
 @contextlib.contextmanager
 def guests(nodes, skuad):
-    """The guests of nodes, while they are up."""
+    """The guests of nodes, while they are up. The kernel of none may have told of a fault by the end."""
     with Nodes(nodes, skuad) as up:
         up.must_boot(scene.deadline(scene.BOOT))
         yield up.guests()
+        for node in up:
+            must_be_sound(node.name, node.play.guest)
+
+
+def must_be_sound(name, guest):
+    """All that its kernel has said is looked at; a guest that was ended has said all."""
+    if guest.process.ended() is None:
+        guest.output('true', scene.deadline(60))
+    if guest.fault:
+        raise LabError('%s: %s' % (name, guest.fault))
 
 
 @contextlib.contextmanager
@@ -56,7 +66,7 @@ def must(guest, script):
 
 def both(server, serves, client, asks, ready=LISTENS, seconds=SECONDS):
     """Scripts in two guests: the client's once the server listens, or the script ready ends well there.
-    Returns what was wrong, or None, and the client's output."""
+    Returns what was wrong, a fault of a kernel, too, or None, and the client's output."""
     end = scene.deadline(seconds + 30)
     server.run('rm -f /tmp/ended', end)
     server.start(SERVE % _bounded(serves, seconds), end)
@@ -68,7 +78,7 @@ def both(server, serves, client, asks, ready=LISTENS, seconds=SECONDS):
     other, served = server.output(ENDED, end)
     if status or other:
         return 'status %d: %s; server %d: %s' % (status, _last(said), other, _last(served)), said
-    return None, said
+    return client.fault or server.fault, said
 
 
 def _bounded(script, seconds):

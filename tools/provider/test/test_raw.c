@@ -176,6 +176,15 @@ static void test_a_qp_that_spreads(void **state)
 	assert_int_equal(rss_req.function, IBV_RX_HASH_FUNC_TOEPLITZ);
 	assert_int_equal(rss_req.key_len, 40);
 	assert_int_equal(skua_destroy_qp(qp), 0);
+	/* It sends nothing. */
+	attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	attr.send_ops_flags = IBV_QP_EX_WITH_SEND;
+	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	attr.send_ops_flags = 0;
+	qp = skua_create_qp_ex(&ctx.vctx.context, &attr);
+	assert_non_null(qp);
+	assert_int_equal(skua_destroy_qp(qp), 0);
 	attr.rx_hash_conf.rx_hash_key_len = 41;
 	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
 	assert_int_equal(errno, EINVAL);

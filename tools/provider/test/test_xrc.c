@@ -158,6 +158,55 @@ static void test_an_xrc_srq(void **state)
 	skua_destroy_cq(cq);
 }
 
+/* XRC-12: a QP goes whose number a target QP had, of which an XRC SRQ's receive tells that nobody has polled. */
+static void test_a_qp_takes_no_cqes_of_others_srqs_along(void **state)
+{
+	struct ibv_cq *cq = make_cq(16);
+	struct ibv_xrcd xrcd = { .context = &ctx.vctx.context };
+	struct ibv_srq_init_attr_ex attr = {
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC, .pd = &pd.ibv_pd, .xrcd = &xrcd, .cq = cq, .attr = { .max_wr = 8, .max_sge = 1 },
+	};
+	struct ibv_srq_init_attr basic = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct skua_cq_ring *ring = &to_skua_cq(cq)->ring;
+	uint64_t features = ctx.caps.features;
+	struct ibv_srq *srq, *own = skua_create_srq(&pd.ibv_pd, &basic);
+	struct ibv_qp_init_attr of_qp = {
+		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq, .cap = { .max_send_wr = 4 },
+	};
+	struct ibv_recv_wr *bad, wr = {};
+	const struct skua_cqe *cqe;
+	struct ibv_qp *qp;
+
+	ctx.caps.features |= XRC_FEATURES;
+	srq = skua_create_srq_ex(&ctx.vctx.context, &attr);
+	assert_true(srq && own);
+	for (int with_srq = 0; with_srq < 2; with_srq++) {
+		of_qp.srq = with_srq ? own : NULL;
+		qp = skua_create_qp(&pd.ibv_pd, &of_qp);
+		assert_non_null(qp);
+		qp->srq = of_qp.srq;		/* as libibverbs has it */
+		assert_int_equal(skua_post_srq_recv(own, &wr, &bad), 0);
+		for (uint32_t i = 0; i < 2; i++)
+			*skua_cq_slot(ring, ring->ci + i) = (struct skua_cqe) {
+				.opcode = SKUA_CQE_RECV, .qpn = htole32(qp->qp_num),
+				.flags = SKUA_CQE_PHASE | (i || with_srq ? SKUA_CQE_FROM_SRQ : 0),
+				.qp_handle = htole64(i ? (uintptr_t)to_skua_srq(srq) : with_srq ? (uintptr_t)to_skua_srq(own) :
+						     (uintptr_t)qp),
+			};
+		assert_int_equal(skua_destroy_qp(qp), 0);
+		assert_int_equal(to_skua_srq(own)->ci, with_srq);
+		assert_true(skua_cq_peek(ring, &cqe));
+		assert_int_equal(le64toh(cqe->qp_handle), (uintptr_t)to_skua_srq(srq));
+		skua_cq_consume(ring);
+		assert_false(skua_cq_peek(ring, &cqe));
+	}
+	ctx.caps.features = features;
+	assert_int_equal(skua_destroy_srq(srq), 0);
+	assert_int_equal(skua_destroy_srq(own), 0);
+	skua_destroy_cq(cq);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +215,7 @@ int main(void)
 		T(test_a_domain_is_opened_and_closed),
 		T(test_an_xrc_send_qp_takes_no_more_than_it_said),
 		T(test_an_xrc_srq),
+		T(test_a_qp_takes_no_cqes_of_others_srqs_along),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,7 +94,7 @@ static int cq_make(struct skua_dev *dev)
 	    le64toh(in->dbr_addr) % 64 ||
 	    ring_check(&in->ring, sizeof(struct skua_cqe) << in->log_size, sizeof(struct skua_cqe)))
 		return SKUA_CMD_BAD_PARAM;
-	if (eq->ncq == eq->size || numtab_full(&dev->cqs))
+	if (!eq_has_room(dev, eq) || numtab_full(&dev->cqs))
 		return SKUA_CMD_NO_RESOURCE;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
@@ -203,7 +203,7 @@ static void cq_free(struct skua_dev *dev, struct cq *cq)
 	if (cq->telling)
 		TAILQ_REMOVE(&dev->failed_cqs, cq, failed_entry);
 	async_event_forget(dev, &cq->error_event);
-	cq->eq->ncq--;
+	eq_leave(cq);
 	numtab_del(&dev->cqs, cq->number);
 	cq_unmake(dev, cq);
 }

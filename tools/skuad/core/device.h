@@ -125,8 +125,10 @@ struct eq {
 	uint8_t type;			/* enum skua_eq_type */
 	uint16_t vector;
 	uint32_t size;			/* entries */
-	uint32_t pi;
+	uint64_t pi;			/* EQEs written ever; the low bits are the index */
 	uint32_t ncq;			/* CQs that map to it */
+	uint32_t leavers;		/* and those that are gone, of which the host may not have consumed an EQE: */
+	uint64_t leavers_pi;		/* they are before this one */
 	struct pages ring;
 	struct mem_ref dbr;		/* struct skua_eq_dbr */
 };
@@ -158,8 +160,7 @@ struct cq {
 	uint32_t urgent_pi;		/* index behind the last CQE that has waited so long, or tells of an error */
 	struct timer hold_timer;
 	struct skua_dev *dev;
-	bool event_out;			/* an EQE was written, at event_pi - 1 of its EQ */
-	uint32_t event_pi;
+	uint64_t event_pi;		/* of its EQ, behind the last EQE that tells of it; 0: none does */
 	uint64_t handle;
 	struct pages ring;
 	struct mem_ref dbr;		/* struct skua_cq_dbr */
@@ -461,6 +462,10 @@ bool pd_free_all(struct skua_dev *dev, int32_t *budget);
 
 /* eq.c */
 bool eq_post_comp(struct skua_dev *dev, struct cq *cq);	/* false: it cannot be written */
+/* For one more CQ, whose event has a place then (EQ-3). */
+bool eq_has_room(struct skua_dev *dev, struct eq *eq);
+/* The CQ goes, but not its EQE, if the host has not consumed it. */
+void eq_leave(struct cq *cq);
 void async_event(struct skua_dev *dev, struct async_event *event, uint8_t type,
 		 uint32_t number, uint64_t handle);
 void async_event_forget(struct skua_dev *dev, struct async_event *event);
@@ -513,8 +518,11 @@ static inline uint32_t flush_rights(uint32_t flush)
 /* Returns enum skua_vendor_err; on SKUA_VENDOR_ERR_NONE [@addr, @addr + @len) may be used. */
 int mr_check(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr,
 	     uint64_t len);
-/* The same, and pages on demand that will be needed soon are there. */
-int mr_check_present(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr, uint64_t len);
+#define LOOKS_AHEAD	1024u	/* pages that have to be present before a READ begins; more may come later */
+#define PAGE_COST	16	/* a look at one, of a turn */
+/* The same, and pages on demand that will be needed soon are there. @looks: how many may be looked at; less those that were. */
+int mr_check_present(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr, uint64_t len,
+		     uint32_t *looks);
 /* The same of the whole region. */
 int mr_check_key(struct skua_dev *dev, const struct mem_access *access, uint32_t key);
 /* As mr_check(), and the runs of memory there are appended to @segs. */

@@ -135,7 +135,7 @@ static bool eq_write(struct skua_dev *dev, struct eq *eq, uint8_t *eqe)
 	STAT_INC(dev, events);
 	host_full_barrier();
 	if (!dev_has(dev, SKUA_F_EVENT_IDX) ||
-	    SKUA_EVENT_DUE(eq->pi, host_load32(&dbr->event), eq->pi - 1)) {
+	    SKUA_EVENT_DUE((uint32_t)eq->pi, host_load32(&dbr->event), (uint32_t)eq->pi - 1)) {
 		STAT_INC(dev, interrupts);
 		dev->ops->raise_irq(dev->host, eq->vector);
 	}
@@ -157,21 +157,46 @@ bool eq_post_comp(struct skua_dev *dev, struct cq *cq)
 {
 	struct skua_comp_eqe eqe = { .cqn = htole32(cq->number) };
 	struct eq *eq = cq->eq;
-	uint32_t ci;
+	uint32_t ci, unconsumed;
 
 	if (!eq_consumer(dev, eq, &ci))
 		return false;
+	unconsumed = (uint32_t)eq->pi - ci;
 	/* The host will act on the EQE that it has not consumed, and see this one's cause. */
-	if (cq->event_out && (int32_t)(ci - cq->event_pi) < 0)
+	if (unconsumed <= eq->size && cq->event_pi && eq->pi - cq->event_pi < unconsumed)
 		return true;
 	/* A consumer that runs backwards would let us overwrite. */
-	if (eq->pi - ci >= eq->size)
+	if (unconsumed >= eq->size)
 		return true;
 	if (!eq_write(dev, eq, (uint8_t *)&eqe))
 		return false;
-	cq->event_out = true;
 	cq->event_pi = eq->pi;
 	return true;
+}
+
+bool eq_has_room(struct skua_dev *dev, struct eq *eq)
+{
+	uint32_t ci, unconsumed, stale = eq->leavers;
+
+	if (stale && eq_consumer(dev, eq, &ci)) {
+		unconsumed = (uint32_t)eq->pi - ci;
+		if (unconsumed <= eq->pi - eq->leavers_pi)
+			eq->leavers = 0;
+		stale = eq->leavers < unconsumed ? eq->leavers : unconsumed;
+	}
+	return eq->ncq + stale < eq->size;
+}
+
+void eq_leave(struct cq *cq)
+{
+	struct eq *eq = cq->eq;
+
+	eq->ncq--;
+	if (!cq->event_pi)
+		return;
+	eq->leavers++;
+	if (cq->event_pi > eq->leavers_pi)
+		eq->leavers_pi = cq->event_pi;
 }
 
 void async_event(struct skua_dev *dev, struct async_event *event, uint8_t type,
@@ -221,7 +246,7 @@ void async_event_retry(struct skua_dev *dev)
 		};
 		bool ok = eq_consumer(dev, eq, &ci);
 
-		if (ok && eq->pi - ci >= eq->size)
+		if (ok && (uint32_t)eq->pi - ci >= eq->size)
 			return;
 		dev->events_due = budget <= 0;
 		if (dev->events_due)
@@ -244,7 +269,7 @@ bool eq_post_fault(struct skua_dev *dev, struct skua_fault_eqe *eqe)
 	bool ok = eq_consumer(dev, eq, &ci);
 
 	static_assert(sizeof(*eqe) == ASYNC_EQE_SIZE, "they are written by the same function");
-	if (ok && eq->pi - ci >= eq->size)
+	if (ok && (uint32_t)eq->pi - ci >= eq->size)
 		return false;
 	if (ok && eq_write(dev, eq, (uint8_t *)eqe))
 		return true;

@@ -28,7 +28,8 @@ bool mr_reg_valid(const struct skua_dev *dev, const struct skua_wqe_reg_mr *reg)
 
 static int read_pages(struct skua_dev *dev, struct mr *mr, const struct skua_wqe_reg_mr *reg)
 {
-	if (le32toh(reg->npages) > mr->pages.n)
+	/* A region that was made with its memory may have more pages than a work request may name. */
+	if (le32toh(reg->npages) > LIMIT_FAST_PAGES || le32toh(reg->npages) > mr->pages.n)
 		return SKUA_VENDOR_ERR_BOUNDS;
 	mr->pieces = 0;
 	return pages_read(&mr->pages, &dev->mem, le64toh(reg->list), le32toh(reg->npages), reg->log_page);

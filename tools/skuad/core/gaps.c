@@ -54,7 +54,7 @@ int gaps_read(struct skua_dev *dev, struct mr *mr, const struct skua_wqe_reg_mr 
 	uint32_t n = le32toh(reg->npages);
 	uint64_t end = 0;
 
-	if (n > mr->pages.n / SKUA_PIECE_ENTRIES)
+	if (n > LIMIT_FAST_PIECES || n > mr->pages.n / SKUA_PIECE_ENTRIES)
 		return SKUA_VENDOR_ERR_BOUNDS;
 	if (!pages_copy(&mr->pages, &dev->mem, le64toh(reg->list), SKUA_PIECE_ENTRIES * n))
 		return SKUA_VENDOR_ERR_UNREACHABLE;

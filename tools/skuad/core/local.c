@@ -7,11 +7,13 @@
 #include "core/mw.h"
 #include "core/qp.h"
 
+/* What of a list may be read: a longer one is refused without a look at it. */
 static int32_t list_bytes(const struct skua_wqe_reg_mr *reg)
 {
+	uint32_t most = reg->log_page ? LIMIT_FAST_PAGES : LIMIT_FAST_PIECES, n = le32toh(reg->npages);
 	size_t entry = reg->log_page ? sizeof(uint64_t) : sizeof(struct skua_piece);
 
-	return (int32_t)(le32toh(reg->npages) * entry);
+	return (int32_t)((n < most ? n : most) * entry);
 }
 
 /* *@fence: it has taken access away. */

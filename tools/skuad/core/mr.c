@@ -326,14 +326,16 @@ int mr_check(struct skua_dev *dev, const struct mem_access *access, uint32_t key
 	return mr_is_gapped(mr) ? gaps_check(mr, addr, len) : odp_check(mr, addr, len);
 }
 
-int mr_check_present(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr, uint64_t len)
+int mr_check_present(struct skua_dev *dev, const struct mem_access *access, uint32_t key, uint64_t addr, uint64_t len,
+		     uint32_t *looks)
 {
 	struct mr *mr;
 	int err = lookup(dev, access, key, addr, len, &mr);
 
 	if (err != SKUA_VENDOR_ERR_NOT_PRESENT)
 		return err;
-	return mr_is_gapped(mr) ? gaps_check(mr, addr, len) : odp_check_present(dev, mr, is_write(access), addr, len);
+	return mr_is_gapped(mr) ? gaps_check(mr, addr, len) : 
+				  odp_check_present(dev, mr, is_write(access), addr, len, looks);
 }
 
 int mr_check_key(struct skua_dev *dev, const struct mem_access *access, uint32_t key)

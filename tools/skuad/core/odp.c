@@ -10,7 +10,6 @@
 #include "base/copy.h"
 #include "core/odp.h"
 
-#define LOOKS_AHEAD	1024u	/* pages that have to be present before a READ begins; more may come later */
 
 int odp_check_create(const struct skua_dev *dev, const struct skua_cmd_create_mr *in)
 {
@@ -91,13 +90,13 @@ static uint64_t left_in_page(const struct odp_mr *odp, uint64_t pos, uint64_t le
 	return left < len ? left : len;
 }
 
-int odp_check_present(struct skua_dev *dev, const struct mr *mr, bool write, uint64_t addr, uint64_t len)
+int odp_check_present(struct skua_dev *dev, const struct mr *mr, bool write, uint64_t addr, uint64_t len, uint32_t *looks)
 {
 	const struct odp_mr *odp = odp_of(mr);
 	int err = odp_check(mr, addr, len);
 	uint64_t n;
 
-	for (unsigned int i = 0; !err && len && i < LOOKS_AHEAD; i++, addr += n, len -= n) {
+	for (; !err && len && *looks; (*looks)--, addr += n, len -= n) {
 		uint64_t pos = odp->offset + (addr - mr->iova);
 
 		if (page_at(odp, pos, write) == UINT64_MAX)

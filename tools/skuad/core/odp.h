@@ -38,7 +38,7 @@ void odp_release(struct skua_dev *dev, struct mr *mr);
  * SKUA_VENDOR_ERR_NOT_PRESENT, dev->miss says which page is not there.
  */
 int odp_check(const struct mr *mr, uint64_t addr, uint64_t len);
-int odp_check_present(struct skua_dev *dev, const struct mr *mr, bool write, uint64_t addr, uint64_t len);
+int odp_check_present(struct skua_dev *dev, const struct mr *mr, bool write, uint64_t addr, uint64_t len, uint32_t *looks);
 int odp_segs(struct skua_dev *dev, const struct mr *mr, bool write, uint64_t addr, uint32_t len, struct seglist *segs);
 
 #endif /* SKUAD_CORE_ODP_H */

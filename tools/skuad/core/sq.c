@@ -446,6 +446,7 @@ int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, 
 int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need)
 {
 	struct mem_access access = { qp->pd, qp->privileged, need, NULL };
+	uint32_t looks = LOOKS_AHEAD;
 	int err = SKUA_VENDOR_ERR_NONE;
 
 	for (unsigned int i = 0; i < wqe->num_sge && !err; i++) {
@@ -453,8 +454,9 @@ int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need)
 
 		memcpy(&sge, wqe->data + i * sizeof(sge), sizeof(sge));
 		if (sge.length)
-			err = mr_check_present(qp->dev, &access, sge.lkey, sge.addr, sge.length);
+			err = mr_check_present(qp->dev, &access, sge.lkey, sge.addr, sge.length, &looks);
 	}
+	qp->dev->engine->turn -= (int32_t)(LOOKS_AHEAD - looks) * PAGE_COST;
 	return err;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Event queues: order, merging, events that find no room, interrupts, EQs that go away, FATAL. */
+#include "core/device.h"
 #include "harness/harness.h"
 #include "nic/control.h"
 
@@ -193,12 +194,41 @@ static void a_full_eq_has_room_for_all(void **state)
 	}
 	cmd = create_cq_cmd(n);
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_NO_RESOURCE);
-	/* A destroyed CQ leaves its EQE. */
+	/* A destroyed CQ leaves its EQE, in the place of another's, until the host has consumed it. */
 	must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, n->qpn));
 	must(w, n, object_cmd(SKUA_CMD_DESTROY_CQ, n->cqn));
 	assert_int_equal(le32toh(comp_at(n, seen - 1)->cqn), n->cqn);
-	/* It has left room for another. */
-	must(w, n, cmd);
+	cmd = create_cq_cmd(n);
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_NO_RESOURCE);
+	consume(n, n->eq_dbr, seen - 1);
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_NO_RESOURCE);
+	consume(n, n->eq_dbr, seen);
+	new_completions(n, 2);
+	n->cqn = must(w, n, create_cq_cmd(n));
+	new_queues(n);
+	n->qpn = must(w, n, create_qp_cmd(n));
+	reconnect(w, n, &w->n[1]);
+	arm(n, SKUA_CQ_ARM_NEXT, 1);
+	complete_one(w, n);
+	assert_int_equal(le32toh(comp_at(n, seen)->cqn), n->cqn);
+}
+
+/* Of a CQ that was idle meanwhile: how many EQEs those of others are does not matter. */
+static void an_event_after_very_many(void **state)
+{
+	static const uint64_t many[] = { 1ull << 31, 3ull << 30, 1ull << 32 };
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct eq *eq = numtab_get(&n->dev->eqs, n->eqn);
+
+	for (uint32_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
+		arm(n, SKUA_CQ_ARM_NEXT, 1 + i);
+		complete_one(w, n);
+		assert_non_null(comp_at(n, i));
+		/* The index in the ring stays the same. */
+		eq->pi += many[i];
+		consume(n, n->eq_dbr, (uint32_t)eq->pi);
+	}
 }
 
 /* The vector is raised when the host asked for it, by its event word. */
@@ -402,6 +432,7 @@ int main(void)
 		STEPPED(events_outlive_the_eq, "EQ-4 EVT-5 EQE-2"),
 		STEPPED(events_of_a_cq_are_merged, "EVT-2 EVT-3 EVT-1 EQE-1 GEN-4"),
 		STEPPED(a_full_eq_has_room_for_all, "EQ-3 EVT-2 EVT-4"),
+		STEPPED(an_event_after_very_many, "EVT-2"),
 		STEPPED(interrupts_by_the_event_word, "EVT-9 EVT-10 EVT-11"),
 		OWN(without_the_event_index_each_interrupts, "EVT-9"),
 		OWN(a_completion_eq_that_goes_away, "EVT-8 ERR-9 RST-5"),

@@ -573,33 +573,136 @@ static void destroyed(void **state)
 	expect_vendor(w, a, SKUA_CQE_REG_MR, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_KEY_UNKNOWN);
 }
 
-/* A long list costs its QP as much of the turn as payload does: 64 KiB of lists a turn. */
-static void lists_count_in_a_turn(void **state)
-{
-	struct world *w = *state;
-	struct node *a = &w->n[0];
-	uint64_t l = take(a, LIMIT_FAST_PAGES * 8);
-	uint32_t keys[16];
+/* Of the longest list, 16 of which go into more than one turn. */
+static uint64_t long_list;
 
+static void make_long_lists(struct world *w, struct node *a, uint32_t *keys)
+{
+	long_list = take(a, LIMIT_FAST_PAGES * 8);
 	for (uint32_t i = 0; i < LIMIT_FAST_PAGES; i++)
-		*entry(a, l, i) = htole64(a->buf | SKUA_PL_PRESENT);
+		*entry(a, long_list, i) = htole64(a->buf | SKUA_PL_PRESENT);
 	for (int i = 0; i < 16; i++)
 		keys[i] = must(w, a, free_mr_cmd(a, LIMIT_FAST_PAGES));
+}
+
+static void post_long_lists(struct node *a, const uint32_t *keys)
+{
 	for (int i = 0; i < 16; i++) {
 		struct block k = reg_of(a, keys[i]);
 
-		k.reg.list = htole64(l);
+		k.reg.list = htole64(long_list);
 		k.reg.offset = 0;
 		k.reg.npages = htole32(LIMIT_FAST_PAGES);
 		k.reg.length = htole64(LIMIT_FAST_PAGES * 4096ull);
 		post_block(a, &k);
 	}
-	for (unsigned int done = 0, turns = 0, before = 0; done < 16; before = done) {
+}
+
+/* @n WQEs complete, a few in each turn. */
+static void must_take_turns(struct node *a, unsigned int n)
+{
+	for (unsigned int done = 0, turns = 0, before = 0; done < n; before = done) {
 		engine_step(a->engine);
 		while (poll_cq(a))
 			done++;
 		assert_true(done - before <= 4);
 		assert_true(turns++ < 1000);
+	}
+}
+
+/* A long list costs its QP as much of the turn as payload does: 64 KiB of lists a turn. */
+static void lists_count_in_a_turn(void **state)
+{
+	struct world *w = *state;
+	uint32_t keys[16];
+
+	make_long_lists(w, &w->n[0], keys);
+	post_long_lists(&w->n[0], keys);
+	must_take_turns(&w->n[0], 16);
+}
+
+/* A region that was made with its memory, of many pages that are all the same one, and is free since. */
+static uint32_t large_region(struct world *w, struct node *n, uint32_t npages)
+{
+	struct skua_cmd cmd = create_mr_cmd(n);
+	uint64_t leaf = take(n, 4096), tables = take(n, 4096);
+	uint32_t key;
+
+	for (uint32_t i = 0; i < SKUA_PL_PER_PAGE; i++) {
+		*entry(n, leaf, i) = htole64(n->buf | SKUA_PL_PRESENT);
+		*entry(n, tables, i) = htole64(leaf | SKUA_PL_PRESENT);
+	}
+	cmd.create_mr.type = SKUA_MR_FAST;
+	cmd.create_mr.length = htole64(npages * 4096ull);
+	cmd.create_mr.pages = (struct skua_pagelist){ .npages = htole32(npages), .level = 2, .log_page = 12,
+						      .addr = { htole64(tables | SKUA_PL_PRESENT) } };
+	key = must(w, n, cmd);
+	invalidate(w, n, key, SKUA_VENDOR_ERR_NONE);
+	return key;
+}
+
+/* Its capacity is larger than a list may be. */
+static void a_list_is_longer_than_the_longest(void **state)
+{
+	static const struct { uint8_t log_page; uint32_t npages; uint8_t vendor; } lists[] = {
+		{ 12, LIMIT_FAST_PAGES, SKUA_VENDOR_ERR_NONE }, { 12, LIMIT_FAST_PAGES + 1, SKUA_VENDOR_ERR_BOUNDS },
+		{ 0, LIMIT_FAST_PIECES + 1, SKUA_VENDOR_ERR_BOUNDS }, { 0, 65536, SKUA_VENDOR_ERR_BOUNDS },
+	};
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t key = large_region(w, a, 131072);
+	uint64_t l = take(a, 65536 * sizeof(struct skua_piece));
+
+	for (uint32_t i = 0; i < LIMIT_FAST_PAGES + 1; i++)
+		*entry(a, l, i) = htole64(a->buf | SKUA_PL_PRESENT);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		struct block k = reg_of(a, key);
+
+		if (!lists[i].log_page)
+			for (uint32_t j = 0; j < lists[i].npages; j++)
+				((struct skua_piece *)at(a, l))[j] = (struct skua_piece){ htole64(a->buf), htole32(4096), 0 };
+		k.reg.list = htole64(l);
+		k.reg.offset = 0;
+		k.reg.log_page = lists[i].log_page;
+		k.reg.npages = htole32(lists[i].npages);
+		k.reg.length = htole64(lists[i].npages * 4096ull);
+		post_block(a, &k);
+		if (!lists[i].vendor) {
+			expect(w, a, SKUA_CQE_REG_MR, SKUA_CQE_SUCCESS);
+			invalidate(w, a, key, SKUA_VENDOR_ERR_NONE);
+			continue;
+		}
+		expect_vendor(w, a, SKUA_CQE_REG_MR, SKUA_CQE_LOC_QP_OP_ERR, lists[i].vendor);
+		reconnect(w, a, &w->n[1]);
+	}
+}
+
+/* What a program says of a list is not believed: a REG_MR that is refused gives the turn nothing back. */
+static void a_list_that_is_not_read_has_no_price(void **state)
+{
+	static const uint32_t lengths[] = { 0x0c000000, 0x14000000, 0xffffffff };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct world *w = privileged_world(~0ull);
+		struct node *a = &w->n[0];
+		struct queues good = new_queues(a), bad;
+		struct block k = reg_of(a, must(w, a, free_mr_cmd(a, PAGES)));
+		uint32_t keys[16];
+
+		a->qpn = must(w, a, create_qp_cmd(a));
+		reconnect(w, a, &w->n[1]);
+		make_long_lists(w, a, keys);
+		bad = use_queues(a, good);
+		post_long_lists(a, keys);
+		use_queues(a, bad);
+		k.reg.npages = htole32(lengths[i / 2]);
+		k.reg.log_page = i & 1 ? 12 : 0;
+		k.reg.offset = 0;
+		k.reg.length = htole64(i & 1 ? lengths[i / 2] * 4096ull : 4096);
+		post_block(a, &k);
+		must_take_turns(a, 17);
+		world_destroy(w);
 	}
 }
 
@@ -663,6 +766,8 @@ int main(void)
 		TABLE(not_the_peers, "MEM-17"),
 		TEST(destroyed, "MR-6 FST-7 MEM-12"),
 		TEST(lists_count_in_a_turn, "SEC-8"),
+		TEST(a_list_is_longer_than_the_longest, "FST-2 FST-7 FST-8"),
+		TABLE(a_list_that_is_not_read_has_no_price, "SEC-8"),
 		TEST(under_loss, "ORD-5 MEM-12"),
 	};
 

@@ -259,6 +259,42 @@ static void the_place_of_a_read_comes_first(void **state)
 	expect_same(a, 0, b, b->buf, SIZE);
 }
 
+/* So many pages are looked at before, of all SGEs together: the last one of this READ is found missing by its response. */
+static void so_much_of_a_read_is_looked_at_before(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct { struct skua_wqe_ctrl c; struct skua_wqe_rdma r; struct skua_sge s[LIMIT_SGE]; } wqe = {
+		.c = { .opcode = SKUA_WQE_READ, .nblocks = sizeof(wqe) / SKUA_WQE_BLOCK, .num_sge = LIMIT_SGE },
+		.r = { htole64(b->buf), htole32(b->key), 0 },
+	};
+	struct skua_cmd cmd = region_cmd(a);
+	uint64_t list, each = 35 * 4096, end = (LIMIT_SGE - 1) * each + 2048;
+	uint32_t key;
+
+	fault_eq(w, a);
+	cmd.create_mr.length = htole64(2048 * 4096);
+	cmd.create_mr.pages.offset = 0;
+	key = must(w, a, cmd);
+	list = take(a, 4096);
+	for (int i = 0; i < 512; i++)
+		((__le64 *)at(a, list))[i] = htole64(a->buf | SKUA_PL_PRESENT);
+	must(w, a, pages_cmd(key, 0, 512, list));
+	must(w, a, pages_cmd(key, 512, (end + 4095) / 4096 - 512, list));
+	/* Each begins within a page, so that all but the last touch LOOKS_AHEAD pages. */
+	for (int i = 0; i < LIMIT_SGE; i++)
+		wqe.s[i] = (struct skua_sge){ htole64(MR_IOVA + 2048 + i * each), htole32((uint32_t)each), htole32(key) };
+	wqe.s[LIMIT_SGE - 1].addr = htole64(MR_IOVA + 2000 * 4096);
+	wqe.s[LIMIT_SGE - 1].length = htole32(8);
+	IMPAIR(b, "drop=100%,dir=out");
+	post_blocks(a, &wqe, wqe.c.nblocks);
+	expect_no_fault(w, a);
+	assert_int_equal(STAT(w, b, rdma_rx_read), 1);
+	assert_true(skua_dev_set_impair(b->dev, NULL));
+	pass(w, 500000000);
+	expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, true, MR_IOVA + 2000 * 4096);
+}
+
 /* It goes while the response is on its way: that is dropped, and asked for again. */
 static void a_response_without_a_place_is_asked_for_again(void **state)
 {
@@ -733,6 +769,7 @@ int main(void)
 		STEPPED(the_receive_of_an_immediate_is_kept, "ODP-10"),
 		STEPPED(an_entry_of_an_srq_goes_back, "ODP-10"),
 		STEPPED(the_place_of_a_read_comes_first, "ODP-9"),
+		STEPPED(so_much_of_a_read_is_looked_at_before, "ODP-9 SEC-8"),
 		STEPPED(a_response_without_a_place_is_asked_for_again, "ODP-9 ODP-14"),
 		STEPPED(a_held_response_without_a_place_is_asked_for_again, "ODP-9"),
 		STEPPED(a_read_of_missing_pages, "ODP-10"),

@@ -3,6 +3,7 @@
 #include "core/pacer.h"
 #include "harness/datagram.h"
 #include "harness/lossy.h"
+#include "nic/control.h"
 #include "roce/rc.h"
 
 #define MS		1000000ull
@@ -305,6 +306,35 @@ static void bad_limits_are_refused(void **state)
 	assert_int_equal(pacer_rate(qp_of(a)), KBPS * 1000ull);
 }
 
+/*
+ * Each packet leaves alone, and nothing is acknowledged: what is kept of them is bounded, so that no frame of the peer
+ * makes the device look at more. It goes on when something arrives.
+ */
+static void packets_that_leave_alone_are_so_many_at_most(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct sent *sent = &rc_of(qp_of(a))->req.sent;
+
+	must(w, a, limit_cmd(a, PORT_MBPS * 1000, 1));
+	IMPAIR(b, "drop=100%,dir=out");
+	rc_of(qp_of(a))->req.congestion.window = 4 * SENT_RUNS_QP;
+	fill(a, BUF_SIZE / 2, 3);
+	for (int i = 0; i < 3; i++)
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, BUF_SIZE / 2, b->buf, b->key, 0);
+	for (int us = 0; us < 20000 && sent->num_runs < SENT_RUNS_QP; us++)
+		pass(w, 1000);
+	assert_int_equal(sent->num_runs, SENT_RUNS_QP);
+	pass(w, 10000);
+	assert_int_equal(sent->num_runs, SENT_RUNS_QP);
+	assert_false(qp_of(a)->sq.busy);
+	assert_true(skua_dev_set_impair(b->dev, NULL));
+	for (int i = 0; i < 3; i++)
+		await_success(w, a);
+	assert_int_equal(sent->num_runs, 0);
+	assert_memory_equal(at(a, a->buf), at(b, b->buf), BUF_SIZE / 2);
+}
+
 static void without_the_features_there_are_none(void **state)
 {
 	struct world *w = world_create_with(false, ~(1ull << SKUA_F_RATE_LIMIT | 1ull << SKUA_F_ECE));
@@ -368,6 +398,7 @@ int main(void)
 		STEPPED(the_lower_rate_counts, "RAT-3"),
 		STEPPED(a_new_limit_counts_at_once, "RAT-4"),
 		STEPPED(a_reset_ends_the_limit, "RAT-4"),
+		STEPPED(packets_that_leave_alone_are_so_many_at_most, "RAT-2 SEC-8"),
 		STEPPED(bad_limits_are_refused, "RAT-1 LIM-1"),
 		{ "RAT-1 ECE-1 FEA-2: without_the_features_there_are_none", without_the_features_there_are_none,
 		  NULL, NULL, NULL },

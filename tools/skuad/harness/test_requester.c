@@ -936,6 +936,33 @@ static void a_read_is_asked_for_in_large_parts(void **state)
 	assert_int_equal(packets_in(a, SENT_IN_FLIGHT), 100);
 }
 
+/* The peer answers the part that was asked for, and goes on in the same train: it is dropped, and the READ goes on. */
+static void a_response_that_nobody_asked_for_is_dropped(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	const uint32_t npkts = 1000;
+	struct seglist payload = { .n = 1 };
+	uint64_t bad;
+	struct train t;
+
+	prepare(w);
+	fill(b, npkts * MTU, 7);
+	t = train_from(a, TRAIN_READ_RESP, lose_responses(w, npkts));
+	t.npkts = packets_in(a, SENT_IN_FLIGHT) + 1;
+	assert_in_range(t.npkts, 2, npkts - 1);
+	payload.bytes = t.npkts * MTU;
+	payload.seg[0] = (struct seg){ at(b, b->buf), payload.bytes };
+	t.payload = &payload;
+	t.first = true;
+	bad = STAT(w, a, rdma_rx_bad_packet);
+	arrive(w, a, b, t);
+	assert_int_equal(STAT(w, a, rdma_rx_bad_packet) - bad, 1);
+	stop_impairing(b);
+	await_success(w, a);
+	assert_memory_equal(at(a, a->buf), at(b, b->buf), npkts * MTU);
+}
+
 /* rdma_rxe drops the repeat of any other. */
 static void a_read_of_nothing_has_no_rkey(void **state)
 {
@@ -1008,6 +1035,7 @@ int main(void)
 		STEPPED(rnr_naks_are_counted_from_the_last_progress_on, "ROC-12"),
 		STEPPED(a_retry_ends_the_trying_after_an_rnr_nak, "ROC-12"),
 		STEPPED(a_read_is_asked_for_in_large_parts, "ROC-22"),
+		STEPPED(a_response_that_nobody_asked_for_is_dropped, "ERR-3"),
 		STEPPED(a_read_of_nothing_has_no_rkey, "ERR-4"),
 		STEPPED(who_finds_a_loss_asks_for_selective_repeat, "REP-3"),
 	};

@@ -48,6 +48,7 @@ struct dma_file {
 	bool writable;
 	uint8_t *base;
 	uint64_t size;
+	uint64_t page;			/* bytes: that of a file of huge pages is one of them */
 	unsigned int regions;
 	struct dma_file *next;		/* of old_files */
 };
@@ -102,7 +103,8 @@ static void file_close(struct dma *d, unsigned int slot)
 static void file_unmap_some(struct dma *d)
 {
 	struct dma_file *f = d->old_files;
-	uint64_t n = f->size < STEP_BYTES ? f->size : STEP_BYTES;
+	/* Of a huge page, all or nothing. */
+	uint64_t step = f->page > STEP_BYTES ? f->page : STEP_BYTES, n = f->size < step ? f->size : step;
 
 	munmap(f->base, n);
 	f->base += n;
@@ -198,6 +200,7 @@ static struct dma_file *file_open(struct dma *d, int fd, const struct stat *st, 
 	f->writable = writable;
 	f->base = p;
 	f->size = st->st_size;
+	f->page = st->st_blksize;
 	d->files[slot] = f;
 	d->mapped += f->size;
 	return f;

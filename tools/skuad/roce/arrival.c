@@ -195,6 +195,7 @@ void arrival_missing(struct skua_qp *qp, const struct repeat_frame *f)
 		return;
 	if (f->duplicate)
 		loss_came_twice(qp);
+	qp->dev->engine->turn -= (int32_t)req->sent.num_runs * RUN_COST;
 	for (run = TAILQ_FIRST(&req->sent.runs); run && psn_diff(end, run->psn) > 0; run = next) {
 		next = TAILQ_NEXT(run, entry);
 		hold_what_it_says(qp, f, run, &news);

@@ -148,6 +148,7 @@ void loss_detect_among_runs(struct skua_qp *qp)
 	struct losses lost = { 0 };
 	uint32_t npkts;
 
+	qp->dev->engine->turn -= (int32_t)s->num_runs * RUN_COST;
 	for (run = TAILQ_FIRST(&s->runs); run; run = next) {
 		next = TAILQ_NEXT(run, entry);
 		if (run->state != SENT_IN_FLIGHT || run->send_order >= latest(&rc_of(qp)->req, run)->order)

@@ -149,7 +149,7 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 		npkts = room;
 	}
 	if (!sent_reserve(qp->dev, &rc_of(qp)->req.sent)) {
-		qp->sq.busy = true;
+		qp->sq.busy = !sent_is_full(&rc_of(qp)->req.sent);
 		return false;
 	}
 	if (!req_send_request(qp, wqe, qp->sq.nxt_pkt, npkts))
@@ -189,7 +189,7 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 	assign_psn(qp, wqe);
 	npkts = train_of(qp, wqe->npsn - sq->nxt_pkt, room);
 	if (!sent_reserve(qp->dev, &rc_of(qp)->req.sent)) {
-		sq->busy = true;
+		sq->busy = !sent_is_full(&rc_of(qp)->req.sent);
 		return false;
 	}
 	/* The last packet of a message asks for an ACK in any case. */

@@ -174,6 +174,11 @@ static bool is_next_response(struct skua_qp *qp, const struct send_wqe *wqe, con
 {
 	int32_t ahead = wqe ? psn_diff(t->psn, next_response(qp, wqe)) : -1;
 
+	/* Nobody has asked for all of it yet. */
+	if (!ahead && psn_diff(psn_add(t->psn, t->npkts), rc_of(qp)->req.next_psn) > 0) {
+		QP_STAT_INC(qp, rdma_rx_bad_packet);
+		return false;
+	}
 	if (ahead > 0)
 		rx_early_response(qp, t);
 	else if (ahead < 0)

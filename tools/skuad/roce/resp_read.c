@@ -11,13 +11,18 @@
 int resp_check_read(struct skua_qp *qp, uint32_t rkey, uint64_t raddr, uint32_t len, bool present)
 {
 	struct mem_access access = { qp->pd, qp->privileged, SKUA_ACCESS_REMOTE_READ, qp };
+	uint32_t looks = LOOKS_AHEAD;
+	int err;
 
 	if (!(qp->access & SKUA_ACCESS_REMOTE_READ))
 		return SKUA_VENDOR_ERR_RIGHTS;
 	if (!len)
 		return SKUA_VENDOR_ERR_NONE;
-	return present ? mr_check_present(qp->dev, &access, rkey, raddr, len) :
-			 mr_check(qp->dev, &access, rkey, raddr, len);
+	if (!present)
+		return mr_check(qp->dev, &access, rkey, raddr, len);
+	err = mr_check_present(qp->dev, &access, rkey, raddr, len, &looks);
+	qp->dev->engine->turn -= (int32_t)(LOOKS_AHEAD - looks) * PAGE_COST;
+	return err;
 }
 
 void resp_rx_read(struct skua_qp *qp, const struct train *t)

@@ -18,7 +18,7 @@ bool sent_reserve(struct skua_dev *dev, const struct sent *s)
 	struct sent_run *run;
 
 	/* A QP that has no run gets one in any case. So it never waits for QPs whose peers do not answer. */
-	if (sent_is_scarce(dev) && !sent_is_empty(s))
+	if ((sent_is_scarce(dev) && !sent_is_empty(s)) || sent_is_full(s))
 		return false;
 	if (!SLIST_EMPTY(&dev->roce->free_runs))
 		return true;
@@ -42,12 +42,13 @@ bool sent_free_all(struct skua_dev *dev, int32_t *budget)
 }
 
 /* After sent_reserve(). */
-static struct sent_run *take(struct skua_dev *dev)
+static struct sent_run *take(struct skua_dev *dev, struct sent *s)
 {
 	struct sent_run *run = SLIST_FIRST(&dev->roce->free_runs);
 
 	SLIST_REMOVE_HEAD(&dev->roce->free_runs, free);
 	dev->roce->used_runs++;
+	s->num_runs++;
 	return run;
 }
 
@@ -56,6 +57,7 @@ static void give_back(struct skua_dev *dev, struct sent *s, struct sent_run *run
 	s->num_retransmitted -= run->retransmitted;
 	TAILQ_REMOVE(&s->runs, run, entry);
 	dev->roce->used_runs--;
+	s->num_runs--;
 	SLIST_INSERT_HEAD(&dev->roce->free_runs, run, free);
 }
 
@@ -72,7 +74,7 @@ void sent_clear(struct skua_dev *dev, struct sent *s)
 void sent_add_run(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t npkts,
 		  bool response, uint64_t now)
 {
-	struct sent_run *run = take(dev);
+	struct sent_run *run = take(dev, s);
 
 	*run = (struct sent_run){
 		.psn = psn, .npkts = npkts, .send_order = s->next_order, .sent_at = now,
@@ -98,7 +100,7 @@ struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_ru
 
 	if (!sent_reserve(dev, s))
 		return NULL;
-	rest = take(dev);
+	rest = take(dev, s);
 	*rest = *run;
 	rest->psn = psn_add(run->psn, npkts);
 	rest->npkts -= npkts;

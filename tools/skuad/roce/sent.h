@@ -24,6 +24,8 @@
 struct skua_dev;
 
 #define SENT_RUNS_MAX	(1u << 18)	/* of a device, and one more for each QP: 20 MiB, and 5 */
+#define SENT_RUNS_QP	4096u		/* of a QP: what one frame makes us look at */
+#define RUN_COST	8		/* a look at a run, of a turn */
 
 enum sent_state {
 	SENT_IN_FLIGHT,
@@ -56,6 +58,7 @@ SLIST_HEAD(free_runs, sent_run);
 struct sent {
 	struct sent_runs runs;
 	uint32_t npkts[SENT_STATES];
+	uint32_t num_runs;
 	uint32_t num_retransmitted;	/* how many runs are */
 	uint64_t next_order;
 };
@@ -74,7 +77,13 @@ static inline uint32_t sent_gaps(const struct sent *s)
 void sent_init(struct sent *s);
 /* Forget all of it. */
 void sent_clear(struct skua_dev *dev, struct sent *s);
-/* Make sure that the next sent_add() finds memory. False: there is none, or the device's is used up. */
+/* It takes no more until something has arrived. */
+static inline bool sent_is_full(const struct sent *s)
+{
+	return s->num_runs >= SENT_RUNS_QP;
+}
+
+/* Make sure that the next sent_add() finds memory. False: there is none, or the table is full, or the device's is used up. */
 bool sent_reserve(struct skua_dev *dev, const struct sent *s);
 /* For sent_add(): the packets get a run of their own. */
 void sent_add_run(struct skua_dev *dev, struct sent *s, uint32_t psn, uint32_t npkts,

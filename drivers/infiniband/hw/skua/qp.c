@@ -423,6 +423,8 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	if (err)
 		return err;
 	skua_ib_name_parts(ibqp, attr, &params);
+	qp->send_cqn = params.send_cqn;
+	qp->recv_cqn = params.recv_cqn;
 	mutex_init(&qp->modify_lock);
 	spin_lock_init(&qp->sq_lock);
 	spin_lock_init(&qp->rq_lock);

@@ -35,6 +35,9 @@ struct skua_ib_wr {
  * @state: as modify_qp left it; the device may have gone on to ERR by itself. Written under both
  *	queue locks
  * @dest_qpn: of the peer
+ * @send_cqn: of its send CQ, or 0. A QP that is being destroyed does not hold its CQs any more,
+ *	and may still be shown
+ * @recv_cqn: the same of its receive CQ
  * @cap: limits of its queues
  * @sig_all: all sends are signaled
  * @last_wqe_told: LAST_WQE_REACHED was raised for the dead device; under the CQ's lock
@@ -56,6 +59,8 @@ struct skua_ib_qp {
 	struct mutex modify_lock;	/* see above */
 	enum ib_qp_state state;
 	u32 dest_qpn;
+	u32 send_cqn;
+	u32 recv_cqn;
 	struct ib_qp_cap cap;
 	bool sig_all;
 	bool last_wqe_told;

@@ -53,18 +53,13 @@ static int skua_ib_put_details(struct sk_buff *msg, const struct skua_ib_detail 
 	return 0;
 }
 
-/* Some QPs have no CQ for one direction; the device's numbers begin with 1. */
-static u32 skua_ib_cqn(struct ib_cq *ibcq)
-{
-	return ibcq ? to_skua_ib_cq(ibcq)->watch.cqn : 0;
-}
-
 int skua_ib_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 {
-	const struct ib_qp_cap *cap = &to_skua_ib_qp(ibqp)->cap;
+	const struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
+	const struct ib_qp_cap *cap = &qp->cap;
 	const struct skua_ib_detail details[] = {
-		{ "send_cqn", skua_ib_cqn(ibqp->send_cq) },
-		{ "recv_cqn", skua_ib_cqn(ibqp->recv_cq) },
+		{ "send_cqn", qp->send_cqn },
+		{ "recv_cqn", qp->recv_cqn },
 		{ "max_send_wr", cap->max_send_wr },
 		{ "max_recv_wr", cap->max_recv_wr },
 		{ "max_send_sge", cap->max_send_sge },

@@ -239,9 +239,13 @@ int skua_ib_create_rss_qp(struct ib_qp *ibqp, const struct ib_qp_init_attr *attr
 	if (err)
 		return err;
 	err = ib_respond_empty_udata(udata);
-	if (err)
+	if (err) {
 		skua_cmd_destroy_rss(dev, ibqp->qp_num);
-	return err;
+		return err;
+	}
+	/* Its number is not that of a QP, and there is nothing to query. */
+	rdma_restrack_no_track(&ibqp->res);
+	return 0;
 }
 
 void skua_ib_destroy_rss_qp(struct ib_qp *ibqp)

@@ -185,11 +185,17 @@ EXPORT_SYMBOL_NS_GPL(skua_pagelist_free, SKUA_NS);
 int skua_mem_alloc(struct skua_dev *dev, struct skua_mem *mem, size_t size)
 {
 	memset(mem, 0, sizeof(*mem));
-	/* The DMA API aligns coherent memory to its size if that is a power of two. */
 	mem->size = max_t(size_t, roundup_pow_of_two(size), PAGE_SIZE);
 	mem->va = dma_alloc_coherent(skua_dma_dev(dev), mem->size, &mem->dma,
 				     GFP_KERNEL | __GFP_NOWARN);
-	return mem->va ? 0 : -ENOMEM;
+	if (!mem->va)
+		return -ENOMEM;
+	/* The DMA API aligns it to its size, except for what it takes from a CMA area. */
+	if (IS_ALIGNED(mem->dma, mem->size))
+		return 0;
+	dma_free_coherent(skua_dma_dev(dev), mem->size, mem->va, mem->dma);
+	mem->va = NULL;
+	return -ENOMEM;
 }
 EXPORT_SYMBOL_NS_GPL(skua_mem_alloc, SKUA_NS);
 

@@ -19,7 +19,9 @@
 
 static struct skua_eth *skua_eth(struct skua_nic *nic)
 {
-	return nic->dev.netdev ? netdev_priv(nic->dev.netdev) : NULL;
+	struct net_device *netdev = READ_ONCE(nic->dev.netdev);
+
+	return netdev ? netdev_priv(netdev) : NULL;
 }
 
 /* Channels in use */
@@ -486,6 +488,14 @@ static int skua_netdev_setup(struct skua_eth *eth)
 	return skua_eth_set_num_queues(eth, eth->config.channels);
 }
 
+/* Port events and the death of the device look at the netdev in works. */
+static void skua_netdev_forget(struct skua_nic *nic)
+{
+	WRITE_ONCE(nic->dev.netdev, NULL);
+	flush_work(&nic->async_eq.work);
+	flush_work(&nic->health.dead);
+}
+
 int skua_netdev_create(struct skua_nic *nic)
 {
 	u32 max_channels = skua_netdev_max_channels(&nic->dev);
@@ -520,7 +530,7 @@ int skua_netdev_create(struct skua_nic *nic)
 	err = skua_cmd_create_pd(&nic->dev, &eth->pdn);
 	if (err)
 		goto err_free;
-	nic->dev.netdev = netdev;
+	WRITE_ONCE(nic->dev.netdev, netdev);
 	err = register_netdev(netdev);
 	if (err)
 		goto err_pd;
@@ -528,7 +538,7 @@ int skua_netdev_create(struct skua_nic *nic)
 	return 0;
 
 err_pd:
-	nic->dev.netdev = NULL;
+	skua_netdev_forget(nic);
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 err_free:
 	kfree(eth->counts);
@@ -544,10 +554,7 @@ void skua_netdev_destroy(struct skua_nic *nic)
 	unregister_netdev(eth->netdev);
 	cancel_work_sync(&eth->restart);
 	cancel_work_sync(&eth->rx_mode);
-	/* Port events and the death of the device look at the netdev in works. */
-	nic->dev.netdev = NULL;
-	flush_work(&nic->async_eq.work);
-	flush_work(&nic->health.dead);
+	skua_netdev_forget(nic);
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 	kfree(eth->counts);
 	free_netdev(eth->netdev);

@@ -19,7 +19,7 @@
 /* Features that this driver knows how to use. */
 #define SKUA_FEATURES_KNOWN	(BIT_ULL(SKUA_F_EVENT_IDX) | BIT_ULL(SKUA_F_ETHERNET) | \
 				 BIT_ULL(SKUA_F_RC) | BIT_ULL(SKUA_F_INVALIDATE) | \
-				 BIT_ULL(SKUA_F_ATOMIC) | BIT_ULL(SKUA_F_ETH_CSUM) | \
+				 SKUA_ATOMICS | BIT_ULL(SKUA_F_ETH_CSUM) | \
 				 BIT_ULL(SKUA_F_ETH_RSS) | BIT_ULL(SKUA_F_UC) | \
 				 BIT_ULL(SKUA_F_UD) | BIT_ULL(SKUA_F_SRQ) | \
 				 BIT_ULL(SKUA_F_XRC) | BIT_ULL(SKUA_F_MW) | \
@@ -31,6 +31,9 @@
 				 BIT_ULL(SKUA_F_RATE_LIMIT) | BIT_ULL(SKUA_F_ECE) | \
 				 BIT_ULL(SKUA_F_MR_REVOKE) | BIT_ULL(SKUA_F_TSO) | \
 				 BIT_ULL(SKUA_F_IP_CSUM) | SKUA_ON_DEMAND)
+
+/* Where a word of the device is one of the host (ATM-1). */
+#define SKUA_ATOMICS		(IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? 0 : BIT_ULL(SKUA_F_ATOMIC))
 
 /* Where the kernel tells of pages that come and go. */
 #define SKUA_ON_DEMAND		(IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING) ? \

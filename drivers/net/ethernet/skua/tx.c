@@ -228,13 +228,22 @@ netdev_tx_t skua_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	u16 queue = skb_get_queue_mapping(skb);
 	struct netdev_queue *txq = netdev_get_tx_queue(netdev, queue);
 	struct skua_eth *eth = netdev_priv(netdev);
-	struct skua_channel *ch = &eth->channels->channel[queue];
 	struct skua_dev *dev = &eth->nic->dev;
-	struct skua_tx *tx = &ch->tx;
-	struct skua_tx_frame *frame = skua_tx_frame_at(tx, tx->sq.pi);
+	struct skua_tx_frame *frame;
+	struct skua_channel *ch;
+	struct skua_tx *tx;
 	u32 hdr_len, bytes;
 	bool ring;
 
+	/* Packet sockets past the qdisc, and pktgen, may have chosen it when there were more. */
+	if (unlikely(queue >= eth->channels->num)) {
+		dev_kfree_skb_any(skb);
+		dev_core_stats_tx_dropped_inc(netdev);
+		return NETDEV_TX_OK;
+	}
+	ch = &eth->channels->channel[queue];
+	tx = &ch->tx;
+	frame = skua_tx_frame_at(tx, tx->sq.pi);
 	if (eth_skb_pad(skb))
 		goto drop_freed;
 	if (unlikely(!skua_tx_measure(ch, skb, frame, &hdr_len)))

@@ -13,6 +13,7 @@ from skualab.products import stages
 from skualab.roots.stage import Stage
 from skualab.runs import debugger, demo, nodes, perftest, scene, symbols, together
 from skualab.target.distro import DISTRO
+import across
 from testing import until
 
 
@@ -47,6 +48,35 @@ class Demonstration(unittest.TestCase):
     def test_a_lost_frame_is_told(self):
         with mock.patch.object(demo, 'REST', 0.3), self.assertRaisesRegex(say.LabError, 'rping: .* 100 .* 90'):
             demo._at_rest(self.skuad(*[90] * 9), 'rping')
+
+
+class Across(unittest.TestCase):
+    """A scenario between guests whose kernel tells of a fault."""
+
+    def guest(self, fault):
+        guest = mock.Mock(fault=fault, **{'process.ended.return_value': None})
+        guest.output.return_value = 0, 'done'
+        return guest
+
+    def run_with(self, fault):
+        node, up = mock.Mock(**{'play.guest': self.guest(fault)}), mock.MagicMock()
+        node.name = 'node1'
+        up.__enter__.return_value.__iter__.return_value = [node]
+        up.__exit__.return_value = False
+        with mock.patch.object(across, 'Nodes', return_value=up), across.guests([], None):
+            pass
+
+    def test_none_is_well(self):
+        self.run_with(None)
+
+    def test_a_fault_fails_the_scenario(self):
+        with self.assertRaisesRegex(say.LabError, 'node1: WARNING: x'):
+            self.run_with('WARNING: x')
+
+    def test_a_fault_fails_the_programs(self):
+        for faults in ((None, 'BUG: y'), ('BUG: y', None)):
+            server, client = map(self.guest, faults)
+            self.assertEqual(across.both(server, '', client, '')[0], 'BUG: y')
 
 
 class SeveralGuests(unittest.TestCase):
