@@ -65,7 +65,12 @@ attach() {
 	echo $patience >$remote/port-*/fast_io_fail_tmo
 }
 
+# A port that is blocked waits for fast_io_fail_tmo, and for an attempt to connect, which takes a minute. ib_srp of 7.2
+# does not stop that timer before it frees what its work needs.
+is_not_blocked() { ! grep -q blocked $remote/port-*/state; }
+
 detach() {
+	within 150 is_not_blocked
 	echo 1 >$remote/port-*/delete
 	within 20 test ! -e $disk
 	modprobe -r ib_srp
