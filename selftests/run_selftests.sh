@@ -32,9 +32,9 @@ for test; do
 	ok=$(grep -c '^ok ' /tmp/tap)
 	skip=$(grep -c '^ok .*# SKIP' /tmp/tap)
 	not_ok=$(grep -c '^not ok ' /tmp/tap)
-	# The plan says how many there should have been.
+	# The plan says how many there should have been, and there is something to test.
 	plan=$(sed -n 's/^1\.\.\([0-9]*\).*/\1/p' /tmp/tap)
-	if [ "$((ok + not_ok))" != "${plan:-none}" ] || { [ "$status" != 0 ] && [ "$not_ok" = 0 ]; }; then
+	if [ "$((ok + not_ok))" != "${plan:-none}" ] || [ "$plan" = 0 ] || { [ "$status" != 0 ] && [ "$not_ok" = 0 ]; }; then
 		echo "# $test ended with status $status after $((ok + not_ok)) of ${plan:-?} tests"
 		not_ok=$((not_ok + 1))
 	fi

@@ -469,6 +469,27 @@ static void a_later_arming_replaces_the_earlier(void **state)
 	assert_null(poll_eq(a));
 }
 
+/* Nor is anything written when it is destroyed: the host may read what was there. */
+static void a_destroyed_cq_stays_as_it_was(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	size_t size = sizeof(struct skua_cqe) << LOG_CQ;
+	uint8_t *ring = at(n, n->cq), *before = malloc(size);
+
+	for (int i = 0; i < 3; i++)
+		post(n, SKUA_WQE_NOP, SKUA_WQE_SIGNALED, 0, 0, 0, 0, 0);
+	settle(w);
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, n->qpn));
+	memcpy(before, ring, size);
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_CQ, n->cqn));
+	settle(w);
+	assert_memory_equal(ring, before, size);
+	for (int i = 0; i < 3; i++)
+		assert_non_null(poll_cq(n));
+	free(before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -484,6 +505,7 @@ int main(void)
 		STEPPED(the_other_cq_of_a_qp_is_written, "ERR-9"),
 		{ "ERR-9 MEM-5: a_ring_that_cannot_be_reached_breaks_the_cq",
 		  a_ring_that_cannot_be_reached_breaks_the_cq, NULL, NULL, NULL },
+		STEPPED(a_destroyed_cq_stays_as_it_was, "CQ-4"),
 		STEPPED(errors_are_counted, "STA-1"),
 		STEPPED(destroying_a_qp_leaves_its_cqes, "CQ-5 QP-4"),
 		STEPPED(an_armed_cq_fires_once, "ARM-1 ARM-4 ARM-5 EVT-1"),

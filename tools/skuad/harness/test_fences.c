@@ -278,10 +278,8 @@ static void take_away(const struct way *way, bool threaded, int victim_is, int r
 	if (status != SKUA_CQE_SUCCESS)
 		assert_true(status == SKUA_CQE_RETRY_EXC_ERR || status == SKUA_CQE_REM_ACCESS_ERR ||
 			    status == SKUA_CQE_REM_OP_ERR);
-	if (victim == a || way->everything) {
-		if (holds(at(other, other->buf), BUF_SIZE, CANARY))
-			fail_msg("%s of %d, round %d: memory was read", way->name, victim_is, round);
-	}
+	if (holds(at(other, other->buf), BUF_SIZE, CANARY))
+		fail_msg("%s of %d, round %d: memory was read", way->name, victim_is, round);
 	if (way->everything) {
 		if (way->give_back)
 			on_engine(victim, way->give_back, victim);

@@ -310,12 +310,14 @@ static void what_is_held_is_bounded(void **state)
 	cmd.create_qp.log_rq_size = 0;
 	cmd.create_qp.rq = list(n->rq, 64);
 	for (; qps < 10000; qps++) {
-		uint64_t held = n->dev->roce->held_bytes;
+		uint64_t held = n->dev->roce->held_bytes, pages;
 
 		n->qpn = must(w, n, cmd);
 		must(w, n, init_cmd(n->qpn));
 		must(w, n, with_reads(rtr_cmd(n->qpn, peer, peer->qpn), 0));
+		pages = n->dev->pages_used;
 		arrive_only(n, peer, train_from(n, TRAIN_SEND, psn_add(FIRST_PSN, 1)));
+		assert_int_equal(n->dev->pages_used, pages);
 		if (n->dev->roce->held_bytes == held)
 			break;
 		most = n->dev->roce->held_bytes;
@@ -333,13 +335,16 @@ static uint32_t wait_for_nobody(struct world *w, struct node *n, const struct no
 {
 	uint32_t before = n->dev->roce->used_runs, qpn = must(w, n, create_qp_cmd(n));
 	struct skua_cmd rts = rts_cmd(qpn);
+	uint64_t pages;
 
 	rts.modify_qp.attr.max_rd_atomic = htole16(128);
 	must(w, n, init_cmd(qpn));
 	must(w, n, rtr_cmd(qpn, peer, peer->qpn ^ 1));
 	must(w, n, rts);
+	pages = n->dev->pages_used;
 	ring(n, SKUA_DB_SQ, qpn, n->sq_pi);
 	settle(w);
+	assert_int_equal(n->dev->pages_used, pages);
 	return n->dev->roce->used_runs - before;
 }
 
@@ -616,7 +621,7 @@ int main(void)
 		STEPPED(the_quota_bounds_what_reads_cost, "PL-10 CMD-12 SEC-8"),
 		STEPPED(more_reads_later, "QPS-1 ROC-8"),
 		STEPPED(what_is_kept_of_sent_packets_is_bounded, "PL-11"),
-		STEPPED(what_is_held_is_bounded, "SEC-8 REP-5"),
+		STEPPED(what_is_held_is_bounded, "SEC-8 REP-5 PL-11"),
 		STEPPED(sges, "LIM-1 LIM-4 WQE-4 WQE-6 RQE-1 RQE-3"),
 		STEPPED(inline_data, "LIM-1 LIM-3 WQE-3 WQE-6"),
 		STEPPED(inline_data_is_copied, "WQE-3 WQE-1 MEM-8"),

@@ -134,6 +134,9 @@ static void check_ends(struct verify *v, uint64_t rounds)
 	}
 }
 
+/* Packets of each kind of storm, of all seeds. */
+static uint64_t arrived[STORM_KINDS];
+
 /* Rounds of traffic in a storm. Returns the bytes in a nanosecond. */
 static double weather(const struct line *line, enum mode mode, uint32_t kinds, unsigned int seed)
 {
@@ -157,6 +160,8 @@ static double weather(const struct line *line, enum mode mode, uint32_t kinds, u
 		bytes += verify_round(&v, round);
 	}
 	took = engine_now(w->engines[0]) - start;
+	for (int kind = 0; kind < STORM_KINDS; kind++)
+		arrived[kind] += storm_arrived(run.storm)[kind];
 	storm_destroy(run.storm);
 	/* When it is over, all is as it was before. */
 	run.storm = storm_create(w, 0, 1000, seed);
@@ -196,11 +201,20 @@ static void storms(const struct line *line, enum mode mode, uint32_t kinds, doub
 	double calm = 0, stormy = 0;
 
 	kinds = chosen_kinds(kinds);
+	memset(arrived, 0, sizeof(arrived));
 	for (unsigned int seed = first; seed < first + n; seed++) {
 		stormy += 1 / weather(line, mode, kinds, seed);
 		if (share > 0)
 			calm += 1 / calm_weather(line, mode, seed);
 	}
+	/* Nobody tells of loss where there is none, nor by frames of selective repeat where that is not used. */
+	if (line == &clean)
+		kinds &= ~(1u << STORM_REPLAY_NAK);
+	if (line == &clean || mode != SELECTIVE)
+		kinds &= ~(1u << STORM_REPLAY_FRAME);
+	for (int kind = 0; kind < STORM_KINDS; kind++)
+		if (kinds & 1u << kind && !arrived[kind])
+			fail_msg("%s, %s: nothing came of kind %d", line->name, mode_names[mode], kind);
 	if (share <= 0)
 		return;
 	print_message("%s, %s: %.0f%% of the rate\n", line->name, mode_names[mode], 100 * calm / stormy);

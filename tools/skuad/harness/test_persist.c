@@ -384,6 +384,28 @@ static void a_device_that_goes(void **state)
 	settle(w);
 	stand_still(false);
 	usleep(20000);
+	settle(w);
+	assert_null(poll_cq(a));
+}
+
+/* A QP that goes to ERR meanwhile answers nothing. */
+static void a_qp_in_error_does_not_answer(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t sent;
+
+	stand_still(true);
+	post_flush(a, b->key, SKUA_FLUSH_PERSISTENT, b->buf, 4096);
+	settle(w);
+	await_writes(1);
+	must(w, b, state_cmd(b->qpn, SKUA_QPS_ERR));
+	sent = STAT(w, b, rdma_tx_packets);
+	stand_still(false);
+	usleep(20000);
+	settle(w);
+	assert_int_equal(STAT(w, b, rdma_tx_packets), sent);
+	assert_null(poll_cq(a));
 }
 
 static void memory_that_goes(void **state)
@@ -517,6 +539,7 @@ int main(void)
 		TEST(a_medium_that_fails, "FLU-15"),
 		TEST(what_does_not_wait, "FLU-16 MEM-12"),
 		TEST(a_device_that_goes, "FLU-16"),
+		TEST(a_qp_in_error_does_not_answer, "FLU-16"),
 		TEST(memory_that_goes, "FLU-15"),
 		TEST(rights_that_may_not_be, "FLU-4 FLU-14"),
 		{ "FLU-4 FLU-5: not_offered", not_offered, NULL, NULL, NULL },

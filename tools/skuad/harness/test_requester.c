@@ -963,6 +963,48 @@ static void a_response_that_nobody_asked_for_is_dropped(void **state)
 	assert_memory_equal(at(a, a->buf), at(b, b->buf), npkts * MTU);
 }
 
+/* A HELLO of MAC @i. */
+static void hello_from(struct node *n, unsigned int i)
+{
+	struct repeat_frame f = { .type = REPEAT_HELLO, .path = { .vlan = SKUA_VLAN_NONE, .smac = { 2, 9, [5] = (uint8_t)i } } };
+
+	memcpy(f.path.dmac, n->mac, 6);
+	repeat_hello(n->dev, &f);
+}
+
+/* Does the QP's peer offer selective repeat, if its MAC is @i? */
+static bool offers(struct node *n, unsigned int i)
+{
+	struct skua_qp *qp = qp_of(n);
+	uint8_t own[6];
+	bool known;
+
+	memcpy(own, qp->path.dmac, 6);
+	memcpy(qp->path.dmac, (uint8_t[6]){ 2, 9, [5] = (uint8_t)i }, 6);
+	known = repeat_offered(qp);
+	memcpy(qp->path.dmac, own, 6);
+	return known;
+}
+
+/* Of more MACs than the device keeps, that which was not used for the longest time is forgotten. */
+static void so_many_peers_are_known(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+
+	for (unsigned int i = 0; i < REPEAT_PEERS; i++, pass(w, US))
+		hello_from(a, i);
+	assert_true(REPEAT_PEERS >= 64);
+	for (unsigned int i = 0; i < REPEAT_PEERS; i++, pass(w, US))
+		if (i != 7)
+			assert_true(offers(a, i));
+	hello_from(a, REPEAT_PEERS);
+	for (unsigned int i = 0; i <= REPEAT_PEERS; i++)
+		if (i != 7)
+			assert_true(offers(a, i));
+	assert_false(offers(a, 7));
+}
+
 /* rdma_rxe drops the repeat of any other. */
 static void a_read_of_nothing_has_no_rkey(void **state)
 {
@@ -1036,6 +1078,7 @@ int main(void)
 		STEPPED(a_retry_ends_the_trying_after_an_rnr_nak, "ROC-12"),
 		STEPPED(a_read_is_asked_for_in_large_parts, "ROC-22"),
 		STEPPED(a_response_that_nobody_asked_for_is_dropped, "ERR-3"),
+		STEPPED(so_many_peers_are_known, "REP-4"),
 		STEPPED(a_read_of_nothing_has_no_rkey, "ERR-4"),
 		STEPPED(who_finds_a_loss_asks_for_selective_repeat, "REP-3"),
 	};

@@ -92,6 +92,8 @@ static void regions_are_taken_away_under_traffic(void **state)
 			if (await_cqe(w, a)->status != SKUA_CQE_SUCCESS)
 				break;
 		assert_memory_equal(memory, image, 200000);
+		if (read)
+			assert_null(memchr(at(a, a->buf), 0x77, 100000));
 		free(image);
 		world_destroy(w);
 	}

@@ -821,9 +821,36 @@ static void an_srq_goes_before_an_answer_from_a_window(void **state)
 	goes_before_an_answer(c, bind_window(c, &c->home[0]));
 }
 
+/* One more connection of the same kind: the queues of its INI QP, and its TGT QP. */
+struct other {
+	struct queues queues;
+	uint32_t target;
+};
+
+/* The connection that is used, and @other, change places. */
+static void swap(struct conn *c, struct other *other)
+{
+	struct other used = { use_queues(c->a, other->queues), c->target };
+
+	c->target = other->target;
+	*other = used;
+}
+
+static struct other connect_another(struct conn *c)
+{
+	struct other first = { new_queues(c->a), c->target };
+
+	c->a->qpn = must(c->w, c->a, initiator_cmd(c->a));
+	c->target = must(c->w, c->b, target_cmd(c));
+	connect(c);
+	swap(c, &first);
+	return first;
+}
+
 static void a_cq_in_error_stops_who_completes_into_it(void **state)
 {
 	struct conn *c = *state;
+	struct other others[2] = { connect_another(c), connect_another(c) };
 	struct home *h = &c->home[0];
 	struct skua_cmd cq, srq;
 
@@ -844,11 +871,24 @@ static void a_cq_in_error_stops_who_completes_into_it(void **state)
 	}
 	expect_event(c->w, c->b, SKUA_EVENT_CQ_ERR, h->cq.cqn);
 	expect_event(c->w, c->b, SKUA_EVENT_QP_FATAL, c->target);
+	/* Others go on, until they would complete into it. */
+	swap(c, &others[0]);
+	send(c, 1, 100);
+	expect_sent(c, SKUA_CQE_SUCCESS);
+	expect_received(c, 1, 0, SKUA_CQE_SUCCESS);
+	swap(c, &others[0]);
+	swap(c, &others[1]);
+	assert_int_equal(qp_state(c->w, c->b, c->target), SKUA_QPS_RTS);
+	send(c, 0, 100);
+	settle(c->w);
+	expect_event(c->w, c->b, SKUA_EVENT_QP_FATAL, c->target);
+	assert_int_equal(qp_state(c->w, c->b, c->target), SKUA_QPS_ERR);
+	swap(c, &others[1]);
 	disconnect(c);
 	connect(c);
 	send(c, 1, 100);
 	expect_sent(c, SKUA_CQE_SUCCESS);
-	expect_received(c, 1, 0, SKUA_CQE_SUCCESS);
+	expect_received(c, 1, 1, SKUA_CQE_SUCCESS);
 }
 
 static void bad_segments(void **state)
