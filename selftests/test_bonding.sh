@@ -80,6 +80,19 @@ link_goes_down() {
 	skuactl link skua0 up
 	return $status
 }
+# Programs learn of it, though the netdev is a part of a bond.
+port_events() {
+	local watcher status
+	stdbuf -oL ibv_asyncwatch -d skua_0 >/tmp/events 2>&1 &
+	watcher=$!
+	within 5 grep -q '^skua_0' /tmp/events && skuactl link skua0 down && within 5 grep -qi 'port_err\|port error' /tmp/events &&
+		skuactl link skua0 up && within 5 grep -qi 'port_active\|port active' /tmp/events
+	status=$?
+	kill $watcher
+	cat /tmp/events
+	skuactl link skua0 up
+	return $status
+}
 reset_of_the_active() {
 	echo 1 >"/sys/bus/pci/devices/$(basename "$(readlink -f /sys/class/infiniband/skua_2/device)")/reset" &&
 		within 10 test -e /sys/class/infiniband/skua_2 && within 5 left ping -q -c 1 -W 1 $peer || return
@@ -99,6 +112,7 @@ t 'the bond has its GIDs on the active NIC' bond
 t 'traffic over the bond' works_by skua0 skua2
 t 'GIDs and traffic follow the active NIC' failover
 t 'the link of the active NIC goes down' link_goes_down
+t 'the port tells of its link' port_events
 t 'the active NIC is reset' reset_of_the_active
 t 'without the bond, each NIC has its own GIDs' unbond
 end

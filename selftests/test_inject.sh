@@ -113,6 +113,19 @@ clock_is_gone() {
 		    sys.exit(error.error_code != errno.EIO and error)
 	END
 }
+# The RDMA driver does not take a device that is dead, though RoCE was on when it died.
+is_not_taken() {
+	local part taker status
+	part=$(basename "/sys/bus/pci/devices/$device/skua".*)
+	taker=$(readlink -f "/sys/bus/auxiliary/devices/$part/driver")
+	listen
+	inject fatal && died_of 'it reported a fatal error' && echo "$part" >"$taker/unbind" &&
+		! echo "$part" >"$taker/bind" && [ ! -e "/sys/bus/pci/devices/$device/infiniband" ]
+	status=$?
+	echo 1 >"/sys/bus/pci/devices/$device/reset"
+	[ -e "/sys/bus/pci/devices/$device/infiniband" ] || echo "$part" >"$taker/bind"
+	within 10 there && works_in 10 && return $status
+}
 # RST-6: reads without an answer in time say nothing, but three in a row do. The driver looks every two seconds, and
 # after such a read in one.
 late() { listen; inject read-timeout 2 && sleep 6 && is_alive && works; }
@@ -255,6 +268,7 @@ t 'a command fails, and one channel stays' two_channels_fail
 t 'a command fails, and the spreading stays' spreading_fails
 t 'the device is fatal, under traffic' fatal
 t 'the device is fatal, and cannot report it' silently_fatal
+t 'the RDMA driver does not take a dead device' is_not_taken
 t 'the device is gone, under traffic' gone
 t 'the clock of a device that is gone' clock_is_gone
 t 'a device that is fatal is unbound' dead_and_unbound fatal

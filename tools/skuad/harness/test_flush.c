@@ -349,6 +349,29 @@ static struct train request(struct node *b, enum train_op op, uint32_t psn)
 	return t;
 }
 
+/* It has a PSN that a READ had, before the PSNs began anew: that READ is forgotten, and its repeat is answered. */
+static void a_repeat_on_the_psn_of_a_read_of_long_ago(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_qp *qp = numtab_get(&b->dev->qps, b->qpn);
+	struct train read = request(b, TRAIN_READ_REQ, FIRST_PSN);
+	uint64_t packets;
+
+	read.msg_len = 4096;
+	arrive(w, b, a, read);
+	assert_int_equal(STAT(w, b, access_nak_sent), 0);
+	assert_int_equal(qp->epsn, psn_add(FIRST_PSN, 4));
+	/* As if all but one of the PSNs had been used since. */
+	qp->epsn = psn_add(FIRST_PSN, 3);
+	rc_of(qp)->resp.accepted += (1u << 24) - 1;
+	for (int i = 0; i < 2; i++) {
+		packets = STAT(w, b, rdma_tx_packets);
+		arrive(w, b, a, request(b, TRAIN_FLUSH, psn_add(FIRST_PSN, 3)));
+		assert_int_equal(STAT(w, b, rdma_tx_packets) - packets, 1);
+	}
+}
+
 static void a_repeat_without_the_feature(void **state)
 {
 	struct world *w = world_create_with(false, ~(1ull << SKUA_F_FLUSH));
@@ -680,6 +703,7 @@ int main(void)
 		ALONE(none_may_be_outstanding, "FLU-10 WQE-6"),
 		FLUSH(a_fence_waits, "ORD-3"),
 		FLUSH(requests_that_come_again, "FLU-11 ROC-23 ROC-24"),
+		FLUSH(a_repeat_on_the_psn_of_a_read_of_long_ago, "FLU-11 ROC-23"),
 		FLUSH(many_flushes_that_come_again, "FLU-11 ROC-10"),
 		ALONE(responses_that_do_not_fit, "FLU-10 ERR-1"),
 		FLUSH(through_losses, "FLU-11"),

@@ -243,10 +243,36 @@ static void what_comes_again_is_answered_in_order(void **state)
 	assert_int_equal(next_response(b), 7);
 }
 
+/* A SEND says nowhere how long it is. It is refused where it becomes too long, whatever the receive has room for. */
+static void a_send_ends_at_the_longest_message(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct { struct skua_rqe r; struct skua_sge s[3]; } rqe = {
+		{ .num_sge = 2 }, { { htole64(b->buf), htole32(1u << 31), htole32(b->key) },
+				    { htole64(b->buf), htole32(1u << 31), htole32(b->key) } } };
+	struct seglist payload = { 1, MTU, { { at(a, a->buf), MTU } } };
+	struct train t = train_from(b, TRAIN_SEND, FIRST_PSN);
+
+	post_rqe(b, &rqe);
+	t.payload = &payload;
+	t.last = false;
+	arrive(w, b, a, t);
+	assert_int_equal(qp_of(b)->epsn, psn_add(FIRST_PSN, 1));
+	/* Two million packets later. */
+	conn_of(qp_of(b))->message.offset = LIMIT_MSG;
+	t.first = false;
+	t.psn = psn_add(FIRST_PSN, 1);
+	arrive(w, b, a, t);
+	assert_int_equal(STAT(w, b, invalid_nak_sent), 1);
+	assert_int_equal(qp_state(w, b, b->qpn), SKUA_QPS_ERR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STEPPED(what_is_too_far_ahead_is_dropped, "REP-11"),
+		STEPPED(a_send_ends_at_the_longest_message, "LIM-1"),
 		STEPPED(what_is_missing_is_told, "REP-13 REP-15"),
 		STEPPED(a_packet_that_came_twice_is_told, "REP-15 REC-8"),
 		STEPPED(the_ack_goes_before_the_qp, "ROC-28"),

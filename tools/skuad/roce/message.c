@@ -64,6 +64,8 @@ static enum message_fault place_send(struct skua_qp *qp, struct message *msg, ui
 
 	if (msg->offset + (uint64_t)bytes > msg->recv->length)
 		return MESSAGE_TOO_LONG;
+	if (msg->offset + bytes > LIMIT_MSG)
+		return MESSAGE_INVALID;
 	err = rq_payload(&qp->rq, msg->recv, msg->offset, bytes, dst);
 	return err ? fault(msg, MESSAGE_BAD_RECV, err) : MESSAGE_OK;
 }

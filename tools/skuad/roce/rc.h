@@ -116,6 +116,7 @@ struct read_job {
 struct served {
 	enum train_op op;
 	uint32_t psn, npkts;
+	uint64_t accepted;		/* PSNs before it */
 	uint32_t rkey, length;
 	uint64_t raddr;
 	bool done;			/* but for READs: carried out */
@@ -157,6 +158,7 @@ struct roce_resp {
 	uint32_t jobs_new, jobs_again;	/* of those in the ring */
 	struct served *served;		/* ring of jobs_size: the last that were accepted */
 	uint32_t num_served;		/* runs free */
+	uint64_t accepted;		/* PSNs of requests, ever */
 };
 
 struct rc_qp {

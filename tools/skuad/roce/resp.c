@@ -127,6 +127,7 @@ static void rx(struct skua_qp *qp, const struct train *t)
 		resp_rx_payload(qp, t);
 	}
 	if (qp->epsn != epsn) {
+		resp->accepted += psn_add(qp->epsn, -epsn);
 		fault_over(qp, SKUA_PAGE_FAULT_RESPONDER);
 		qp_established(qp);
 	}

@@ -115,7 +115,7 @@ static void remember(struct roce_resp *resp, struct read_job *job, const struct 
 		return;
 	job->served_index = resp->num_served++;
 	*resp_served_at(resp, job->served_index) = (struct served){
-		.op = t->op, .psn = t->psn, .npkts = job->npkts, .rkey = t->rkey,
+		.op = t->op, .psn = t->psn, .npkts = job->npkts, .accepted = resp->accepted, .rkey = t->rkey,
 		.raddr = t->raddr, .length = job->length, .done = t->op == TRAIN_ATOMIC_WRITE,
 	};
 }

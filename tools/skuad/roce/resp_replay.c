@@ -7,6 +7,8 @@
 #include "roce/resp_read.h"
 #include "roce/resp_replay.h"
 
+#define PSN_HALF	(1u << 23)	/* requests so far behind do not come again; their PSNs do, for other requests */
+
 /* What is remembered of the READ or atomic that has this PSN; or NULL. */
 static const struct served *served_at(const struct skua_qp *qp, uint32_t psn)
 {
@@ -15,6 +17,8 @@ static const struct served *served_at(const struct skua_qp *qp, uint32_t psn)
 	for (uint32_t i = 1; i <= qp->max_dest_rd && i <= resp->num_served; i++) {
 		const struct served *s = resp_served_at(resp, resp->num_served - i);
 
+		if (resp->accepted - s->accepted >= PSN_HALF)
+			break;
 		if (psn_add(psn, -s->psn) < s->npkts)
 			return s;
 	}

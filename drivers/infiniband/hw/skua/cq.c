@@ -81,17 +81,24 @@ static int skua_ib_cq_start(struct skua_ib_dev *dev, struct skua_ib_cq *cq,
 		skua_cmd_destroy_cq(dev->dev, cq->watch.cqn);
 		return err;
 	}
+	INIT_LIST_HEAD(&cq->node);
+	return 0;
+}
+
+/*
+ * The CQ is its consumer's from here on. Not before: the event of the device's death comes once, to
+ * those CQs that are there, and nobody takes back what is told of a CQ that is not created.
+ */
+static int skua_ib_cq_publish(struct skua_ib_dev *dev, struct skua_ib_cq *cq)
+{
+	int err = 0;
+
 	mutex_lock(&dev->lock);
-	/* The event of its death comes once, to those CQs that are there. */
 	if (dev->dead)
 		err = -EIO;
 	else
 		list_add(&cq->node, &dev->cqs);
 	mutex_unlock(&dev->lock);
-	if (err) {
-		skua_cmd_destroy_cq(dev->dev, cq->watch.cqn);
-		skua_cq_unwatch(dev->dev, &cq->watch);
-	}
 	return err;
 }
 
@@ -129,7 +136,16 @@ int skua_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	cq->ring.dbr = cq->mem.dbr;
 	err = skua_ib_cq_start(dev, cq, attr, ilog2(cq->ring.size), 0);
 	if (err)
-		skua_ib_qmem_free(dev->dev, &cq->mem);
+		goto err_mem;
+	err = skua_ib_cq_publish(dev, cq);
+	if (err)
+		goto err_stop;
+	return 0;
+
+err_stop:
+	skua_ib_cq_stop(dev, cq);
+err_mem:
+	skua_ib_qmem_free(dev->dev, &cq->mem);
 	return err;
 }
 
@@ -172,6 +188,9 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 
 	resp.cqn = cq->watch.cqn;
 	err = ib_respond_udata(udata, resp);
+	if (err)
+		goto err_stop;
+	err = skua_ib_cq_publish(dev, cq);
 	if (err)
 		goto err_stop;
 	return 0;
@@ -251,6 +270,21 @@ int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	skua_ib_cq_stop(dev, cq);
 	skua_ib_qmem_free(dev->dev, &cq->mem);
 	return 0;
+}
+
+/*
+ * Those of kernel consumers go in two steps. Between them the core cancels the CQ's work, which no
+ * event may queue again.
+ */
+int skua_ib_pre_destroy_cq(struct ib_cq *ibcq)
+{
+	skua_ib_cq_stop(to_skua_ib_dev(ibcq->device), to_skua_ib_cq(ibcq));
+	return 0;
+}
+
+void skua_ib_post_destroy_cq(struct ib_cq *ibcq)
+{
+	skua_ib_qmem_free(to_skua_dev(ibcq->device), &to_skua_ib_cq(ibcq)->mem);
 }
 
 int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)

@@ -60,6 +60,8 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 int skua_ib_resize_user_cq(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata);
 int skua_ib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int skua_ib_pre_destroy_cq(struct ib_cq *ibcq);
+void skua_ib_post_destroy_cq(struct ib_cq *ibcq);
 int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 /* Take the CQEs of a QP out of a kernel CQ. The device writes no more of them. */
 void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, struct skua_ib_qp *qp);

@@ -44,6 +44,9 @@ struct ib_mr *skua_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 len
 	struct skua_ib_mr *mr;
 	int err;
 
+	err = ib_no_udata_io(&attrs->driver_udata);
+	if (err)
+		return ERR_PTR(err);
 	if (dmah || access & ~SKUA_IB_DMABUF_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);

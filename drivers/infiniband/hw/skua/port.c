@@ -100,6 +100,21 @@ static void skua_ib_port_changed(struct skua_ib_dev *dev)
 	mutex_unlock(&dev->lock);
 }
 
+#else
+
+/* The core watches the netdev, but not while it is a part of a bond. */
+static void skua_ib_port_changed(struct skua_ib_dev *dev)
+{
+	struct net_device *netdev = dev->dev->netdev;
+
+	mutex_lock(&dev->lock);
+	if (dev->registered && netif_is_lag_port(netdev))
+		ib_dispatch_port_state_event(&dev->ibdev, netdev);
+	mutex_unlock(&dev->lock);
+}
+
+#endif
+
 static int skua_ib_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct skua_ib_dev *dev = container_of(nb, struct skua_ib_dev, netdev_notifier);
@@ -126,17 +141,3 @@ void skua_ib_port_events_stop(struct skua_ib_dev *dev)
 {
 	unregister_netdevice_notifier(&dev->netdev_notifier);
 }
-
-#else
-
-/* The core watches the netdev. */
-int skua_ib_port_events_start(struct skua_ib_dev *dev)
-{
-	return 0;
-}
-
-void skua_ib_port_events_stop(struct skua_ib_dev *dev)
-{
-}
-
-#endif

@@ -28,7 +28,7 @@
  * @ibdev: as the core knows it
  * @dev: the device behind it
  * @notifier: told of its death
- * @netdev_notifier: told of the port's state; older kernels only
+ * @netdev_notifier: told of the port's state
  * @port_state: as last reported; older kernels only
  * @lock: @ucontexts, @cqs, @registered, @dead, the dispatch of events, and calls of handlers of CQs
  *	for a dead device

@@ -6,6 +6,7 @@
 #include <linux/etherdevice.h>
 
 #include "cmd.h"
+#include "health.h"
 #include "skua.h"
 
 int skua_port_update_flags(struct skua_nic *nic, u32 mask, u32 flags)
@@ -29,6 +30,9 @@ out:
 
 int skua_port_set_roce(struct skua_dev *dev, bool on)
 {
+	/* What was set before it died says nothing. */
+	if (!skua_dev_alive(dev))
+		return -EIO;
 	return skua_port_update_flags(to_skua_nic(dev), SKUA_PORT_F_ROCE,
 				      on ? SKUA_PORT_F_ROCE : 0);
 }

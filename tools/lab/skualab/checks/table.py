@@ -70,8 +70,8 @@ CHECKS = [
     guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release', full=True),
     guest_tests('guest-devlink', 500, './run_selftests.sh', 'test_devlink.sh', full=True),
     guest_tests('guest-exclusive', 300, './run_selftests.sh', 'test_netns.sh', more=('--netns', 'exclusive')),
-    guest_tests('guest-bonding', 300, './run_selftests.sh', 'test_bonding.sh', more=('--device', 'link=wire:a') * 3,
-                full=True),
+    *[guest_tests('guest-bonding' + tail, 300, './run_selftests.sh', 'test_bonding.sh', series=series,
+                  more=('--device', 'link=wire:a') * 3, full=True) for series, tail in ((OLDER, ''), (NEWER, '-' + NEWER))],
     # Addresses of the device are not those of memory: what is contiguous for one need not be for the other.
     guest_tests('guest-iommu', 500, './run_selftests.sh', 'test_iommu.sh', 'test_rc', 'test_srq', more=('--iommu',)),
     guest_tests('guest-persistent', 300, './run_selftests.sh', 'test_persist',

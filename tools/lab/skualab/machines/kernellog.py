@@ -20,7 +20,7 @@ HARMLESS = re.compile(r'WARNING: .* add_dma_entry[.\w]*\+')
 NO_DEADLOCK = re.compile(r'^.*WARNING: possible circular locking dependency detected\n.*\n.*\n.* is trying to acquire '
                          r'lock:\n.*&file->disassociation_lock.* at: rdma_umap_open\+', re.M)
 
-# RDS of 7.2 may be unloaded while a connection still has its receives, and then tells that they are left.
+# RDS may be unloaded while a connection still has its receives, and then tells that they are left.
 RDS_UNLOADS = re.compile(r'^.*WARNING: net/rds/ib_recv\.c:\d+ at rds_ib_recv_exit\+.*$|'
                          r'^.*BUG rds_ib_(?:incoming|frag) \(.*: Objects remaining (?:.*\n)+?'
                          r'.*WARNING: mm/slub\.c:\d+ at __slab_err\+.*$', re.M)
