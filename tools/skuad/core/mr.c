@@ -334,7 +334,7 @@ int mr_check_present(struct skua_dev *dev, const struct mem_access *access, uint
 
 	if (err != SKUA_VENDOR_ERR_NOT_PRESENT)
 		return err;
-	return mr_is_gapped(mr) ? gaps_check(mr, addr, len) : 
+	return mr_is_gapped(mr) ? gaps_check(mr, addr, len) :
 				  odp_check_present(dev, mr, is_write(access), addr, len, looks);
 }
 

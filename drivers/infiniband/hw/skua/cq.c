@@ -273,7 +273,7 @@ int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 }
 
 /*
- * Those of kernel consumers go in two steps. Between them the core cancels the CQ's work, which no
+ * A CQ of a kernel consumer goes in two steps. Between them the core cancels its work, which no
  * event may queue again.
  */
 int skua_ib_pre_destroy_cq(struct ib_cq *ibcq)
