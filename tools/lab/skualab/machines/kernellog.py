@@ -20,17 +20,12 @@ HARMLESS = re.compile(r'WARNING: .* add_dma_entry[.\w]*\+')
 NO_DEADLOCK = re.compile(r'^.*WARNING: possible circular locking dependency detected\n.*\n.*\n.* is trying to acquire '
                          r'lock:\n.*&file->disassociation_lock.* at: rdma_umap_open\+', re.M)
 
-# RDS may be unloaded while a connection still has its receives, and then tells that they are left.
-RDS_UNLOADS = re.compile(r'^.*WARNING: net/rds/ib_recv\.c:\d+ at rds_ib_recv_exit\+.*$|'
-                         r'^.*BUG rds_ib_(?:incoming|frag) \(.*: Objects remaining (?:.*\n)+?'
-                         r'.*WARNING: mm/slub\.c:\d+ at __slab_err\+.*$', re.M)
-
 
 def find(text):
     """(first line that matters or None, whether the guest can go on). What comes behind a line may show
     that it does not matter: ask again with more."""
     first, usable = None, True
-    for line in RDS_UNLOADS.sub('', NO_DEADLOCK.sub('', text)).splitlines():
+    for line in NO_DEADLOCK.sub('', text).splitlines():
         fatal = FATAL.search(line)
         if fatal or WARNING.search(line) and not HARMLESS.search(line):
             first = first or line.strip()

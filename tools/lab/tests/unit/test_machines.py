@@ -163,13 +163,3 @@ class KernelLog(unittest.TestCase):
         self.assertTrue(kernellog.find(report % 'ib_uverbs_open')[0])
         self.assertTrue(kernellog.find(report % 'rdma_umap_open' + '[    1.1] BUG: KASAN: use-after-free in f\n')[0])
         self.assertTrue(kernellog.find(report.replace('disassociation_lock', 'lock') % 'rdma_umap_open')[0])
-
-    def test_what_rds_leaves_when_it_is_unloaded(self):
-        report = ('[    1.0] WARNING: net/rds/ib_recv.c:1092 at rds_ib_recv_exit+0x2b/0x30 [rds_rdma], CPU#1: modprobe/9\n'
-                  '[    1.1]  rds_ib_exit+0x4e/0x60 [rds_rdma]\n'
-                  '[    1.2] BUG %s (Tainted: G): Objects remaining on __kmem_cache_shutdown()\n'
-                  '[    1.3] Object 0x1 @offset=960\n\n'
-                  '[    1.4] WARNING: mm/slub.c:1250 at __slab_err+0x19/0x20, CPU#1: modprobe/9\n')
-        self.assertIsNone(kernellog.find(report % 'rds_ib_incoming')[0])
-        self.assertTrue(kernellog.find(report % 'skua_ib_qp')[0])
-        self.assertTrue(kernellog.find(report % 'rds_ib_incoming' + '[    1.5] BUG: KASAN: use-after-free in f\n')[0])
