@@ -4,7 +4,8 @@
 
 usage: frames.py echo ADDRESS             answer UDP datagrams on port 5002, until killed
        frames.py udp ADDRESS COUNT MAX [LOST]
-                                          send COUNT datagrams of up to MAX bytes, and compare their echo
+                                          send COUNT datagrams of up to MAX bytes, and compare their echo; at most
+                                          LOST may have to be sent again
        frames.py flows ADDRESS COUNT      do so from COUNT ports, with 20 datagrams of 100 bytes from each
        frames.py csum NETDEV MAC SOURCE DESTINATION good|bad COUNT
                                           send UDP frames to port 9 with a right or a wrong checksum

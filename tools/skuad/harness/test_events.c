@@ -174,6 +174,19 @@ static void events_of_a_cq_are_merged(void **state)
 	}
 }
 
+/* A CQ of its own for the node's QP, which is new, too: it fires, and its EQE is that with this @index. */
+static void fire_another(struct world *w, struct node *n, uint32_t index)
+{
+	new_completions(n, 2);
+	n->cqn = must(w, n, create_cq_cmd(n));
+	new_queues(n);
+	n->qpn = must(w, n, create_qp_cmd(n));
+	reconnect(w, n, &w->n[1]);
+	arm(n, SKUA_CQ_ARM_NEXT, 1);
+	complete_one(w, n);
+	assert_int_equal(le32toh(comp_at(n, index)->cqn), n->cqn);
+}
+
 /* An EQ with one entry for each of its CQs: all fire, and all find room. */
 static void a_full_eq_has_room_for_all(void **state)
 {
@@ -182,16 +195,8 @@ static void a_full_eq_has_room_for_all(void **state)
 	struct skua_cmd cmd;
 	uint32_t seen = 0;
 
-	for (uint32_t i = 1; i < ENTRIES; i++) {
-		new_completions(n, 2);
-		n->cqn = must(w, n, create_cq_cmd(n));
-		new_queues(n);
-		n->qpn = must(w, n, create_qp_cmd(n));
-		reconnect(w, n, &w->n[1]);
-		arm(n, SKUA_CQ_ARM_NEXT, 1);
-		complete_one(w, n);
-		assert_int_equal(le32toh(comp_at(n, seen++)->cqn), n->cqn);
-	}
+	for (uint32_t i = 1; i < ENTRIES; i++)
+		fire_another(w, n, seen++);
 	cmd = create_cq_cmd(n);
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_NO_RESOURCE);
 	/* A destroyed CQ leaves its EQE, in the place of another's, until the host has consumed it. */
@@ -203,14 +208,7 @@ static void a_full_eq_has_room_for_all(void **state)
 	consume(n, n->eq_dbr, seen - 1);
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_NO_RESOURCE);
 	consume(n, n->eq_dbr, seen);
-	new_completions(n, 2);
-	n->cqn = must(w, n, create_cq_cmd(n));
-	new_queues(n);
-	n->qpn = must(w, n, create_qp_cmd(n));
-	reconnect(w, n, &w->n[1]);
-	arm(n, SKUA_CQ_ARM_NEXT, 1);
-	complete_one(w, n);
-	assert_int_equal(le32toh(comp_at(n, seen)->cqn), n->cqn);
+	fire_another(w, n, seen);
 }
 
 /* Of a CQ that was idle meanwhile: how many EQEs those of others are does not matter. */
