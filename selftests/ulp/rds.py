@@ -5,6 +5,7 @@ inverted. A message may also name memory of the client: the server reads that by
 them back by RDMA. The client compares every byte.
 
 usage: rds.py serve ADDRESS                  serve until a client says end
+       rds.py reach ADDRESS                  wait for the server at ADDRESS
        rds.py messages ADDRESS SECONDS       messages to the server at ADDRESS, several at a time
        rds.py remote ADDRESS SECONDS         messages that name memory
        rds.py shows ADDRESS                  is there an RDMA connection with ADDRESS?
@@ -137,6 +138,22 @@ def client(address):
         return Socket(way.getsockname()[0], 0), (address, PORT)
 
 
+def reach(address):
+    """A message to a port without a socket is dropped, and its sender is not told, so that a server is asked until it
+    answers. It answers in order."""
+    ours, server = client(address)
+    ours.patience(1)
+    for number in range(PATIENCE):
+        ours.send(server, b'm', number)
+        try:
+            while ours.receive()[1] != number:
+                pass
+            return
+        except TimeoutError:
+            pass
+    sys.exit('nobody answers')
+
+
 def messages(address, seconds):
     ours, server = client(address)
     end, number, sent, total = time.monotonic() + float(seconds), 0, collections.deque(), 0
@@ -225,7 +242,7 @@ def end(address):
 
 
 if __name__ == '__main__':
-    COMMANDS = {one.__name__: one for one in (serve, messages, remote, shows, end)}
+    COMMANDS = {one.__name__: one for one in (serve, reach, messages, remote, shows, end)}
     if len(sys.argv) < 3 or sys.argv[1] not in COMMANDS:
         sys.exit(__doc__)
     COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -12,13 +12,22 @@ here=$(dirname "$0")
 
 role=$1 address=$2
 rds() { "$here/rds.py" "$1" "$address" "${@:2}"; }
+# Linux 7.2 cannot unload RDS: rds_ib_exit() waits for a work queue that connections do not share any more, forgets those
+# that still go down, and frees what they use. It stays loaded there.
+unloaded() {
+	case $(uname -r) in
+	6.*) unload rds_rdma rds ;;
+	*) no_errors_in_log ;;
+	esac
+}
 no_errors_in_log() { ! dmesg | grep -E 'skua.*(error|failed)' | grep -v verification; }
 
 if [ "$role" = serve ]; then
-	modprobe rds_rdma && rds serve && unload rds_rdma rds
+	modprobe rds_rdma && rds serve && unloaded
 	exit
 fi
 t 'load' modprobe rds_rdma
+t 'the server answers' rds reach
 t 'messages' rds messages 3
 t 'it is RDMA' rds shows
 t 'RDMA READ and WRITE of memory that a message names' rds remote 3
@@ -29,6 +38,6 @@ t 'RDMA while the link goes down and up' flapping 3 rds remote 8
 t 'messages afterwards' rds messages 2
 t 'RDMA afterwards' rds remote 2
 t 'end' rds end
-t 'unload' unload rds_rdma rds
+t 'unload, where the kernel can' unloaded
 t 'the log has no errors' no_errors_in_log
 end
