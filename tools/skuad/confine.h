@@ -10,7 +10,7 @@
 /*
  * From now on this thread, and those that it starts, make the system calls that skuad needs while
  * it serves, and have no capabilities. Any other call ends the process by SIGSYS, with a line in the log;
- * opening or removing a file fails.
+ * opening or removing a file fails. Threads that are there already keep what they have: there must be none.
  * @connects: there are links that look for their peers. False with errno set.
  */
 bool confine(bool connects);

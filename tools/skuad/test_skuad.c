@@ -2,6 +2,7 @@
 /*
  * The program skuad that stands beside this test: how it starts, refuses to, and ends.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -243,6 +244,55 @@ static void it_answers_on_its_control_socket(void **state)
 	}
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* The value of @field in /proc/@pid/task/@tid/status. */
+static unsigned long long status_of(pid_t pid, const char *tid, const char *field)
+{
+	unsigned long long value = ~0ull;
+	char name[300], line[256];
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/task/%s/status", (int)pid, tid);
+	file = fopen(name, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, field, strlen(field)) && line[strlen(field)] == ':')
+			value = strtoull(line + strlen(field) + 1, NULL, 16);
+	}
+	fclose(file);
+	return value;
+}
+
+/* Threads share their memory, so one that is not confined is enough for an attacker. */
+static void every_thread_is_confined(void **state)
+{
+	struct dirent *task;
+	unsigned int n = 0;
+	char path[64];
+	struct run r;
+	DIR *tasks;
+
+	(void)state;
+	start(&r, "--device name=skua0,socket=s0,link=wire:a,persistent=on --control ctl");
+	assert_true(becomes_ready(&r));
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)r.pid);
+	tasks = opendir(path);
+	assert_non_null(tasks);
+	while ((task = readdir(tasks))) {
+		if (task->d_name[0] == '.')
+			continue;
+		n++;
+		assert_int_equal(status_of(r.pid, task->d_name, "Seccomp"), 2);
+		assert_int_equal(status_of(r.pid, task->d_name, "NoNewPrivs"), 1);
+		assert_int_equal(status_of(r.pid, task->d_name, "CapPrm"), 0);
+		assert_int_equal(status_of(r.pid, task->d_name, "CapEff"), 0);
+	}
+	closedir(tasks);
+	assert_true(n >= 2);
+	assert_int_equal(end(&r, SIGTERM), 0);
+}
+#endif
+
 static void it_takes_a_file(void **state)
 {
 	char path[64];
@@ -353,6 +403,9 @@ int main(int argc, char **argv)
 		placed(its_connections_are_closed_and_not_reset),
 		placed(it_may_end_at_once),
 		placed(it_answers_on_its_control_socket),
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+		placed(every_thread_is_confined),
+#endif
 		placed(it_takes_a_file),
 		placed(every_bad_option_is_one_line),
 		placed(what_cannot_be_made_is_one_line),

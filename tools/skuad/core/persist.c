@@ -7,6 +7,9 @@
  * kick. The thread knows addresses only. It does not touch the memory, so a guest may unmap it at any time: what is
  * not mapped any more is nobody's to keep, and msync() passes over it.
  *
+ * The first job starts the thread. skuad gives up its rights when its devices are there, and a thread that started
+ * before that would keep them.
+ *
  * A QP has one job at a time. If it ends before its job, the job is taken out of the queue; the one that the thread is
  * at, it frees itself. So there are no more jobs than QPs, and one.
  */
@@ -27,6 +30,7 @@ STAILQ_HEAD(persist_jobs, persist_job);
 struct persist {
 	struct engine *engine;
 	pthread_t thread;
+	bool has_thread;
 	pthread_mutex_t lock;		/* of all below, and of state and qp of jobs that were started */
 	pthread_cond_t wake;		/* there is a job, or stop */
 	bool stop;
@@ -128,7 +132,6 @@ static int start_thread(struct persist *p)
 struct persist *persist_create(struct engine *engine)
 {
 	struct persist *p = calloc(1, sizeof(*p));
-	int err;
 
 	if (!p)
 		return NULL;
@@ -137,14 +140,7 @@ struct persist *persist_create(struct engine *engine)
 	STAILQ_INIT(&p->over);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->wake, NULL);
-	err = start_thread(p);
-	if (!err)
-		return p;
-	pthread_cond_destroy(&p->wake);
-	pthread_mutex_destroy(&p->lock);
-	free(p);
-	errno = err;
-	return NULL;
+	return p;
 }
 
 void persist_destroy(struct persist *p)
@@ -153,7 +149,8 @@ void persist_destroy(struct persist *p)
 	p->stop = true;
 	pthread_cond_signal(&p->wake);
 	pthread_mutex_unlock(&p->lock);
-	pthread_join(p->thread, NULL);
+	if (p->has_thread)
+		pthread_join(p->thread, NULL);
 	pthread_cond_destroy(&p->wake);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
@@ -162,10 +159,17 @@ void persist_destroy(struct persist *p)
 void persist_start(struct persist *p, struct persist_job *job)
 {
 	job->started = true;
+	job->error = p->has_thread ? 0 : start_thread(p);
 	pthread_mutex_lock(&p->lock);
-	job->state = PERSIST_QUEUED;
-	STAILQ_INSERT_TAIL(&p->queued, job, entry);
-	pthread_cond_signal(&p->wake);
+	if (job->error) {
+		hand_back(p, job);
+		engine_kick(p->engine);
+	} else {
+		p->has_thread = true;
+		job->state = PERSIST_QUEUED;
+		STAILQ_INSERT_TAIL(&p->queued, job, entry);
+		pthread_cond_signal(&p->wake);
+	}
 	pthread_mutex_unlock(&p->lock);
 }
 

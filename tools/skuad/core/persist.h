@@ -31,7 +31,7 @@ struct persist_job {
 	struct persist_run run[PERSIST_RUNS];
 };
 
-/* The thread, for QPs of devices on @engine. NULL with errno set. */
+/* For QPs of a device on @engine; the first job starts the thread. NULL: there is no memory. */
 struct persist *persist_create(struct engine *engine);
 /* No QP waits. It returns when the medium has done what it is doing. */
 void persist_destroy(struct persist *p);
@@ -42,6 +42,7 @@ void persist_destroy(struct persist *p);
 struct persist_job *persist_new(struct skua_qp *qp);
 /* Memory for it. If there are many places, what is between them may be made persistent, too. */
 void persist_add(struct persist_job *job, const void *at, uint64_t length);
+/* If there is no thread, and none can be started, the job is done with that error. */
 void persist_start(struct persist *p, struct persist_job *job);
 /* The QP does not wait for it, and the job is gone. It may be started, or done. */
 void persist_drop(struct persist *p, struct persist_job *job);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* FLUSH to persistence: what reaches the medium, and what waits for it. The medium is this test. */
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -48,6 +50,30 @@ int msync(void *at, size_t len, int flags)
 	pthread_mutex_unlock(&medium.lock);
 	errno = error;
 	return error ? -1 : 0;
+}
+
+static bool no_threads;
+
+/* In place of libc's, too. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	int (*libc)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	*(void **)&libc = dlsym(RTLD_NEXT, "pthread_create");
+	return no_threads ? EAGAIN : libc(thread, attr, fn, arg);
+}
+
+static unsigned int count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	unsigned int n = 0;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks)))
+		n += task->d_name[0] != '.';
+	closedir(tasks);
+	return n;
 }
 
 static void stand_still(bool on)
@@ -110,6 +136,7 @@ static int begin(void **state, bool threaded)
 {
 	struct world *w = world_create_persistent(threaded);
 
+	no_threads = false;
 	medium.stands_still = false;
 	medium.error = 0;
 	medium.begun = 0;
@@ -330,6 +357,33 @@ static void a_medium_that_fails(void **state)
 	expect_event(w, b, SKUA_EVENT_QP_FATAL, b->qpn);
 }
 
+/* A thread that started earlier would be there before skuad gives up its rights, and would keep them. */
+static void the_thread_starts_with_the_first_flush(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	unsigned int n = count_threads();
+
+	for (int i = 0; i < 2; i++) {
+		post_flush(a, b->key, SKUA_FLUSH_PERSISTENT, b->buf, 4096);
+		await_flush(w, a, SKUA_CQE_SUCCESS);
+		assert_int_equal(count_threads(), n + 1);
+	}
+}
+
+static void a_thread_that_cannot_start(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	no_threads = true;
+	post_flush(a, b->key, SKUA_FLUSH_PERSISTENT, b->buf, 4096);
+	await_flush(w, a, SKUA_CQE_REM_OP_ERR);
+	assert_int_equal(qp_state(w, b, b->qpn), SKUA_QPS_ERR);
+	expect_event(w, b, SKUA_EVENT_QP_FATAL, b->qpn);
+	assert_int_equal(writes(), 0);
+}
+
 /* Nobody waits for the medium but the FLUSH, and what has ended is not answered. */
 static void what_does_not_wait(void **state)
 {
@@ -537,6 +591,8 @@ int main(void)
 		TEST(what_comes_behind_it, "FLU-13"),
 		TEST(a_slow_medium, "FLU-13"),
 		TEST(a_medium_that_fails, "FLU-15"),
+		TEST(the_thread_starts_with_the_first_flush, "FLU-1"),
+		TEST(a_thread_that_cannot_start, "FLU-15"),
 		TEST(what_does_not_wait, "FLU-16 MEM-12"),
 		TEST(a_device_that_goes, "FLU-16"),
 		TEST(a_qp_in_error_does_not_answer, "FLU-16"),

@@ -203,7 +203,6 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	if (config->persistent) {
 		dev->persist = persist_create(engine);
 		if (!dev->persist) {
-			err = errno;
 			port_destroy(dev->port);
 			goto fail;
 		}
