@@ -66,19 +66,27 @@ static inline void pump(void)
 		;
 }
 
-static inline int client_connect(const char *path)
+/* Without letting the server work. */
+static inline int client_knock(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	assert_return_code(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), errno);
+	return fd;
+}
+
+static inline int client_connect(const char *path)
+{
+	int fd = client_knock(path);
+
 	pump();
 	return fd;
 }
 
-/* Sends @len bytes with @nfds descriptors, and lets the server work. */
-static inline void send_fds(int c, const void *data, size_t len, const int *fds, unsigned int nfds)
+/* Sends @len bytes with @nfds descriptors. */
+static inline void post_fds(int c, const void *data, size_t len, const int *fds, unsigned int nfds)
 {
 	union {
 		struct cmsghdr align;
@@ -99,6 +107,12 @@ static inline void send_fds(int c, const void *data, size_t len, const int *fds,
 		memcpy(CMSG_DATA(cm), fds, nfds * sizeof(int));
 	}
 	assert_int_equal(sendmsg(c, &mh, MSG_NOSIGNAL | MSG_DONTWAIT), len);
+}
+
+/* The same, and lets the server work. */
+static inline void send_fds(int c, const void *data, size_t len, const int *fds, unsigned int nfds)
+{
+	post_fds(c, data, len, fds, nfds);
 	pump();
 }
 

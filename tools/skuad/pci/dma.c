@@ -18,7 +18,9 @@
  * Each region must lie in its file as that is when the region arrives.
  *
  * The engine serves other guests, too, so what takes long is done in steps: unmapping many regions, freeing those of
- * a client that is gone, and unmapping its files, of which the kernel looks at each page.
+ * a client that is gone, and unmapping its files, of which the kernel looks at each page. What waits for that is
+ * bounded: the next client is not served before the regions are freed, and no file is mapped while too many files wait
+ * to be unmapped.
  */
 #include "pci/dma.h"
 
@@ -37,6 +39,13 @@
 
 /* Of the process's address space, so that no client takes it all: 4 TiB. */
 #define MAX_MAPPED	(4ull << 40)
+
+/*
+ * Files that wait to be unmapped, when another is mapped. A client that is gone adds up to DMA_MAX_FILES. With 256
+ * devices, and as many files in use as mem_guard.c has room for, the process stays below the 65,530 mappings that Linux
+ * allows it by default.
+ */
+#define MAX_OLD_FILES	(2 * DMA_MAX_FILES)
 
 /* In a step, some 30 us each. */
 #define STEP_REGIONS	64
@@ -98,6 +107,7 @@ static void file_close(struct dma *d, unsigned int slot)
 	d->files[slot] = NULL;
 	f->next = d->old_files;
 	d->old_files = f;
+	d->num_old_files++;
 }
 
 static void file_unmap_some(struct dma *d)
@@ -113,6 +123,7 @@ static void file_unmap_some(struct dma *d)
 	if (f->size)
 		return;
 	d->old_files = f->next;
+	d->num_old_files--;
 	free(f);
 }
 
@@ -171,7 +182,7 @@ static struct dma_file *file_open(struct dma *d, int fd, const struct stat *st, 
 		*why = "its file is larger than skuad maps for one guest";
 		return NULL;
 	}
-	slot = file_slot(d);
+	slot = d->num_old_files >= MAX_OLD_FILES ? -1 : file_slot(d);
 	if (slot < 0) {
 		*why = "too many files";
 		return NULL;
@@ -343,7 +354,7 @@ void dma_clear(struct dma *d)
 	unsigned int i;
 
 	skua_dev_mem_unmap_all(d->dev);
-	/* Of the client before it, which was here for less than it takes. */
+	/* Of the client before, at the end of the device: else they were freed before there was another client. */
 	while (d->old_regions)
 		regions_free_some(d);
 	d->old_regions = d->regions;

@@ -25,6 +25,7 @@ struct dma {
 	unsigned int num_regions;
 	void *old_regions;		/* the same, of a client that is gone */
 	struct dma_file *old_files;	/* of clients that are gone, or without regions */
+	unsigned int num_old_files;
 	struct dma_file *files[DMA_MAX_FILES];
 	uint64_t mapped;		/* bytes of all files */
 	bool shared;			/* there was a region within reach, since dma_clear() */
@@ -56,6 +57,12 @@ static inline bool dma_is_busy(const struct dma *d)
 	return d->old_regions || d->old_files;
 }
 bool dma_run(struct dma *d);
+
+/* Regions of the client that is gone are still to be freed: the next one has to wait. */
+static inline bool dma_is_clearing(const struct dma *d)
+{
+	return d->old_regions;
+}
 
 /* There are regions, but never was one within reach: the guest's memory is not shared. */
 bool dma_not_shared(const struct dma *d);

@@ -119,6 +119,45 @@ static void a_file_too_large_to_map_is_a_fault(void **state)
 	assert_fault(c, "larger than skuad maps");
 }
 
+static unsigned int count_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned int n = 0;
+	int byte;
+
+	while ((byte = getc(maps)) != EOF)
+		n += byte == '\n';
+	fclose(maps);
+	return n;
+}
+
+/* The kernel has so many mappings for a process, and this one serves other guests. */
+static void files_that_come_and_go_faster_than_they_are_unmapped_are_a_fault(void **state)
+{
+	struct vfio_user_dma_map map = { sizeof(map), MAP_RW, 0, 0, 60 * MIB };
+	struct vfio_user_dma_unmap unmap = { sizeof(unmap), 0, 0, 60 * MIB };
+	unsigned int before = count_mappings();
+	int c = greeted(path0);
+
+	(void)state;
+	for (unsigned int i = 0; i < 2000; i++) {
+		struct message m, reply;
+		int fd = memory(60 * MIB, 0);
+		size_t n;
+
+		post_fds(c, &m, make(&m, VFIO_USER_DMA_MAP, &map, sizeof(map)), &fd, 1);
+		close(fd);
+		engine_step(engine);
+		if (receive_reply(c, VFIO_USER_DMA_MAP, &reply, &n))
+			break;
+		post_fds(c, &m, make(&m, VFIO_USER_DMA_UNMAP, &unmap, sizeof(unmap)), NULL, 0);
+		engine_step(engine);
+		assert_int_equal(receive_reply(c, VFIO_USER_DMA_UNMAP, &reply, &n), 0);
+	}
+	assert_in_range(count_mappings() - before, 64, 200);
+	assert_fault(c, "too many files");
+}
+
 static void regions_must_make_sense(void **state)
 {
 	static const struct {
@@ -577,6 +616,7 @@ int main(void)
 		TEST(but_not_where_memory_is_persistent),
 		TEST(a_pipe_is_no_memory),
 		TEST(a_file_too_large_to_map_is_a_fault),
+		TEST(files_that_come_and_go_faster_than_they_are_unmapped_are_a_fault),
 		TEST(regions_must_make_sense),
 		TEST(a_second_client_is_refused_with_one_line),
 		TEST(a_client_that_dies_in_the_middle_is_a_fault),

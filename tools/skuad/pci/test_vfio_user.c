@@ -626,6 +626,28 @@ static void unmapping_many_regions_takes_steps(void **state)
 	assert_true(steps > 20);
 }
 
+/* Nor does the next client cut that short, which leaves as it comes. */
+static void the_next_client_waits_until_regions_are_freed(void **state)
+{
+	int c = greeted(path0), next;
+	unsigned int steps;
+
+	(void)state;
+	for (unsigned int i = 0; i < 4096; i++)
+		assert_int_equal(dma_map_at(c, i * 4096, 4096, 0, VFIO_DMA_MAP_FLAG_READ, -1), 0);
+	close(c);
+	engine_step(engine);
+	assert_int_equal(logged("skua0: the client has disconnected"), 1);
+	next = client_knock(path0);
+	close(next);
+	for (steps = 0; engine_step(engine); steps++)
+		;
+	assert_true(steps > 20);
+	assert_int_equal(logged("skua0: the client has disconnected"), 2);
+	c = greeted(path0);
+	close(c);
+}
+
 /* As many as fit in the buffer come at once, and are served in turns. */
 static void many_messages_are_served_in_steps(void **state)
 {
@@ -978,6 +1000,7 @@ int main(void)
 		TEST(overlapping_regions_are_refused),
 		TEST(unmap_takes_whole_regions_only),
 		TEST(unmapping_many_regions_takes_steps),
+		TEST(the_next_client_waits_until_regions_are_freed),
 		TEST(many_messages_are_served_in_steps),
 		TEST(doorbells_that_flood_in_are_served_many_at_a_time),
 		TEST(the_next_client_finds_the_device_as_new),

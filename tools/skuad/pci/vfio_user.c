@@ -181,8 +181,11 @@ void vfu_serve(struct vfu *v, int fd)
 static void listener_ready(struct engine_fd *efd)
 {
 	struct vfu *v = vfu_of(efd, listener);
-	int fd = accept4(efd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd;
 
+	if (dma_is_clearing(&v->dma))
+		return;
+	fd = accept4(efd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0)
 		vfu_serve(v, fd);
 	else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
