@@ -58,6 +58,9 @@ static void reset_run(struct skua_dev *dev)
 
 void skua_dev_reset(struct skua_dev *dev)
 {
+	/* A reset is under way, and skua_dev_run() goes on with it. A driver may ask many times in a step. */
+	if (!dev->status)
+		return;
 	dev->status = 0;
 	dev->health = SKUA_HEALTH_OK;
 	dev->accepted = 0;
@@ -176,6 +179,7 @@ struct skua_dev *skua_dev_create(struct engine *engine, const struct skua_dev_co
 	dev->name = strdup(config->name);
 	dev->link_name = strdup(config->link);
 	dev->max_pages = config->max_pages ? config->max_pages : SKUA_DEV_MAX_PAGES;
+	dev->status = SKUA_STATUS_READY;	/* to be reset */
 	memcpy(dev->perm_mac, config->mac, sizeof(dev->perm_mac));
 	hostmem_init(&dev->mem);
 	TAILQ_INIT(&dev->async_pending);
