@@ -370,10 +370,22 @@ static void serve(struct skuad *s)
 	}
 }
 
+/* NICs with all their vectors need some 70 each. The usual soft limit is low for the sake of select(). */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 static bool start(struct skuad *s, const struct options *o)
 {
 	/* Wake-ups come sooner; not everybody may, and nothing depends on it. */
 	setpriority(PRIO_PROCESS, 0, NICE);
+	raise_descriptor_limit();
 	return take_signals(s) && create_engines(s, count_threads(o)) &&
 	       create_devices(s, &o->config) && create_control(s, o->control) &&
 	       start_remover(s, o) && give_up_rights(&o->config) && start_threads(s) && tell_ready(o->ready_fd);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -293,6 +294,32 @@ static void every_thread_is_confined(void **state)
 }
 #endif
 
+/* The soft limit is too low for many NICs with all their vectors. */
+static void it_may_have_as_many_descriptors_as_there_are(void **state)
+{
+	unsigned long soft = 0, hard = 1;
+	struct rlimit limit, low;
+	char text[200];
+	struct run r;
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = (struct rlimit){ 256, limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	start(&r, TWO "--control ctl");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(becomes_ready(&r));
+	snprintf(text, sizeof(text), "/proc/%d/limits", (int)r.pid);
+	file = fopen(text, "r");
+	assert_non_null(file);
+	while (fgets(text, sizeof(text), file) && sscanf(text, "Max open files %lu %lu", &soft, &hard) != 2)
+		;
+	fclose(file);
+	assert_int_equal(soft, hard);
+	assert_int_equal(end(&r, SIGTERM), 0);
+}
+
 static void it_takes_a_file(void **state)
 {
 	char path[64];
@@ -406,6 +433,7 @@ int main(int argc, char **argv)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 		placed(every_thread_is_confined),
 #endif
+		placed(it_may_have_as_many_descriptors_as_there_are),
 		placed(it_takes_a_file),
 		placed(every_bad_option_is_one_line),
 		placed(what_cannot_be_made_is_one_line),

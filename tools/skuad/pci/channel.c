@@ -90,12 +90,14 @@ static size_t room(const struct channel *ch)
 	return hdr.size - ch->tail;
 }
 
-/* Keeps the descriptors that came with @mh. */
-static int take_fds(struct channel *ch, struct msghdr *mh)
+/* Keeps the descriptors that came with @mh. NULL, or why the client cannot be served. */
+static const char *take_fds(struct channel *ch, struct msghdr *mh)
 {
+	static const char too_many[] = "more than 16 file descriptors with a message";
+	int fds[VFIO_USER_MAX_FDS];
+	const char *why = NULL;
+	unsigned int i, n = 0;
 	struct cmsghdr *c;
-	int fds[VFIO_USER_MAX_FDS], ret = 0;
-	unsigned int i, n;
 
 	for (c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
@@ -107,13 +109,15 @@ static int take_fds(struct channel *ch, struct msghdr *mh)
 				ch->fds[ch->nfds++] = fds[i];
 			} else {
 				close(fds[i]);
-				ret = -EMFILE;
+				why = too_many;
 			}
 		}
 		ch->fds_end = ch->tail;
 	}
-	/* The kernel closed what did not fit. */
-	return mh->msg_flags & MSG_CTRUNC ? -EMFILE : ret;
+	if (!(mh->msg_flags & MSG_CTRUNC))
+		return why;
+	/* The kernel closed what did not fit, or what this process may not have: then it may be all of them. */
+	return n == VFIO_USER_MAX_FDS ? too_many : "skuad may have too few descriptors (see ulimit -n)";
 }
 
 int channel_receive(struct channel *ch, const char **why)
@@ -143,9 +147,10 @@ int channel_receive(struct channel *ch, const char **why)
 		return -errno;
 	}
 	ch->tail += n;
-	if (mh.msg_controllen && take_fds(ch, &mh)) {
-		*why = "more than 16 file descriptors with a message";
-		return -EMFILE;
+	if (mh.msg_controllen || mh.msg_flags & MSG_CTRUNC) {
+		*why = take_fds(ch, &mh);
+		if (*why)
+			return -EMFILE;
 	}
 	if (!n) {
 		*why = ch->tail ? "the client disconnected in the middle of a message" : NULL;

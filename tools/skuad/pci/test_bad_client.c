@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/pci_regs.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 
 #include "pci/client.h"
@@ -582,6 +583,39 @@ static void more_than_16_descriptors_in_pieces_are_a_fault(void **state)
 	assert_fault(c, "more than 16 file descriptors");
 }
 
+/* The process may have @n descriptors more, and gets 8. */
+static void lack_descriptors(unsigned int n)
+{
+	int c = greeted(path0), fds[8], i, next;
+	struct vfio_user_irq_set set = { sizeof(set), SET_EVENTFD, VFIO_PCI_MSIX_IRQ_INDEX, 0, 8 };
+	struct rlimit limit, few;
+
+	for (i = 0; i < 8; i++)
+		fds[i] = eventfd(0, EFD_NONBLOCK);
+	next = dup(fds[0]);
+	close(next);
+	assert_return_code(getrlimit(RLIMIT_NOFILE, &limit), errno);
+	few = (struct rlimit){ (rlim_t)next + n, limit.rlim_max };
+	assert_return_code(setrlimit(RLIMIT_NOFILE, &few), errno);
+	send_command(c, VFIO_USER_DEVICE_SET_IRQS, &set, sizeof(set), fds, 8);
+	assert_return_code(setrlimit(RLIMIT_NOFILE, &limit), errno);
+	for (i = 0; i < 8; i++)
+		close(fds[i]);
+	assert_fault(c, "skuad may have too few descriptors (see ulimit -n)");
+}
+
+static void descriptors_that_skuad_may_not_have(void **state)
+{
+	(void)state;
+	lack_descriptors(3);
+}
+
+static void no_descriptor_that_skuad_may_have(void **state)
+{
+	(void)state;
+	lack_descriptors(0);
+}
+
 static void random_messages_end_sessions_and_nothing_else(void **state)
 {
 	unsigned int i, seed = 1, j;
@@ -644,6 +678,8 @@ int main(void)
 		TEST(descriptors_that_nobody_expects_are_a_fault),
 		TEST(more_than_16_descriptors_are_a_fault),
 		TEST(more_than_16_descriptors_in_pieces_are_a_fault),
+		TEST(descriptors_that_skuad_may_not_have),
+		TEST(no_descriptor_that_skuad_may_have),
 		TEST(random_messages_end_sessions_and_nothing_else),
 	};
 	int failed;
