@@ -171,8 +171,10 @@ struct kind {
 	void (*tell)(struct json_object *o, const void *info);
 };
 
+/* Those of one device. */
 struct list_call {
 	const struct kind *kind;
+	const char *name;
 	struct skua_dev *dev;
 	char *info;
 	size_t n, room;
@@ -208,29 +210,75 @@ static void get_list(void *arg)
 	c->more = c->kind->for_each(c->dev, &c->walk, add_info, c);
 }
 
+struct list {
+	unsigned int n;
+	struct list_call of[];		/* devices */
+};
+
+static bool write_one(struct printbuf *pb, const struct list_call *c, size_t k, int flags)
+{
+	struct json_object *o = json_object_new_object();
+	const char *text;
+	size_t len;
+	bool ok;
+
+	add_string(o, "device", c->name);
+	c->kind->tell(o, c->info + k * c->kind->size);
+	text = json_object_to_json_string_length(o, flags, &len);
+	ok = text && printbuf_memappend(pb, text, (int)len) >= 0;
+	json_object_put(o);
+	return ok;
+}
+
+/*
+ * The serializer of a list: one object at a time. A guest may have more than a million MRs, whose objects take ten
+ * times as much memory as their text.
+ */
+static int write_list(struct json_object *o, struct printbuf *pb, int level, int flags)
+{
+	const struct list *list = json_object_get_userdata(o);
+	bool ok = printbuf_memappend(pb, "[", 1) >= 0, first = true;
+
+	(void)level;
+	for (unsigned int i = 0; i < list->n; i++) {
+		for (size_t k = 0; ok && k < list->of[i].n; k++) {
+			ok = (first || printbuf_memappend(pb, ",", 1) >= 0) && write_one(pb, &list->of[i], k, flags);
+			first = false;
+		}
+	}
+	return ok ? printbuf_memappend(pb, "]", 1) : -1;
+}
+
+static void free_list(struct json_object *o, void *arg)
+{
+	struct list *list = arg;
+
+	(void)o;
+	for (unsigned int i = 0; i < list->n; i++)
+		free(list->of[i].info);
+	free(list);
+}
+
 static void do_list(struct request *r, const struct kind *kind)
 {
-	struct json_object *list = json_object_new_array();
-	bool failed = false;
+	struct list *list = calloc(1, sizeof(*list) + (r->last - r->first) * sizeof(list->of[0]));
+	struct json_object *out;
+	bool failed = !list;
 
-	for (unsigned int i = r->first; i < r->last; i++) {
+	for (unsigned int i = r->first; list && i < r->last; i++) {
 		const struct ctl_device *d = &r->state->devices[i];
-		struct list_call c = { .kind = kind, .dev = d->dev };
+		struct list_call *c = &list->of[list->n++];
 
+		*c = (struct list_call){ .kind = kind, .name = d->name, .dev = d->dev };
 		do
-			engine_call(d->engine, get_list, &c);
-		while (c.more);
-		for (size_t k = 0; k < c.n; k++) {
-			struct json_object *o = json_object_new_object();
-
-			add_string(o, "device", d->name);
-			kind->tell(o, c.info + k * kind->size);
-			json_object_array_add(list, o);
-		}
-		failed |= c.failed;
-		free(c.info);
+			engine_call(d->engine, get_list, c);
+		while (c->more);
+		failed |= c->failed;
 	}
-	json_object_object_add(r->out, kind->name, list);
+	out = json_object_new_array();
+	if (list)
+		json_object_set_serializer(out, write_list, list, free_list);
+	json_object_object_add(r->out, kind->name, out);
 	if (failed)
 		refuse(r->out, "out of memory");
 }

@@ -4,6 +4,7 @@
  */
 #include "ctl/test_double.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -14,6 +15,31 @@
 
 #include "base/log.h"
 #include "ctl/client.h"
+
+/* Objects of JSON that each thread made and has not put, and the most of those on the server's. */
+static _Thread_local int live_objects;
+static _Atomic int most_objects;
+static pthread_t client_thread;
+
+/* In place of json-c's. */
+struct json_object *json_object_new_object(void)
+{
+	struct json_object *(*make)(void);
+
+	*(void **)&make = dlsym(RTLD_NEXT, "json_object_new_object");
+	if (++live_objects > most_objects && !pthread_equal(pthread_self(), client_thread))
+		most_objects = live_objects;
+	return make();
+}
+
+int json_object_put(struct json_object *object)
+{
+	int (*put)(struct json_object *);
+
+	*(void **)&put = dlsym(RTLD_NEXT, "json_object_put");
+	live_objects -= json_object_is_type(object, json_type_object);
+	return put(object);
+}
 
 static struct ctl_client connected(void)
 {
@@ -181,6 +207,32 @@ static void an_answer_may_be_large(void **state)
 	devs[0].nqps = 2;
 	assert_int_equal(json_object_array_length(member(answer, "qps")), 20000);
 	assert_ok(answer);
+	ctl_client_close(&c);
+}
+
+/* Guests decide how many there are, and objects take much more room than their text. */
+static void a_long_list_is_not_made_of_objects_at_once(void **state)
+{
+	struct ctl_client c = connected();
+	struct json_object *answer, *list;
+
+	(void)state;
+	devs[0].nqps = 4096;
+	client_thread = pthread_self();
+	most_objects = 0;
+	answer = ask(&c, "{\"cmd\":\"qps\"}");
+	assert_in_range(most_objects, 1, 10);
+	list = member(answer, "qps");
+	assert_int_equal(json_object_array_length(list), 4097);
+	for (int i = 0; i < 4096; i++)
+		assert_int_equal(number(json_object_array_get_idx(list, i), "qpn"), 0x1000 + i);
+	assert_string_equal(text(json_object_array_get_idx(list, 4096), "device"), "skua1");
+	json_object_put(answer);
+	devs[0].nqps = 0;
+	answer = ask(&c, "{\"cmd\":\"qps\",\"device\":\"skua0\"}");
+	assert_int_equal(json_object_array_length(member(answer, "qps")), 0);
+	json_object_put(answer);
+	devs[0].nqps = 2;
 	ctl_client_close(&c);
 }
 
@@ -521,6 +573,7 @@ int main(void)
 		served(devices_are_told_with_their_facts),
 		served(qps_are_told_of_one_device_or_of_all),
 		served(an_answer_may_be_large),
+		served(a_long_list_is_not_made_of_objects_at_once),
 		served(counters_have_the_names_of_the_manual),
 		served(the_link_goes_down_and_up),
 		served(impairments_are_set_shown_and_ended),
