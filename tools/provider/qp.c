@@ -340,7 +340,10 @@ static void skua_qp_purge(struct skua_qp *qp)
 	struct ibv_cq *send_cq = qp->vqp.qp.send_cq;
 	struct ibv_cq *recv_cq = qp->vqp.qp.recv_cq;
 
-	/* QPs of XRC have one of them, or none. */
+	/* One without queues completes nothing. That of RSS may name a CQ, and has the number of another QP. */
+	if (!qp->pd)
+		return;
+	/* A QP of type XRC_SEND may have the first only. */
 	if (send_cq)
 		skua_cq_purge(to_skua_cq(send_cq), qp->vqp.qp.qp_num, srq);
 	if (recv_cq && recv_cq != send_cq)

@@ -123,6 +123,10 @@ int ibv_cmd_create_qp_ex2(struct ibv_context *context, struct verbs_qp *qp, stru
 {
 	rss_req = ((struct skua_cmd_create_rss_qp *)cmd)->drv_payload;
 	qp->qp.context = context;
+	qp->qp.send_cq = attr->send_cq;
+	qp->qp.recv_cq = attr->recv_cq;
+	/* Numbers of these objects are not those of QPs, and may be equal to them. */
+	qp->qp.qp_num = 0x55;
 	return answer;
 }
 

@@ -202,6 +202,34 @@ static void test_a_qp_that_spreads(void **state)
 	assert_int_equal(skua_destroy_rwq_ind_table(table), 0);
 }
 
+static void test_a_qp_that_spreads_has_no_completions(void **state)
+{
+	uint8_t key[40] = {};
+	struct ibv_rwq_ind_table_init_attr table_attr = {};
+	struct ibv_rwq_ind_table *table = skua_create_rwq_ind_table(&ctx.vctx.context, &table_attr);
+	struct ibv_qp_cap cap = { .max_send_wr = 8 };
+	struct ibv_cq *cq = make_cq(8);
+	struct fake_cq dev = device_of(cq);
+	struct ibv_qp *other = make_qp(cq, cq, &cap), *qp;
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RAW_PACKET, .pd = &pd.ibv_pd, .rwq_ind_tbl = table, .send_cq = cq,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
+		.rx_hash_conf = { IBV_RX_HASH_FUNC_TOEPLITZ, 40, key, IBV_RX_HASH_SRC_IPV4 },
+	};
+	struct ibv_wc wc;
+
+	qp = skua_create_qp_ex(&ctx.vctx.context, &attr);
+	assert_non_null(qp);
+	assert_int_equal(qp->qp_num, other->qp_num);
+	complete(&dev, other, SKUA_CQE_SEND);
+	assert_int_equal(skua_destroy_qp(qp), 0);
+	assert_int_equal(skua_poll_cq(cq, 1, &wc), 1);
+	assert_int_equal(wc.qp_num, other->qp_num);
+	skua_destroy_qp(other);
+	skua_destroy_cq(cq);
+	skua_destroy_rwq_ind_table(table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +238,7 @@ int main(void)
 		T(test_flows_are_the_kernels),
 		T(test_a_wq_receives),
 		T(test_a_qp_that_spreads),
+		T(test_a_qp_that_spreads_has_no_completions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
