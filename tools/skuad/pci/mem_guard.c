@@ -13,7 +13,9 @@
  *
  * The table is read by a signal handler, hence without locks: an entry is valid while its
  * base is not NULL; base is set last and cleared first. An entry goes only after the last
- * access to its mapping. The owner's eventfd outlives its entries.
+ * access to its mapping. The owner's eventfd outlives its entries. Other entries may go, and be
+ * used again, while the handler looks: what it reads of an entry counts only if base is the
+ * same before and after.
  */
 #include "pci/mem_guard.h"
 
@@ -30,43 +32,52 @@
 
 static struct mapping {
 	char *_Atomic base;
-	size_t size;
-	int fd;
+	_Atomic size_t size;
+	_Atomic int fd;
 } mappings[MAX_MAPPINGS];
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;	/* of writers */
 static struct sigaction previous;
 
-static struct mapping *find(const char *addr)
+struct found {
+	char *base;
+	size_t size;
+	int fd;
+};
+
+static bool find(const char *addr, struct found *f)
 {
 	size_t i;
 
 	for (i = 0; i < MAX_MAPPINGS; i++) {
-		const char *base = atomic_load(&mappings[i].base);
+		struct mapping *m = &mappings[i];
 
-		if (base && addr >= base && addr < base + mappings[i].size)
-			return &mappings[i];
+		f->base = atomic_load(&m->base);
+		f->size = atomic_load(&m->size);
+		f->fd = atomic_load(&m->fd);
+		if (f->base && addr >= f->base && addr < f->base + f->size && atomic_load(&m->base) == f->base)
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 static void on_sigbus(int sig, siginfo_t *si, void *context)
 {
-	struct mapping *m = si->si_code > 0 ? find(si->si_addr) : NULL;
 	int saved = errno;
 	uint64_t one = 1;
+	struct found f;
 
 	(void)context;
-	if (!m || mmap(m->base, m->size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-		       -1, 0) == MAP_FAILED) {
+	if (si->si_code <= 0 || !find(si->si_addr, &f) ||
+	    mmap(f.base, f.size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
 		/* Not ours: as if we had never been here, when the access happens again. */
 		sigaction(sig, &previous, NULL);
 		if (si->si_code <= 0)
 			raise(sig);
 		return;
 	}
-	if (write(m->fd, &one, sizeof(one)) < 0)
+	if (write(f.fd, &one, sizeof(one)) < 0)
 		errno = saved;	/* then the counter is full, and the owner told */
 	errno = saved;
 }
@@ -108,8 +119,8 @@ int mem_guard_add(struct mem_guard *g, void *base, size_t size)
 	for (i = 0; i < MAX_MAPPINGS; i++) {
 		if (atomic_load(&mappings[i].base))
 			continue;
-		mappings[i].size = size;
-		mappings[i].fd = g->fd;
+		atomic_store(&mappings[i].size, size);
+		atomic_store(&mappings[i].fd, g->fd);
 		atomic_store(&mappings[i].base, base);
 		ret = 0;
 		break;
