@@ -5,6 +5,7 @@
  */
 #include "core/device.h"
 #include "harness/lossy.h"
+#include "roce/rc.h"
 #include "roce/repeat.h"
 #include "roce/roce.h"
 
@@ -348,6 +349,22 @@ static uint32_t wait_for_nobody(struct world *w, struct node *n, const struct no
 	return n->dev->roce->used_runs - before;
 }
 
+static void a_qp_in_error_holds_nothing(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0], *peer = &w->n[1];
+	struct repeat_frame hello = { .type = REPEAT_HELLO, .path = { .vlan = SKUA_VLAN_NONE } };
+
+	memcpy(hello.path.smac, peer->mac, 6);
+	memcpy(hello.path.dmac, n->mac, 6);
+	repeat_hello(n->dev, &hello);
+	arrive_only(n, peer, train_from(n, TRAIN_SEND, psn_add(FIRST_PSN, 1)));
+	assert_true(n->dev->roce->held_bytes);
+	must(w, n, state_cmd(n->qpn, SKUA_QPS_ERR));
+	settle(w);
+	assert_int_equal(n->dev->roce->held_bytes, 0);
+}
+
 /* Then what others send is slower, and goes on: no QP waits for another's peer. */
 static void what_is_kept_of_sent_packets_is_bounded(void **state)
 {
@@ -379,6 +396,29 @@ static void what_is_kept_of_sent_packets_is_bounded(void **state)
 	assert_int_equal(STAT(w, a, ack_timeouts), 0);
 	skua_dev_reset(a->dev);
 	settle(w);
+	assert_int_equal(a->dev->roce->used_runs, 0);
+}
+
+/* A message that is under way has asked for no ACK yet: a probe asks, and it goes on. */
+static void a_message_goes_on_when_others_use_up_what_is_kept(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	const struct roce_req *req;
+
+	use_path_mtu(w, 5);
+	req = &rc_of(numtab_get(&a->dev->qps, a->qpn))->req;
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	settle(w);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20, b->buf, b->key, 0);
+	while (!req->npkts_since_ack_req || req_is_asked(req))
+		assert_true(engine_step(w->engines[0]));
+	a->dev->roce->used_runs += SENT_RUNS_MAX;
+	for (int ms = 0; ms < 20 && req->next_psn != req->oldest_unacked_psn; ms++)
+		pass(w, 1000000);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	a->dev->roce->used_runs -= SENT_RUNS_MAX;
 	assert_int_equal(a->dev->roce->used_runs, 0);
 }
 
@@ -621,6 +661,8 @@ int main(void)
 		STEPPED(the_quota_bounds_what_reads_cost, "PL-10 CMD-12 SEC-8"),
 		STEPPED(more_reads_later, "QPS-1 ROC-8"),
 		STEPPED(what_is_kept_of_sent_packets_is_bounded, "PL-11"),
+		STEPPED(a_message_goes_on_when_others_use_up_what_is_kept, "PL-11"),
+		STEPPED(a_qp_in_error_holds_nothing, "PL-11"),
 		STEPPED(what_is_held_is_bounded, "SEC-8 REP-5 PL-11"),
 		STEPPED(sges, "LIM-1 LIM-4 WQE-4 WQE-6 RQE-1 RQE-3"),
 		STEPPED(inline_data, "LIM-1 LIM-3 WQE-3 WQE-6"),

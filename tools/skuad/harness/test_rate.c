@@ -4,6 +4,7 @@
 #include "harness/datagram.h"
 #include "harness/lossy.h"
 #include "nic/control.h"
+#include "roce/arrival.h"
 #include "roce/rc.h"
 
 #define MS		1000000ull
@@ -306,6 +307,30 @@ static void bad_limits_are_refused(void **state)
 	assert_int_equal(pacer_rate(qp_of(a)), KBPS * 1000ull);
 }
 
+static uint64_t cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * S + (uint64_t)t.tv_nsec;
+}
+
+/* SEC-8: the price of a MISSING is that of a look at each run. So it takes some times as long as to walk past all. */
+static void tells_of_all_at_once(struct skua_qp *qp)
+{
+	struct roce_req *req = &rc_of(qp)->req;
+	struct repeat_frame f = { .type = REPEAT_MISSING, .psn = psn_add(req->next_psn, UINT32_MAX) };
+	uint64_t start = cpu_time(), walk;
+
+	for (int i = 0; i < 8; i++)
+		assert_null(sent_find(&req->sent, req->next_psn));
+	walk = cpu_time() - start;
+	start = cpu_time();
+	arrival_missing(qp, &f);
+	assert_true(req->sent.npkts[SENT_HELD]);
+	assert_true(cpu_time() - start < 32 * walk);
+}
+
 /*
  * Each packet leaves alone, and nothing is acknowledged: what is kept of them is bounded, so that no frame of the peer
  * makes the device look at more. It goes on when something arrives.
@@ -328,6 +353,7 @@ static void packets_that_leave_alone_are_so_many_at_most(void **state)
 	pass(w, 10000);
 	assert_int_equal(sent->num_runs, SENT_RUNS_QP);
 	assert_false(qp_of(a)->sq.busy);
+	tells_of_all_at_once(qp_of(a));
 	assert_true(skua_dev_set_impair(b->dev, NULL));
 	for (int i = 0; i < 3; i++)
 		await_success(w, a);

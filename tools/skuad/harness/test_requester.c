@@ -902,6 +902,29 @@ static void rnr_naks_are_counted_from_the_last_progress_on(void **state)
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_RNR_RETRY_EXC_ERR);
 }
 
+/* What comes while the requester waits is a copy of the RNR NAK, or answers an earlier transmission. */
+static void a_copy_of_an_rnr_nak_does_not_count(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	prepare(w);
+	qp_of(a)->attr.rnr_retry = 1;
+	psn = lose_write(w, 1);
+	pass(w, RTT);
+	ack(w, psn, AETH_RNR | 20);	/* 10.24 ms */
+	pass(w, 5000 * US);
+	ack(w, psn, AETH_RNR | 20);
+	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_RTS);
+	pass(w, 5200 * US);
+	assert_int_equal(again(w), 0);
+	pass(w, 50 * US);
+	assert_int_equal(again(w), 1);
+	ack(w, psn, AETH_RNR | 20);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_RNR_RETRY_EXC_ERR);
+}
+
 /* The packet that is tried is lost again and again; at the retry the one behind it goes, too. */
 static void a_retry_ends_the_trying_after_an_rnr_nak(void **state)
 {
@@ -934,6 +957,24 @@ static void a_read_is_asked_for_in_large_parts(void **state)
 	lose_responses(w, 100);
 	assert_int_equal(a->dev->stats.rdma_tx_packets - before, 1);
 	assert_int_equal(packets_in(a, SENT_IN_FLIGHT), 100);
+}
+
+/* It waits for the READs before it; its own parts do not wait for each other. */
+static void a_fenced_read_is_asked_for_part_by_part(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t before;
+
+	prepare(w);
+	rc_of(qp_of(a))->req.congestion.window = 4096;
+	IMPAIR(b, "drop=100%,dir=out");
+	before = a->dev->stats.rdma_tx_packets;
+	post(a, SKUA_WQE_READ, SKUA_WQE_FENCE | SKUA_WQE_SIGNALED, a->buf, 2000 * MTU, b->buf, b->key, 0);
+	settle(w);
+	assert_int_equal(a->dev->stats.rdma_tx_packets - before, 2);
+	stop_impairing(b);
+	await_success(w, a);
 }
 
 /* The peer answers the part that was asked for, and goes on in the same train: it is dropped, and the READ goes on. */
@@ -1075,7 +1116,9 @@ int main(void)
 		STEPPED(a_long_round_trip_halves_the_window, "CNG-14 CNG-15"),
 		STEPPED(what_an_rnr_nak_drops_goes_after_progress, "ROC-12"),
 		STEPPED(rnr_naks_are_counted_from_the_last_progress_on, "ROC-12"),
+		STEPPED(a_copy_of_an_rnr_nak_does_not_count, "ROC-12"),
 		STEPPED(a_retry_ends_the_trying_after_an_rnr_nak, "ROC-12"),
+		STEPPED(a_fenced_read_is_asked_for_part_by_part, "ORD-3"),
 		STEPPED(a_read_is_asked_for_in_large_parts, "ROC-22"),
 		STEPPED(a_response_that_nobody_asked_for_is_dropped, "ERR-3"),
 		STEPPED(so_many_peers_are_known, "REP-4"),

@@ -89,22 +89,29 @@ void arrival_acked(struct skua_qp *qp, uint32_t psn)
 	take_news(qp, &news);
 }
 
-/* @npkts packets of @run from @psn on have arrived, but before earlier ones: mark them as held. */
-static void hold(struct skua_qp *qp, struct sent_run *run, uint32_t psn, uint32_t npkts,
-		 struct news *news)
+/*
+ * @npkts packets of @run from @psn on have arrived, but before earlier ones: mark them as held. Returns the run that they
+ * are in now. Without memory to split @run, it is forgotten that they have arrived.
+ */
+static struct sent_run *hold(struct skua_qp *qp, struct sent_run *run, uint32_t psn, uint32_t npkts,
+			     struct news *news)
 {
 	struct sent *s = &rc_of(qp)->req.sent;
+	struct sent_run *behind;
 
 	if (run->state == SENT_HELD)
-		return;
-	if (psn != run->psn)
-		run = sent_split(qp->dev, s, run, psn_add(psn, -run->psn));
-	/* Without memory to split the run, forget that these packets have arrived. */
-	if (!run || (npkts < run->npkts && !sent_split(qp->dev, s, run, npkts)))
-		return;
+		return run;
+	if (psn != run->psn) {
+		behind = sent_split(qp->dev, s, run, psn_add(psn, -run->psn));
+		if (!behind)
+			return run;
+		run = behind;
+	}
+	if (npkts < run->npkts && !sent_split(qp->dev, s, run, npkts))
+		return run;
 	has_arrived(qp, run, run->npkts, news);
 	sent_set_state(s, run, SENT_HELD);
-	sent_join(qp->dev, s, run);
+	return sent_join(qp->dev, s, run);
 }
 
 void arrival_accepted(struct skua_qp *qp, uint32_t psn)
@@ -178,9 +185,10 @@ static void hold_what_it_says(struct skua_qp *qp, const struct repeat_frame *f,
 		held = repeat_has(f, psn);
 		for (n = 1; psn_add(psn, n) != end && repeat_has(f, psn_add(psn, n)) == held; n++)
 			;
-		run = held ? sent_find(&rc_of(qp)->req.sent, psn) : NULL;
-		if (run)
-			hold(qp, run, psn, n, news);
+		while (psn_add(psn, -run->psn) >= run->npkts)
+			run = TAILQ_NEXT(run, entry);
+		if (held)
+			run = hold(qp, run, psn, n, news);
 	}
 }
 

@@ -218,7 +218,8 @@ static bool send_step(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 		req_fail(qp, wqe->status, wqe->vendor_err);
 		return true;
 	}
-	if (wqe->flags & SKUA_WQE_FENCE && req->reads_outstanding)
+	/* The parts of a READ do not wait for each other. */
+	if (wqe->flags & SKUA_WQE_FENCE && req->reads_outstanding && !qp->sq.nxt_pkt)
 		return false;
 	*budget -= MESSAGE_COST;
 	if (wqe->local)

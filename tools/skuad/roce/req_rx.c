@@ -73,12 +73,15 @@ static void ack_up_to(struct skua_qp *qp, uint32_t psn)
 /* The responses before @psn have come, the last of them now. */
 static void responses_up_to(struct skua_qp *qp, uint32_t psn)
 {
+	struct roce_req *req = &rc_of(qp)->req;
+
 	fault_over(qp, SKUA_PAGE_FAULT_REQUESTER);
-	if (psn_diff(rc_of(qp)->req.accepted_psn, psn) > 0) {
+	req->npkts_dropped = 0;
+	if (psn_diff(req->accepted_psn, psn) > 0) {
 		ack_up_to(qp, psn);	/* WRITEs or SENDs behind them may be acknowledged already */
 		return;
 	}
-	rc_of(qp)->req.accepted_psn = psn;
+	req->accepted_psn = psn;
 	done_up_to(qp, psn);
 }
 
@@ -87,6 +90,9 @@ static void rnr_nak(struct skua_qp *qp, uint8_t code)
 	struct roce_req *req = &rc_of(qp)->req;
 
 	QP_STAT_INC(qp, rnr_nak_received);
+	/* Nothing was sent since the last one came: this is a copy of it, or answers an earlier transmission. */
+	if (req->rnr_waiting)
+		return;
 	if (qp->attr.rnr_retry != 7 && req->rnr_retries >= qp->attr.rnr_retry) {
 		req_fail(qp, SKUA_CQE_RNR_RETRY_EXC_ERR, SKUA_VENDOR_ERR_PEER_NAK);
 		return;

@@ -17,6 +17,7 @@
 #include "roce/req_complete.h"
 #include "roce/req_send.h"
 #include "roce/req_timer.h"
+#include "roce/roce.h"
 #include "roce/rtt.h"
 
 #define PTO_COUNT_MAX		20
@@ -107,6 +108,9 @@ static bool is_about_to_ask(const struct skua_qp *qp)
 
 	if (req_is_asked(req))
 		return waits && req->sent.npkts[SENT_LOST] && !req->sent.npkts[SENT_IN_FLIGHT];
+	/* New packets wait for the peers of other QPs. A probe, which was sent before, does not. */
+	if (sent_is_scarce(qp->dev))
+		return false;
 	return waits || (req->npkts_since_ack_req && req_room(qp));
 }
 

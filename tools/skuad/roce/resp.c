@@ -255,5 +255,6 @@ bool resp_is_pending(const struct skua_qp *qp)
 
 void resp_flush(struct skua_qp *qp)
 {
+	reorder_free(qp->dev, &rc_of(qp)->resp.early_requests);
 	resp_fail_recv(qp, SKUA_CQE_WR_FLUSH_ERR, SKUA_VENDOR_ERR_NONE);
 }

@@ -123,15 +123,16 @@ static bool continues(const struct sent_run *before, const struct sent_run *run)
 	       before->accepted == run->accepted && before->is_partial == run->is_partial;
 }
 
-void sent_join(struct skua_dev *dev, struct sent *s, struct sent_run *run)
+struct sent_run *sent_join(struct skua_dev *dev, struct sent *s, struct sent_run *run)
 {
 	struct sent_run *before = TAILQ_PREV(run, sent_runs, entry);
 
 	if (!continues(before, run))
-		return;
+		return run;
 	before->npkts += run->npkts;
 	before->last = run->last;
 	give_back(dev, s, run);
+	return before;
 }
 
 void sent_set_state(struct sent *s, struct sent_run *run, enum sent_state state)

@@ -121,7 +121,7 @@ struct sent_run *sent_find(const struct sent *s, uint32_t psn);
 struct sent_run *sent_split(struct skua_dev *dev, struct sent *s, struct sent_run *run,
 			    uint32_t npkts);
 /* Undo a split: @run becomes a part of the run before it if they differ in nothing but their packets. */
-void sent_join(struct skua_dev *dev, struct sent *s, struct sent_run *run);
+struct sent_run *sent_join(struct skua_dev *dev, struct sent *s, struct sent_run *run);
 void sent_set_state(struct sent *s, struct sent_run *run, enum sent_state state);
 /*
  * The first @npkts of @run were retransmitted: they are in flight, and were sent last. Returns the run that has them
