@@ -739,6 +739,18 @@ static bool receive_from(struct port_ring *ring)
 	return any;
 }
 
+/* Those behind @ring are first in the next round, and @ring is the last. */
+static void begin_behind(struct link_port *port, struct port_ring *ring)
+{
+	struct port_ring **end = &port->in;
+
+	while (*end)
+		end = &(*end)->next_in;
+	*end = port->in;
+	port->in = ring->next_in;
+	ring->next_in = NULL;
+}
+
 bool port_receive(struct link_port *port)
 {
 	bool any = false;
@@ -748,7 +760,13 @@ bool port_receive(struct link_port *port)
 		any = uplink_run(port->wire->uplink);
 		any |= uplink_take(port->wire->uplink);
 	}
-	for (struct port_ring *ring = port->in; ring; ring = ring->next_in)
+	for (struct port_ring *ring = port->in; ring; ring = ring->next_in) {
 		any |= receive_from(ring);
+		/* One that uses up every turn must not keep the others waiting for ever. */
+		if (port->engine->turn <= 0) {
+			begin_behind(port, ring);
+			break;
+		}
+	}
 	return any;
 }
