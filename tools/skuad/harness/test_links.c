@@ -5,8 +5,10 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -992,6 +994,59 @@ static void a_full_socket_keeps_nobody_else_waiting(void **state)
 	close(p.fd);
 }
 
+/* Who sends one with a frame fills no table of ours: it is closed, as its end tells. */
+static void descriptors_from_a_peer_are_not_kept(void **state)
+{
+	union { struct cmsghdr hdr; char bytes[CMSG_SPACE(sizeof(int))]; } control = { .hdr = {
+		.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) } };
+	struct peer *p = *state;
+	uint8_t frame[60] = { 0 };
+	struct iovec iov = { frame, sizeof(frame) };
+	struct msghdr msg = { &p->skuad, sizeof(p->skuad), &iov, 1, &control, sizeof(control), 0 };
+	int ends[2];
+	char byte;
+
+	assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+	memcpy(CMSG_DATA(&control.hdr), &ends[1], sizeof(int));
+	memcpy(frame, p->w->n[0].mac, 6);
+	memcpy(frame + 6, stranger, 6);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(sendmsg(p->fd, &msg, 0), sizeof(frame));
+		settle(p->w);
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	close(ends[0]);
+	/* The frames themselves came. */
+	assert_int_equal(STAT(p->w, &p->w->n[0], rx_no_buffer) + STAT(p->w, &p->w->n[0], rx_dropped), 20);
+}
+
+/* A listener that cannot accept stays readable: it is not looked at all the time, and later it accepts. */
+static void without_descriptors_a_listener_rests(void **state)
+{
+	static const struct pair pair = { "stream:listen:%s/s", "stream:listen:%s/s" };
+	struct world *w = world_on(&pair);
+	struct rlimit all, few;
+	struct port_link_stats stats;
+	int fd = stream_to("s");
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	few = (struct rlimit){ 0, all.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	engine_step(w->engines[0]);
+	for (int i = 0; i < 10; i++)
+		assert_false(engine_step(w->engines[0]));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	assert_true(port_link_stats(w->n[0].dev->port, &stats) && !stats.peer);
+	pass(w, 1000 * MS);
+	turn(w);
+	assert_true(port_link_stats(w->n[0].dev->port, &stats) && stats.peer);
+	close(fd);
+	turn(w);
+	world_destroy(w);
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -1042,6 +1097,8 @@ int main(void)
 		PEER(a_full_socket_that_goes_is_not_waited_for, "ETH-2"),
 		ALONE(a_full_socket_keeps_nobody_else_waiting, "ETH-2 SEC-8"),
 		PEER(without_a_peer_frames_are_lost_and_later_ones_are_not, "ETH-2"),
+		PEER(descriptors_from_a_peer_are_not_kept, "SEC-8"),
+		ALONE(without_descriptors_a_listener_rests, "SEC-8"),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
