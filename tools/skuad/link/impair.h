@@ -75,11 +75,14 @@ bool impair_parse(struct impair_config *config, const char *text, char *err, siz
 typedef bool impair_emit(void *owner, enum impair_dir dir, bool packet, uint8_t *frame,
 			 uint32_t len);
 
-/* NULL: no memory. */
-struct impair *impair_create(struct engine *engine, const struct impair_config *config,
-			     impair_emit *emit, void *owner);
-/* What was held goes on at once, as far as it can. */
+/* Without rules. NULL: no memory. */
+struct impair *impair_create(struct engine *engine, impair_emit *emit, void *owner);
+/* What is held is lost. */
 void impair_destroy(struct impair *imp);
+
+/* Other rules, or none. What is held goes on from now on, before all that comes later: some in each round of the
+ * engine. */
+void impair_set(struct impair *imp, const struct impair_config *config);
 
 /* Rules and what they have done. */
 const struct impair_config *impair_config(const struct impair *imp);
@@ -87,7 +90,11 @@ const struct impair_config *impair_config(const struct impair *imp);
 /* Does the line take no more for now? Asked before frames go out. */
 bool impair_busy(const struct impair *imp);
 
-/* Does any rule look at this direction? */
+/* Do frames that go out only wait for those that were held by rules which are gone? Then it is busy, and not for
+ * long. */
+bool impair_ends(const struct impair *imp);
+
+/* Must frames of this direction come here? For a rule, or because others are held. */
 bool impair_has(const struct impair *imp, enum impair_dir dir);
 
 /* A frame on its way; copied. @packet: it was built from a train. */
