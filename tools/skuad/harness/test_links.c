@@ -611,6 +611,48 @@ static void floods_from_outside_take_turns(void **state)
 	world_destroy(w);
 }
 
+/* Of the link, and of each of the two devices on it; and one frame more of each. */
+#define RECEIVED_A_STEP	(3 * (TURN_COST / COPY_COST + 1))
+
+/* Short frames for one port count, too, and those that are too short to be frames. */
+static void short_frames_from_outside_take_turns(void **state)
+{
+	static const struct pair pair = { "stream:listen:%s/f", "stream:listen:%s/f" };
+	static uint8_t frames[FRAMES][64];
+	struct world *w = world_on(&pair);
+	struct node *a = &w->n[0];
+	struct skua_dev_info info;
+	uint64_t before, now = 0;
+	int fd = stream_to("f");
+
+	(void)state;
+	turn(w);
+	for (unsigned int i = 0; i < FRAMES; i++) {
+		frames[i][3] = 60;
+		memcpy(frames[i] + 4, a->mac, 6);
+		memcpy(frames[i] + 10, (uint8_t[]){ 2, 0, 0, 0, 0, 9, 0x88, 0xb5 }, 8);
+	}
+	assert_int_equal(write(fd, frames, sizeof(frames)), sizeof(frames));
+	while (now < FRAMES) {
+		before = now;
+		assert_true(engine_step(w->engines[0]));
+		now = a->dev->stats.rx_no_buffer;
+		assert_true(now - before <= RECEIVED_A_STEP);
+	}
+	assert_int_equal(now, FRAMES);
+	memset(frames, 0, sizeof(frames));
+	assert_int_equal(write(fd, frames, sizeof(frames)), sizeof(frames));
+	for (now = 0; now < sizeof(frames) / 4; now = info.link_rx_lost) {
+		before = now;
+		assert_true(engine_step(w->engines[0]));
+		skua_dev_get_info(a->dev, &info);
+		assert_true(info.link_rx_lost - before <= RECEIVED_A_STEP);
+	}
+	close(fd);
+	turn(w);
+	world_destroy(w);
+}
+
 /* In place of one that was closed. */
 static int peer_socket(void)
 {
@@ -1086,6 +1128,7 @@ int main(void)
 		cmocka_unit_test(a_stream_waits_for_its_listener),
 		cmocka_unit_test(what_is_not_frames_ends_a_stream),
 		ALONE(floods_from_outside_take_turns, "SEC-8 ETH-6"),
+		ALONE(short_frames_from_outside_take_turns, "SEC-8"),
 		ALONE(few_packets_are_ahead_at_first, "ROC-19 CNG-11 CNG-12"),
 		ALONE(few_responses_are_asked_for_at_first, "ROC-19 ROC-22"),
 		ALONE(few_packets_are_ahead_of_a_slow_line, "ROC-19 CNG-14"),

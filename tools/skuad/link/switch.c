@@ -684,6 +684,8 @@ void uplink_received(struct uplink *up, uint8_t *bytes, uint32_t len)
 	struct place to = { 0 };
 	struct seglist frame;
 
+	/* Peers may send frames as short as they like. */
+	up->engine->turn -= COPY_COST;
 	if (len < 14 || len > UPLINK_FRAME_MAX) {
 		up->stats.rx_lost++;
 		return;
