@@ -719,9 +719,11 @@ bool port_link_stats(const struct link_port *port, struct port_link_stats *stats
 	return true;
 }
 
-bool port_is_slow(const struct link_port *port)
+bool port_is_slow(const struct link_port *port, const uint8_t *dmac)
 {
-	return port->impaired[IMPAIR_OUT];
+	struct place to = find(port->wire, dmac, seconds(port->engine));
+
+	return port->impaired[IMPAIR_OUT] || (!to.port && !to.uplink);
 }
 
 bool port_is_blocked(const struct link_port *port)
