@@ -562,6 +562,10 @@ static bool parse_rules(struct request *r, struct json_object *rules, struct imp
 			return false;
 		}
 	}
+	if (!impair_check(config, err, sizeof(err))) {
+		refuse(r->out, "impair: %s", err);
+		return false;
+	}
 	return true;
 }
 

@@ -60,6 +60,7 @@ struct impair_rule {
 
 struct impair_config {
 	uint64_t seed;
+	bool seeded;			/* the text said so */
 	unsigned int n;
 	struct impair_rule rule[IMPAIR_RULES];
 	uint64_t overflow;		/* frames lost because too many were held */
@@ -67,9 +68,11 @@ struct impair_config {
 
 enum impair_dir { IMPAIR_OUT, IMPAIR_IN };
 
-/* Add the rule that @text says. False: @err, of @err_len bytes, says what is wrong.
+/* Add the rule, or the seed, that @text says. False: @err, of @err_len bytes, says what is wrong.
  * (impair_rules.c) */
 bool impair_parse(struct impair_config *config, const char *text, char *err, size_t err_len);
+/* The same of all of them together, after the last. */
+bool impair_check(const struct impair_config *config, char *err, size_t err_len);
 
 /* A frame goes on, when and as it may. False: not now, try again. (switch.c) */
 typedef bool impair_emit(void *owner, enum impair_dir dir, bool packet, uint8_t *frame,
