@@ -61,7 +61,7 @@ struct engine {
 #define TURN_COST	65536		/* of a round of the engine, for all QPs of a device; and for what they receive of others */
 #define STEP_COST	65536		/* of anything else that is done in steps */
 #define LOOK_COST	64		/* a look at an object, at least */
-#define COPY_COST	256		/* of a turn, at least, for each receiver of a frame but the first */
+#define COPY_COST	256		/* of a turn, at least: a frame from outside; each receiver but the first */
 
 /* Something of @bytes goes to one more receiver. */
 static inline void engine_charge_copy(struct engine *engine, uint32_t bytes)

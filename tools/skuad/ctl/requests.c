@@ -37,6 +37,27 @@ struct request {
 	unsigned int first, last;	/* devices that are meant: first to last - 1 */
 };
 
+/* Of a request's text a part is shown, which may have been cut in the midst of a character: that one is left out. Else
+ * the answer would not be JSON. */
+static void drop_cut_characters(char *text)
+{
+	const char *from = text;
+
+	while (*from) {
+		uint8_t head = (uint8_t)*from;
+		unsigned int len = head < 0x80 ? 1 : head < 0xe0 ? 2 : head < 0xf0 ? 3 : 4, n = 1;
+
+		while (n < len && ((uint8_t)from[n] & 0xc0) == 0x80)
+			n++;
+		if (n == len) {
+			memmove(text, from, n);
+			text += n;
+		}
+		from += n;
+	}
+	*text = '\0';
+}
+
 /* The answer is a refusal. */
 static void refuse(struct json_object *out, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -49,6 +70,7 @@ static void refuse(struct json_object *out, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	drop_cut_characters(text);
 	json_object_object_add(out, "ok", json_object_new_boolean(false));
 	json_object_object_add(out, "error", json_object_new_string(text));
 }
@@ -609,6 +631,10 @@ static bool parse_rules(struct request *r, struct json_object *rules, struct imp
 			refuse(r->out, "impair: %s", err);
 			return false;
 		}
+	}
+	if (!impair_check(config, err, sizeof(err))) {
+		refuse(r->out, "impair: %s", err);
+		return false;
 	}
 	return true;
 }

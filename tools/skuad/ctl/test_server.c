@@ -339,6 +339,13 @@ static void bad_requests_are_refused_clearly(void **state)
 		{ "{\"cmd\":\"link\",\"device\":\"skua0\"}\n", "must be true or false" },
 		{ "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":1}\n", "must be an array" },
 		{ "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":[1]}\n", "must be an array" },
+		{ "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":[\"seed=5\"]}\n", "a seed needs a rule" },
+		{ "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":[\"seed=5\",\"drop=1%\",\"seed=6\"]}\n",
+		  "impair: a seed is given twice: 'seed=6'" },
+		{ "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":[\"drop=1%,dir=in,dir=out\"]}\n",
+		  "impair: a key is given twice: 'drop=1%,dir=in,dir=out'" },
+		{ "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":[\"ecn=1%,over=1ms,dir=in\",\"rate=1G,dir=out\"]}\n",
+		  "impair: over needs a rate rule of its direction: 'ecn=1%,over=1ms,dir=in'" },
 		{ "{\"cmd\":\"impair\",\"device\":\"skua0\",\"rules\":[\"drop=2\"]}\n",
 		  "bad rule: 'drop=2'" },
 		{ "{\"cmd\":\"link\",\"device\":\"skua0\",\"up\":1}\n", "must be true or false" },
@@ -365,6 +372,31 @@ static void bad_requests_are_refused_clearly(void **state)
 		assert_refused(answer, bad[i].says);
 	}
 	assert_ok(ask(&c, "{\"cmd\":\"devices\"}"));	/* it goes on */
+	ctl_client_close(&c);
+}
+
+/* An answer that has room for a part of a request's text shows whole characters. */
+static void long_texts_are_cut_between_characters(void **state)
+{
+	static const struct {
+		const char *json, *utf8;
+	} characters[] = { { "\\u00e9", "\u00e9" }, { "\\u20ac", "\u20ac" }, { "\\ud83d\\udc26", "\U0001f426" } };
+	struct ctl_client c = connected();
+
+	(void)state;
+	for (size_t i = 0; i < 4 * sizeof(characters) / sizeof(characters[0]); i++) {
+		const char *json = characters[i / 4].json, *utf8 = characters[i / 4].utf8;
+		char line[600] = "{\"cmd\":\"", says[100] = "no such command: '";
+
+		strcat(line, &"abc"[3 - i % 4]);
+		strcat(says, &"abc"[3 - i % 4]);
+		for (int j = 0; j < 30; j++)
+			strcat(line, json);
+		for (size_t left = 40 - i % 4; left >= strlen(utf8); left -= strlen(utf8))
+			strcat(says, utf8);
+		send_text(&c, strcat(line, "\"}\n"));
+		assert_refused(ctl_client_receive(&c), strcat(says, "'"));
+	}
 	ctl_client_close(&c);
 }
 
@@ -580,6 +612,7 @@ int main(void)
 		served(a_fault_that_cannot_be_is_refused),
 		served(an_answer_has_the_id_of_its_request),
 		served(bad_requests_are_refused_clearly),
+		served(long_texts_are_cut_between_characters),
 		served(requests_may_come_in_pieces_or_together),
 		served(a_request_without_end_ends_the_connection),
 		served(a_client_that_does_not_read_holds_up_nobody),

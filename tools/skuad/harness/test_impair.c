@@ -59,6 +59,8 @@ static void rules_that_are_refused(void **state)
 		"drop=1%,dir=up", "drop=1%,qp=16777216", "drop=1%,opcode=256", "qp=1", "seed=x",
 		"drop=1%,by=1ms", "for=1ms", "for=1ms,drop=1%", "drop=1%,for=5", "delay=1ms,for=1ms",
 		"drop=1%,over=1ms", "ecn=1%,over=5", "fun=1%", "drop=1%,,dir=in",
+		"drop=1%,dir=out,dir=in", "qp=1,drop=1%,qp=2", "drop=1%,opcode=1,opcode=1", "delay=1ms,jitter=1us,jitter=1ms",
+		"drop=1%,for=1ms,for=2ms", "reorder=1%,by=1ms,by=2ms", "ecn=1%,over=1us,over=2us",
 	};
 	struct impair_config config = { 0 };
 	char err[100];

@@ -5,8 +5,10 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -609,6 +611,48 @@ static void floods_from_outside_take_turns(void **state)
 	world_destroy(w);
 }
 
+/* Of the link, and of each of the two devices on it; and one frame more of each. */
+#define RECEIVED_A_STEP	(3 * (TURN_COST / COPY_COST + 1))
+
+/* Short frames for one port count, too, and those that are too short to be frames. */
+static void short_frames_from_outside_take_turns(void **state)
+{
+	static const struct pair pair = { "stream:listen:%s/f", "stream:listen:%s/f" };
+	static uint8_t frames[FRAMES][64];
+	struct world *w = world_on(&pair);
+	struct node *a = &w->n[0];
+	struct skua_dev_info info;
+	uint64_t before, now = 0;
+	int fd = stream_to("f");
+
+	(void)state;
+	turn(w);
+	for (unsigned int i = 0; i < FRAMES; i++) {
+		frames[i][3] = 60;
+		memcpy(frames[i] + 4, a->mac, 6);
+		memcpy(frames[i] + 10, (uint8_t[]){ 2, 0, 0, 0, 0, 9, 0x88, 0xb5 }, 8);
+	}
+	assert_int_equal(write(fd, frames, sizeof(frames)), sizeof(frames));
+	while (now < FRAMES) {
+		before = now;
+		assert_true(engine_step(w->engines[0]));
+		now = a->dev->stats.rx_no_buffer;
+		assert_true(now - before <= RECEIVED_A_STEP);
+	}
+	assert_int_equal(now, FRAMES);
+	memset(frames, 0, sizeof(frames));
+	assert_int_equal(write(fd, frames, sizeof(frames)), sizeof(frames));
+	for (now = 0; now < sizeof(frames) / 4; now = info.link_rx_lost) {
+		before = now;
+		assert_true(engine_step(w->engines[0]));
+		skua_dev_get_info(a->dev, &info);
+		assert_true(info.link_rx_lost - before <= RECEIVED_A_STEP);
+	}
+	close(fd);
+	turn(w);
+	world_destroy(w);
+}
+
 /* In place of one that was closed. */
 static int peer_socket(void)
 {
@@ -992,6 +1036,59 @@ static void a_full_socket_keeps_nobody_else_waiting(void **state)
 	close(p.fd);
 }
 
+/* Who sends one with a frame fills no table of ours: it is closed, as its end tells. */
+static void descriptors_from_a_peer_are_not_kept(void **state)
+{
+	union { struct cmsghdr hdr; char bytes[CMSG_SPACE(sizeof(int))]; } control = { .hdr = {
+		.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) } };
+	struct peer *p = *state;
+	uint8_t frame[60] = { 0 };
+	struct iovec iov = { frame, sizeof(frame) };
+	struct msghdr msg = { &p->skuad, sizeof(p->skuad), &iov, 1, &control, sizeof(control), 0 };
+	int ends[2];
+	char byte;
+
+	assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+	memcpy(CMSG_DATA(&control.hdr), &ends[1], sizeof(int));
+	memcpy(frame, p->w->n[0].mac, 6);
+	memcpy(frame + 6, stranger, 6);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(sendmsg(p->fd, &msg, 0), sizeof(frame));
+		settle(p->w);
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	close(ends[0]);
+	/* The frames themselves came. */
+	assert_int_equal(STAT(p->w, &p->w->n[0], rx_no_buffer) + STAT(p->w, &p->w->n[0], rx_dropped), 20);
+}
+
+/* A listener that cannot accept stays readable: it is not looked at all the time, and later it accepts. */
+static void without_descriptors_a_listener_rests(void **state)
+{
+	static const struct pair pair = { "stream:listen:%s/s", "stream:listen:%s/s" };
+	struct world *w = world_on(&pair);
+	struct rlimit all, few;
+	struct port_link_stats stats;
+	int fd = stream_to("s");
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	few = (struct rlimit){ 0, all.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	engine_step(w->engines[0]);
+	for (int i = 0; i < 10; i++)
+		assert_false(engine_step(w->engines[0]));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	assert_true(port_link_stats(w->n[0].dev->port, &stats) && !stats.peer);
+	pass(w, 1000 * MS);
+	turn(w);
+	assert_true(port_link_stats(w->n[0].dev->port, &stats) && stats.peer);
+	close(fd);
+	turn(w);
+	world_destroy(w);
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -1031,6 +1128,7 @@ int main(void)
 		cmocka_unit_test(a_stream_waits_for_its_listener),
 		cmocka_unit_test(what_is_not_frames_ends_a_stream),
 		ALONE(floods_from_outside_take_turns, "SEC-8 ETH-6"),
+		ALONE(short_frames_from_outside_take_turns, "SEC-8"),
 		ALONE(few_packets_are_ahead_at_first, "ROC-19 CNG-11 CNG-12"),
 		ALONE(few_responses_are_asked_for_at_first, "ROC-19 ROC-22"),
 		ALONE(few_packets_are_ahead_of_a_slow_line, "ROC-19 CNG-14"),
@@ -1042,6 +1140,8 @@ int main(void)
 		PEER(a_full_socket_that_goes_is_not_waited_for, "ETH-2"),
 		ALONE(a_full_socket_keeps_nobody_else_waiting, "ETH-2 SEC-8"),
 		PEER(without_a_peer_frames_are_lost_and_later_ones_are_not, "ETH-2"),
+		PEER(descriptors_from_a_peer_are_not_kept, "SEC-8"),
+		ALONE(without_descriptors_a_listener_rests, "SEC-8"),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -2,6 +2,7 @@
 /* MACs of ports: what may be sent from them, who has them, and one that moves under traffic. */
 #include "core/device.h"
 #include "harness/datagram.h"
+#include "harness/lossy.h"
 #include "nic/control.h"
 
 static void raise_irq(void *host, unsigned int vector)
@@ -171,6 +172,19 @@ static void the_mac_of_a_pinned_port_is_not_taken(void **state)
 #define PORTS		50u
 #define FLOODS_A_STEP	(2 * TURN_COST / COPY_COST + 2 * PORTS)
 
+/* Of this many more ports. */
+static void create_others(struct world *w, struct skua_dev **others)
+{
+	for (unsigned int i = 0; i < PORTS; i++)
+		others[i] = device(w->engines[0], (uint8_t)(i + 3));
+}
+
+static void destroy_others(struct skua_dev **others)
+{
+	for (unsigned int i = 0; i < PORTS; i++)
+		skua_dev_destroy(others[i]);
+}
+
 /* What goes to all ports counts for each. */
 static void floods_count_against_the_turn(void **state)
 {
@@ -180,8 +194,7 @@ static void floods_count_against_the_turn(void **state)
 	uint8_t *p = at(n, n->buf);
 	uint64_t before, sent = 0;
 
-	for (unsigned int i = 0; i < PORTS; i++)
-		others[i] = device(w->engines[0], (uint8_t)(i + 3));
+	create_others(w, others);
 	eth_queues(w, n);
 	memset(p, 0xff, 6);
 	memcpy(p + 6, n->mac, 6);
@@ -195,8 +208,39 @@ static void floods_count_against_the_turn(void **state)
 		assert_true((sent - before) * PORTS <= FLOODS_A_STEP);
 	}
 	assert_int_equal(sent, 200);
-	for (unsigned int i = 0; i < PORTS; i++)
-		skua_dev_destroy(others[i]);
+	destroy_others(others);
+}
+
+/* So does each packet of a message to an address that nobody has. */
+static void messages_to_an_unknown_mac_count_against_the_turn(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0], *b = &w->n[1];
+	struct skua_dev *others[PORTS];
+
+	create_others(w, others);
+	for (int uc = 0; uc < 2; uc++) {
+		uint64_t first, before, sent;
+
+		if (uc)
+			both_uc(w);
+		port_set_mac(b->dev->port, b->mac);
+		for (int i = 0; i < 2; i++) {
+			post(n, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, n->buf, 4096, b->buf, b->key, 0);
+			expect(w, n, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+		}
+		port_set_mac(b->dev->port, nobody);
+		sent = first = n->dev->stats.rdma_tx_packets;
+		post(n, SKUA_WQE_WRITE, 0, n->buf, 1 << 16, b->buf, b->key, 0);
+		for (int steps = 0; steps < 1000; steps++) {
+			before = sent;
+			engine_step(w->engines[0]);
+			sent = n->dev->stats.rdma_tx_packets;
+			assert_true((sent - before) * PORTS <= FLOODS_A_STEP);
+		}
+		assert_int_equal(sent - first, 64);
+	}
+	destroy_others(others);
 }
 
 int main(void)
@@ -206,6 +250,7 @@ int main(void)
 		STEPPED(a_pinned_port_sends_from_its_mac_alone, "PRT-7 SEC-9"),
 		STEPPED(the_mac_of_a_pinned_port_is_not_taken, "SEC-9"),
 		STEPPED(floods_count_against_the_turn, "SEC-8"),
+		STEPPED(messages_to_an_unknown_mac_count_against_the_turn, "SEC-8"),
 		{ "CQE-5: payload_is_in_one_ring_at_a_time", payload_is_in_one_ring_at_a_time, NULL, NULL, NULL },
 	};
 

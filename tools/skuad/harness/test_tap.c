@@ -142,19 +142,16 @@ static void send_frame(struct node *n, uint32_t i)
 	post(n, SKUA_WQE_SEND, 0, addr, FRAME_MAX, 0, 0, 0);
 }
 
-/* What the interface does not take now it takes later, in order and whole. */
-static void what_does_not_fit_waits(void **state)
+/* More frames than the interface takes now. */
+static void send_frames(struct world *w, struct node *a)
 {
 	struct skua_cmd mtu = port_cmd(SKUA_PORT_SET_MTU, 0);
-	struct world *w = *state;
-	struct node *a = &w->n[0];
-	uint8_t frame[FRAME_MAX + 1] = { 0 };
-	uint32_t heard = 0;
+	uint8_t frame[60] = { 0 };
 
 	/* It has been heard of: what is flooded does not wait. */
 	memcpy(frame, a->mac, 6);
 	memcpy(frame + 6, stranger, 6);
-	assert_int_equal(send(pair[1], frame, 60, 0), 60);
+	assert_int_equal(send(pair[1], frame, sizeof(frame), 0), sizeof(frame));
 	mtu.set_port.mtu = htole32(9000);
 	must(w, a, mtu);
 	eth_queues(w, a);
@@ -165,6 +162,17 @@ static void what_does_not_fit_waits(void **state)
 	assert_in_range(a->dev->stats.tx_frames, 10, FRAMES - 1);
 	/* There is nothing to do meanwhile. */
 	assert_false(engine_step(w->engines[0]));
+}
+
+/* What the interface does not take now it takes later, in order and whole. */
+static void what_does_not_fit_waits(void **state)
+{
+	uint8_t frame[FRAME_MAX + 1] = { 0 };
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t heard = 0;
+
+	send_frames(w, a);
 	for (int i = 0; i < 1000 && heard < FRAMES; i++) {
 		while (recv(pair[1], frame, sizeof(frame), 0) == FRAME_MAX)
 			assert_memory_equal(frame + 14, &(uint32_t){ heard++ }, 4);
@@ -174,6 +182,26 @@ static void what_does_not_fit_waits(void **state)
 	assert_int_equal(a->dev->stats.tx_frames, FRAMES);
 }
 
+/* As when the interface is deleted, while frames wait for it: they are lost, and the engine has nothing to do. */
+static void an_interface_that_goes_ends_the_link(void **state)
+{
+	struct port_link_stats stats;
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+
+	send_frames(w, a);
+	assert_true(port_link_stats(a->dev->port, &stats) && stats.peer);
+	assert_true(port_is_blocked(a->dev->port));
+	close(pair[1]);
+	settle(w);
+	assert_false(engine_step(w->engines[0]));
+	assert_true(port_link_stats(a->dev->port, &stats) && !stats.peer);
+	assert_false(port_is_blocked(a->dev->port));
+	/* Those that waited, and all that came later. */
+	assert_true(stats.tx_lost > FRAMES - a->dev->stats.tx_frames);
+	pair[1] = dup(pair[0]);
+}
+
 int main(void)
 {
 #define TAP(f, rules)	{ rules #f, f, tap_setup, tap_teardown, NULL }
@@ -181,6 +209,7 @@ int main(void)
 		TAP(frames_come_some_at_a_time, "SEC-8: "),
 		TAP(a_flood_takes_turns, "SEC-8: "),
 		TAP(what_does_not_fit_waits, "ETH-2: "),
+		TAP(an_interface_that_goes_ends_the_link, "SEC-8: "),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

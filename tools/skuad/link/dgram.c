@@ -304,8 +304,10 @@ static bool rx_look(struct engine_fd *efd)
 	frames = take(d);
 	while (more && !d->up.held && frames < RX_FRAMES) {
 		for (unsigned int i = 0; i < RX_MESSAGES; i++) {
-			d->msgs[i].msg_hdr.msg_controllen = sizeof(d->control[i]);
-			d->msgs[i].msg_hdr.msg_namelen = sizeof(d->from[i]);
+			struct msghdr *hdr = &d->msgs[i].msg_hdr;
+
+			hdr->msg_controllen = hdr->msg_control ? sizeof(d->control[i]) : 0;
+			hdr->msg_namelen = sizeof(d->from[i]);
 		}
 		d->num_msgs = recvmmsg(efd->fd, d->msgs, RX_MESSAGES, MSG_DONTWAIT, NULL);
 		d->next_msg = 0;
@@ -404,12 +406,13 @@ struct uplink *dgram_open(struct engine *engine, const struct link_spec *spec, c
 	d->vxlan = spec->kind == LINK_UDP;
 	d->run_len = spec->local.sa.sa_family == AF_UNIX ? 0 : RUN_BYTES;
 	d->up.carrier = true;
+	/* Without room for control, the kernel closes descriptors that a unix peer sends. */
 	for (unsigned int i = 0; i < RX_MESSAGES; i++) {
 		d->iov[i] = (struct iovec){ d->buf[i], RX_BYTES };
 		d->msgs[i].msg_hdr = (struct msghdr){
 			.msg_iov = &d->iov[i], .msg_iovlen = 1,
 			.msg_name = d->vxlan ? &d->from[i] : NULL,
-			.msg_control = &d->control[i],
+			.msg_control = spec->local.sa.sa_family == AF_UNIX ? NULL : &d->control[i],
 		};
 	}
 	err = open_sockets(d, spec);

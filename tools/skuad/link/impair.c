@@ -2,12 +2,17 @@
 /*
  * Theory of operation. A frame passes all rules, in their order, until one drops it. What is
  * drawn comes from one generator with a seed, so that the same frames suffer the same. Frames
- * that may not go on yet are held in a list by the time at which they may; a timer of the engine
- * lets them go. Frames keep their order unless a reorder rule takes one out of it: that one
- * waits longer, and no other waits for it.
+ * that may not go on yet are held in lanes; a timer of the engine lets them go. Frames keep their
+ * order unless a reorder rule takes one out of it: that one waits longer, and no other waits for it.
+ *
+ * A lane is a list in which frames only ever go to the end, and leave it in that order. However many a guest has
+ * brought here, each takes the same time. One lane is for those that keep their order, and one for each reorder rule:
+ * those that it holds back keep their order among themselves. When the rules change, all that are held go into the
+ * lane of those that may go on at once.
  *
  * On the way out, a rate is the speed of the line: senders wait while it is busy. On the way in,
- * a queue in front of it holds some milliseconds, and what is more is lost.
+ * a queue in front of it holds some milliseconds, and what is more is lost; on the way out, that is so for what does
+ * not wait.
  */
 #include "link/impair.h"
 
@@ -20,16 +25,27 @@
 #include "packet/packet.h"
 
 #define HELD_MAX	(64u << 20)	/* bytes */
-#define QUEUE_NS	10000000	/* the same, coming in */
+#define QUEUE_NS	10000000	/* of a line */
 #define AGAIN_NS	50000		/* when nobody takes a frame */
 
 struct held {
 	TAILQ_ENTRY(held) entry;
 	uint64_t at;			/* may go on */
-	enum impair_dir dir;
 	bool packet;
 	uint32_t len;
 	uint8_t frame[];
+};
+
+struct lane {
+	TAILQ_HEAD(held_list, held) held;
+	uint64_t last;			/* when the latest that came here may go on */
+};
+
+enum {
+	LANE_FREE,			/* the rules have changed: at once */
+	LANE_ORDER,
+	LANE_LATE,			/* of the first rule, if that is a reorder rule */
+	NUM_LANES = LANE_LATE + IMPAIR_RULES,
 };
 
 struct impair {
@@ -39,10 +55,12 @@ struct impair {
 	void *owner;
 	uint64_t random;
 	struct timer timer;
-	TAILQ_HEAD(held_list, held) held;
 	uint64_t held_bytes;
-	uint64_t last[2];		/* when the latest one that keeps the order may go on */
-	unsigned int waiting[2];	/* of those that are held */
+	struct way {
+		struct lane lane[NUM_LANES];
+		unsigned int waiting;	/* in all lanes */
+		uint64_t again;		/* nobody took a frame: not before */
+	} way[2];			/* enum impair_dir */
 };
 
 /* splitmix64 */
@@ -119,27 +137,65 @@ static bool mark_ecn(uint8_t *ip)
 	return true;
 }
 
+static uint64_t line_ns(const struct impair_rule *rule, uint32_t len)
+{
+	return len * 8000000000ull / rule->rate;
+}
+
 /* When a frame that comes to the line at @at has left it; UINT64_MAX: there is no room for it. */
 static uint64_t pass_line(struct impair_rule *rule, enum impair_dir dir, uint64_t at, uint32_t len)
 {
 	uint64_t start = rule->idle_at[dir] > at ? rule->idle_at[dir] : at;
+	/* Short frames are not lost because a long one takes longer than that on a slow line. */
+	uint64_t most = QUEUE_NS + (dir == IMPAIR_OUT ? line_ns(rule, UPLINK_FRAME_MAX) : 0);
 
-	if (dir == IMPAIR_IN && start - at > QUEUE_NS)
+	if (start - at > most)
 		return UINT64_MAX;
-	rule->idle_at[dir] = start + len * 8000000000ull / rule->rate;
+	rule->idle_at[dir] = start + line_ns(rule, len);
 	return rule->idle_at[dir];
 }
 
-static void set_timer(struct impair *imp, uint64_t at)
+/* The lane whose first frame goes on before those of the others; NULL: no frame is held. */
+static struct lane *next_lane(struct way *way)
 {
-	timer_set(&imp->engine->timers, &imp->timer, at);
+	struct lane *next = NULL;
+
+	if (!TAILQ_EMPTY(&way->lane[LANE_FREE].held))
+		return &way->lane[LANE_FREE];
+	for (unsigned int i = LANE_ORDER; way->waiting && i < NUM_LANES; i++) {
+		struct lane *lane = &way->lane[i];
+
+		if (!TAILQ_EMPTY(&lane->held) &&
+		    (!next || TAILQ_FIRST(&lane->held)->at < TAILQ_FIRST(&next->held)->at))
+			next = lane;
+	}
+	return next;
 }
 
-/* Behind all that may go on before it, or with it. */
-static void hold(struct impair *imp, enum impair_dir dir, bool packet, const uint8_t *frame,
+/* When the next frame that goes this way is to be tried. */
+static uint64_t due(struct way *way)
+{
+	const struct lane *lane = next_lane(way);
+	uint64_t at;
+
+	if (!lane)
+		return TIMER_NEVER;
+	at = lane == &way->lane[LANE_FREE] ? 0 : TAILQ_FIRST(&lane->held)->at;
+	return at > way->again ? at : way->again;
+}
+
+static void set_timer(struct impair *imp)
+{
+	uint64_t out = due(&imp->way[IMPAIR_OUT]), in = due(&imp->way[IMPAIR_IN]);
+
+	timer_set(&imp->engine->timers, &imp->timer, out < in ? out : in);
+}
+
+/* Behind all that are in this lane. */
+static void hold(struct impair *imp, struct way *way, struct lane *lane, bool packet, const uint8_t *frame,
 		 uint32_t len, uint64_t at)
 {
-	struct held *h, *before;
+	struct held *h;
 
 	h = imp->held_bytes + len > HELD_MAX ? NULL : malloc(sizeof(*h) + len);
 	if (!h) {
@@ -147,28 +203,21 @@ static void hold(struct impair *imp, enum impair_dir dir, bool packet, const uin
 		return;
 	}
 	h->at = at;
-	h->dir = dir;
 	h->packet = packet;
 	h->len = len;
 	memcpy(h->frame, frame, len);
-	TAILQ_FOREACH_REVERSE(before, &imp->held, held_list, entry)
-		if (before->at <= at)
-			break;
-	if (before)
-		TAILQ_INSERT_AFTER(&imp->held, before, h, entry);
-	else
-		TAILQ_INSERT_HEAD(&imp->held, h, entry);
+	TAILQ_INSERT_TAIL(&lane->held, h, entry);
 	imp->held_bytes += len;
-	imp->waiting[dir]++;
-	if (TAILQ_FIRST(&imp->held) == h)
-		set_timer(imp, at);
+	way->waiting++;
+	if (TAILQ_FIRST(&lane->held) == h)
+		set_timer(imp);
 }
 
-static void release(struct impair *imp, struct held *h)
+static void release(struct impair *imp, struct way *way, struct lane *lane, struct held *h)
 {
-	TAILQ_REMOVE(&imp->held, h, entry);
+	TAILQ_REMOVE(&lane->held, h, entry);
 	imp->held_bytes -= h->len;
-	imp->waiting[h->dir]--;
+	way->waiting--;
 	free(h);
 }
 
@@ -176,40 +225,38 @@ static void release(struct impair *imp, struct held *h)
 static void let_go(struct timer *timer)
 {
 	struct impair *imp = (struct impair *)(void *)((char *)timer - offsetof(struct impair, timer));
-	uint64_t now = engine_now(imp->engine);
-	bool full[2] = { false, false }, any = false;
-	struct held *h, *next;
+	enum impair_dir dir = due(&imp->way[IMPAIR_IN]) < due(&imp->way[IMPAIR_OUT]) ? IMPAIR_IN : IMPAIR_OUT;
+	struct way *way = &imp->way[dir];
+	struct lane *lane = next_lane(way);
+	struct held *h = TAILQ_FIRST(&lane->held);
 
-	/* What comes in may answer at once, and so add to the list: behind this one. */
-	for (h = TAILQ_FIRST(&imp->held); h && h->at <= now && !any; h = next) {
-		if (!full[h->dir])
-			any = imp->emit(imp->owner, h->dir, h->packet, h->frame, h->len);
-		full[h->dir] |= !any;
-		next = TAILQ_NEXT(h, entry);
-		if (any)
-			release(imp, h);
-	}
-	h = TAILQ_FIRST(&imp->held);
-	if (h)
-		set_timer(imp, any || h->at > now ? h->at : now + AGAIN_NS);
+	/* What comes in may answer at once, and so add to the lanes: behind this one. */
+	if (imp->emit(imp->owner, dir, h->packet, h->frame, h->len))
+		release(imp, way, lane, h);
+	else
+		way->again = engine_now(imp->engine) + AGAIN_NS;
+	if (imp->way[IMPAIR_OUT].waiting || imp->way[IMPAIR_IN].waiting)
+		set_timer(imp);
 }
 
 /* A frame that has passed the rules may go on at @at. */
 static void pass(struct impair *imp, enum impair_dir dir, bool packet, uint8_t *frame,
 		 uint32_t len, uint64_t at)
 {
-	if (at > engine_now(imp->engine) || imp->waiting[dir] ||
-	    !imp->emit(imp->owner, dir, packet, frame, len))
-		hold(imp, dir, packet, frame, len, at);
+	struct way *way = &imp->way[dir];
+
+	if (at > engine_now(imp->engine) || way->waiting || !imp->emit(imp->owner, dir, packet, frame, len))
+		hold(imp, way, &way->lane[LANE_ORDER], packet, frame, len, at);
 }
 
 void impair_frame(struct impair *imp, enum impair_dir dir, bool packet, const uint8_t *from,
 		  uint32_t len)
 {
-	uint64_t at = engine_now(imp->engine), late = 0;
+	uint64_t at = engine_now(imp->engine), late = 0, longest = 0;
 	uint8_t frame[UPLINK_FRAME_MAX];
-	unsigned int copies = 1;
+	unsigned int copies = 1, l = LANE_ORDER;
 	struct roce_packet pkt;
+	struct lane *lane;
 	bool roce;
 
 	if (len > sizeof(frame)) {
@@ -241,6 +288,11 @@ void impair_frame(struct impair *imp, enum impair_dir dir, bool packet, const ui
 			break;
 		case IMPAIR_REORDER:
 			late += rule->time;
+			/* The longest: else others of the lane would wait for it. */
+			if (rule->time >= longest) {
+				longest = rule->time;
+				l = LANE_LATE + r;
+			}
 			break;
 		case IMPAIR_DELAY:
 			at += rule->time;
@@ -257,27 +309,35 @@ void impair_frame(struct impair *imp, enum impair_dir dir, bool packet, const ui
 			break;
 		}
 	}
-	if (late) {
-		at += late;
-	} else {
-		if (at < imp->last[dir])
-			at = imp->last[dir];
-		imp->last[dir] = at;
-	}
+	lane = &imp->way[dir].lane[l];
+	at += late;
+	if (at < lane->last)
+		at = lane->last;
+	lane->last = at;
 	while (copies--) {
-		if (late)
-			hold(imp, dir, packet, frame, len, at);
-		else
+		if (l == LANE_ORDER)
 			pass(imp, dir, packet, frame, len, at);
+		else
+			hold(imp, &imp->way[dir], lane, packet, frame, len, at);
 	}
 }
 
-bool impair_has(const struct impair *imp, enum impair_dir dir)
+static bool has_rules(const struct impair *imp, enum impair_dir dir)
 {
 	for (unsigned int r = 0; r < imp->config.n; r++)
 		if (imp->config.rule[r].dir[dir])
 			return true;
 	return false;
+}
+
+bool impair_has(const struct impair *imp, enum impair_dir dir)
+{
+	return imp->way[dir].waiting || has_rules(imp, dir);
+}
+
+bool impair_ends(const struct impair *imp)
+{
+	return imp->way[IMPAIR_OUT].waiting && !has_rules(imp, IMPAIR_OUT);
 }
 
 bool impair_busy(const struct impair *imp)
@@ -287,7 +347,7 @@ bool impair_busy(const struct impair *imp)
 	for (unsigned int r = 0; r < imp->config.n; r++)
 		if (imp->config.rule[r].idle_at[IMPAIR_OUT] > now + IMPAIR_LINE_NS)
 			return true;
-	return imp->held_bytes > HELD_MAX / 2;
+	return imp->held_bytes > HELD_MAX / 2 || impair_ends(imp);
 }
 
 const struct impair_config *impair_config(const struct impair *imp)
@@ -295,32 +355,44 @@ const struct impair_config *impair_config(const struct impair *imp)
 	return &imp->config;
 }
 
-struct impair *impair_create(struct engine *engine, const struct impair_config *config,
-			     impair_emit *emit, void *owner)
+void impair_set(struct impair *imp, const struct impair_config *config)
+{
+	imp->config = *config;
+	imp->random = config->seed;
+	for (unsigned int dir = 0; dir < 2; dir++) {
+		struct lane *lane = imp->way[dir].lane;
+
+		for (unsigned int i = LANE_ORDER; i < NUM_LANES; i++) {
+			TAILQ_CONCAT(&lane[LANE_FREE].held, &lane[i].held, entry);
+			lane[i].last = 0;
+		}
+		if (imp->way[dir].waiting)
+			set_timer(imp);
+	}
+}
+
+struct impair *impair_create(struct engine *engine, impair_emit *emit, void *owner)
 {
 	struct impair *imp = calloc(1, sizeof(*imp));
 
 	if (!imp)
 		return NULL;
 	imp->engine = engine;
-	imp->config = *config;
 	imp->emit = emit;
 	imp->owner = owner;
-	imp->random = config->seed;
 	imp->timer.fire = let_go;
-	TAILQ_INIT(&imp->held);
+	for (unsigned int i = 0; i < 2 * NUM_LANES; i++)
+		TAILQ_INIT(&imp->way[i % 2].lane[i / 2].held);
 	return imp;
 }
 
 void impair_destroy(struct impair *imp)
 {
-	struct held *h;
+	struct lane *lane;
 
-	while ((h = TAILQ_FIRST(&imp->held))) {
-		imp->emit(imp->owner, h->dir, h->packet, h->frame, h->len);
-		release(imp, h);
-	}
-	/* A frame that came in may have been answered at once, and the answer sets the timer. */
+	for (unsigned int dir = 0; dir < 2; dir++)
+		while ((lane = next_lane(&imp->way[dir])))
+			release(imp, &imp->way[dir], lane, TAILQ_FIRST(&lane->held));
 	timer_cancel(&imp->engine->timers, &imp->timer);
 	free(imp);
 }

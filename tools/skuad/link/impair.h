@@ -60,6 +60,7 @@ struct impair_rule {
 
 struct impair_config {
 	uint64_t seed;
+	bool seeded;			/* the text said so */
 	unsigned int n;
 	struct impair_rule rule[IMPAIR_RULES];
 	uint64_t overflow;		/* frames lost because too many were held */
@@ -67,19 +68,24 @@ struct impair_config {
 
 enum impair_dir { IMPAIR_OUT, IMPAIR_IN };
 
-/* Add the rule that @text says. False: @err, of @err_len bytes, says what is wrong.
+/* Add the rule, or the seed, that @text says. False: @err, of @err_len bytes, says what is wrong.
  * (impair_rules.c) */
 bool impair_parse(struct impair_config *config, const char *text, char *err, size_t err_len);
+/* The same of all of them together, after the last. */
+bool impair_check(const struct impair_config *config, char *err, size_t err_len);
 
 /* A frame goes on, when and as it may. False: not now, try again. (switch.c) */
 typedef bool impair_emit(void *owner, enum impair_dir dir, bool packet, uint8_t *frame,
 			 uint32_t len);
 
-/* NULL: no memory. */
-struct impair *impair_create(struct engine *engine, const struct impair_config *config,
-			     impair_emit *emit, void *owner);
-/* What was held goes on at once, as far as it can. */
+/* Without rules. NULL: no memory. */
+struct impair *impair_create(struct engine *engine, impair_emit *emit, void *owner);
+/* What is held is lost. */
 void impair_destroy(struct impair *imp);
+
+/* Other rules, or none. What is held goes on from now on, before all that comes later: some in each round of the
+ * engine. */
+void impair_set(struct impair *imp, const struct impair_config *config);
 
 /* Rules and what they have done. */
 const struct impair_config *impair_config(const struct impair *imp);
@@ -87,7 +93,11 @@ const struct impair_config *impair_config(const struct impair *imp);
 /* Does the line take no more for now? Asked before frames go out. */
 bool impair_busy(const struct impair *imp);
 
-/* Does any rule look at this direction? */
+/* Do frames that go out only wait for those that were held by rules which are gone? Then it is busy, and not for
+ * long. */
+bool impair_ends(const struct impair *imp);
+
+/* Must frames of this direction come here? For a rule, or because others are held. */
 bool impair_has(const struct impair *imp, enum impair_dir dir);
 
 /* A frame on its way; copied. @packet: it was built from a train. */

@@ -138,15 +138,23 @@ static bool parse_item(struct impair_rule *rule, bool *acts, const char *key, co
 	return false;
 }
 
+static bool parse_seed(struct impair_config *config, const char *text, char *err, size_t err_len)
+{
+	if (config->seeded)
+		return bad(err, err_len, "a seed is given twice", text);
+	config->seeded = parse_int(text + 5, UINT64_MAX, &config->seed);
+	return config->seeded || bad(err, err_len, "not a seed", text);
+}
+
 bool impair_parse(struct impair_config *config, const char *text, char *err, size_t err_len)
 {
+	char buf[IMPAIR_TEXT], *rest = buf, *item, *value, *keys[IMPAIR_TEXT];
 	struct impair_rule rule = { .dir = { true, true } };
-	char buf[IMPAIR_TEXT], *rest = buf, *item, *value;
+	unsigned int num_keys = 0;
 	bool acts = false;
 
 	if (!strncmp(text, "seed=", 5))
-		return parse_int(text + 5, UINT64_MAX, &config->seed) ||
-		       bad(err, err_len, "not a seed", text);
+		return parse_seed(config, text, err, err_len);
 	if (config->n == IMPAIR_RULES)
 		return bad(err, err_len, "too many rules", text);
 	if (strlen(text) >= sizeof(buf))
@@ -156,6 +164,10 @@ bool impair_parse(struct impair_config *config, const char *text, char *err, siz
 		value = strchr(item, '=');
 		if (value)
 			*value++ = '\0';
+		for (unsigned int i = 0; i < num_keys; i++)
+			if (!strcmp(keys[i], item))
+				return bad(err, err_len, "a key is given twice", text);
+		keys[num_keys++] = item;
 		if (!value || !parse_item(&rule, &acts, item, value))
 			return bad(err, err_len, "bad rule", text);
 	}
@@ -163,5 +175,30 @@ bool impair_parse(struct impair_config *config, const char *text, char *err, siz
 		return bad(err, err_len, "a rule has no action", text);
 	strcpy(rule.text, text);
 	config->rule[config->n++] = rule;
+	return true;
+}
+
+/* Is there a rate rule for a direction of @rule? */
+static bool has_line(const struct impair_config *config, const struct impair_rule *rule)
+{
+	for (unsigned int r = 0; r < config->n; r++) {
+		const struct impair_rule *line = &config->rule[r];
+
+		if (line->action == IMPAIR_RATE && ((line->dir[IMPAIR_OUT] && rule->dir[IMPAIR_OUT]) ||
+						    (line->dir[IMPAIR_IN] && rule->dir[IMPAIR_IN])))
+			return true;
+	}
+	return false;
+}
+
+bool impair_check(const struct impair_config *config, char *err, size_t err_len)
+{
+	if (config->seeded && !config->n) {
+		snprintf(err, err_len, "a seed needs a rule");
+		return false;
+	}
+	for (unsigned int r = 0; r < config->n; r++)
+		if (config->rule[r].over && !has_line(config, &config->rule[r]))
+			return bad(err, err_len, "over needs a rate rule of its direction", config->rule[r].text);
 	return true;
 }

@@ -88,8 +88,9 @@ struct port_link_stats {
 };
 bool port_link_stats(const struct link_port *port, struct port_link_stats *stats);
 
-/* Frames pass a line here, one by one: those of many are better mixed. */
-bool port_is_slow(const struct link_port *port);
+/* Packets to this address had better go one by one: they pass a line here, where those of many are mixed, or they go
+ * to all ports, which takes long. */
+bool port_is_slow(const struct link_port *port, const uint8_t *dmac);
 
 /* Nothing can be sent until the engine hears so: whoever is busy need not try meanwhile. */
 bool port_is_blocked(const struct link_port *port);

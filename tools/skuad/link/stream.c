@@ -20,6 +20,7 @@
 #include "link/uplink.h"
 
 #define RETRY_NS	100000000	/* between two attempts to connect */
+#define REST_NS		1000000000	/* of a listener that cannot accept */
 #define LEN_MAX		(68u << 10)	/* more than QEMU ever sends */
 #define READ_BYTES	(96u << 10)	/* at once: a train of any path MTU */
 #define RX_BYTES	(LEN_MAX + 2 * READ_BYTES)
@@ -207,8 +208,14 @@ static void listener_ready(struct engine_fd *efd)
 	struct stream *s = stream_of(efd, listener);
 	int fd = accept4(efd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-	if (fd < 0)
+	if (fd < 0) {
+		/* It stays readable: do not spin while there are no descriptors left. */
+		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+			log_err(NULL, "link %s: a peer cannot be accepted: %s", s->up.name, strerror(errno));
+			engine_fd_rest(s->up.engine, efd, REST_NS);
+		}
 		return;
+	}
 	s->conn.fd = fd;
 	if (engine_fd_add(s->up.engine, &s->conn)) {
 		close(fd);

@@ -73,8 +73,8 @@ struct link_port {
 	bool spoof;			/* it may send from others */
 	bool up;			/* atomic */
 	struct capture *capture;
-	struct impair *impair;		/* NULL: nothing happens to frames */
-	bool impaired[2];		/* enum impair_dir */
+	struct impair *impair;		/* NULL: nothing has ever happened to frames */
+	bool impaired[2];		/* enum impair_dir: as is_impaired() has found */
 	struct port_ring *out, *in;
 };
 
@@ -241,9 +241,10 @@ void port_destroy(struct link_port *port)
 {
 	struct link_port **link = &port->wire->ports;
 
-	/* What was held back has nowhere to go any more. */
 	port_set_up(port, false);
-	port_set_impair(port, NULL);
+	/* What was held back has nowhere to go any more. */
+	if (port->impair)
+		impair_destroy(port->impair);
 	while (port->out)
 		ring_destroy(port->out);
 	while (port->in)
@@ -377,6 +378,14 @@ static void settle_payload(struct engine *engine, const struct train *train, str
 	t->payload = copy;
 }
 
+/* Do frames of this direction go to the impairments? Not any more, when they have no rules and hold nothing. */
+static bool is_impaired(struct link_port *port, enum impair_dir dir)
+{
+	if (port->impaired[dir])
+		port->impaired[dir] = impair_has(port->impair, dir);
+	return port->impaired[dir];
+}
+
 /* Its packets, one by one. */
 static void impair_train(struct link_port *port, enum impair_dir dir, const struct train *t)
 {
@@ -391,7 +400,7 @@ static void deliver_train(struct link_port *to, const struct train *t, bool sett
 	struct seglist copy;
 	struct train own;
 
-	if (to->impaired[IMPAIR_IN]) {
+	if (is_impaired(to, IMPAIR_IN)) {
 		impair_train(to, IMPAIR_IN, t);
 		return;
 	}
@@ -486,7 +495,7 @@ enum port_result port_send_train(struct link_port *port, const struct train *tra
 
 	if (!port_is_up(port) || !may_send(port, train->path->smac, train->npkts))
 		return PORT_LOST;
-	if (port->impaired[IMPAIR_OUT])
+	if (is_impaired(port, IMPAIR_OUT))
 		return send_impaired(port, train);
 	if (to.port && to.port->engine != port->engine)
 		return port_is_up(to.port) ? send_by_ring(port, to.port, train, mark) : PORT_LOST;
@@ -541,7 +550,7 @@ static void deliver_now(struct link_port *to, const struct seglist *frame)
 
 static void deliver_frame(struct link_port *to, const struct seglist *frame)
 {
-	if (to->impaired[IMPAIR_IN])
+	if (is_impaired(to, IMPAIR_IN))
 		impair_frame(to->impair, IMPAIR_IN, false, frame->seg[0].p, frame->bytes);
 	else
 		deliver_now(to, frame);
@@ -621,10 +630,10 @@ enum port_result port_send_frame(struct link_port *port, const struct seglist *f
 {
 	if (!port_is_up(port) || !may_send(port, (const uint8_t *)frame->seg[0].p + 6, 1))
 		return PORT_LOST;
-	if (!port->impaired[IMPAIR_OUT])
+	if (!is_impaired(port, IMPAIR_OUT))
 		return send_frame(port, frame, false);
 	/* A line that is busy has no end of those who wait for it: short frames are not kept out. */
-	if (frame->bytes > SHORT_FRAME && impair_busy(port->impair))
+	if ((frame->bytes > SHORT_FRAME || impair_ends(port->impair)) && impair_busy(port->impair))
 		return PORT_BUSY;
 	impair_frame(port->impair, IMPAIR_OUT, false, frame->seg[0].p, frame->bytes);
 	return PORT_SENT;
@@ -647,24 +656,25 @@ static bool impair_done(void *owner, enum impair_dir dir, bool packet, uint8_t *
 
 bool port_set_impair(struct link_port *port, const struct impair_config *config)
 {
-	struct impair *imp = NULL;
+	static const struct impair_config none;
 
-	if (config && config->n) {
-		imp = impair_create(port->engine, config, impair_done, port);
-		if (!imp)
+	if (!port->impair && config && config->n) {
+		port->impair = impair_create(port->engine, impair_done, port);
+		if (!port->impair)
 			return false;
 	}
-	if (port->impair)
-		impair_destroy(port->impair);
-	port->impair = imp;
-	port->impaired[IMPAIR_OUT] = imp && impair_has(imp, IMPAIR_OUT);
-	port->impaired[IMPAIR_IN] = imp && impair_has(imp, IMPAIR_IN);
+	if (port->impair) {
+		impair_set(port->impair, config ? config : &none);
+		port->impaired[IMPAIR_OUT] = port->impaired[IMPAIR_IN] = true;
+	}
 	return true;
 }
 
 const struct impair_config *port_impair(const struct link_port *port)
 {
-	return port->impair ? impair_config(port->impair) : NULL;
+	const struct impair_config *config = port->impair ? impair_config(port->impair) : NULL;
+
+	return config && config->n ? config : NULL;
 }
 
 void uplink_received(struct uplink *up, uint8_t *bytes, uint32_t len)
@@ -674,6 +684,8 @@ void uplink_received(struct uplink *up, uint8_t *bytes, uint32_t len)
 	struct place to = { 0 };
 	struct seglist frame;
 
+	/* Peers may send frames as short as they like. */
+	up->engine->turn -= COPY_COST;
 	if (len < 14 || len > UPLINK_FRAME_MAX) {
 		up->stats.rx_lost++;
 		return;
@@ -707,9 +719,11 @@ bool port_link_stats(const struct link_port *port, struct port_link_stats *stats
 	return true;
 }
 
-bool port_is_slow(const struct link_port *port)
+bool port_is_slow(const struct link_port *port, const uint8_t *dmac)
 {
-	return port->impaired[IMPAIR_OUT];
+	struct place to = find(port->wire, dmac, seconds(port->engine));
+
+	return port->impaired[IMPAIR_OUT] || (!to.port && !to.uplink);
 }
 
 bool port_is_blocked(const struct link_port *port)
@@ -739,6 +753,18 @@ static bool receive_from(struct port_ring *ring)
 	return any;
 }
 
+/* Those behind @ring are first in the next round, and @ring is the last. */
+static void begin_behind(struct link_port *port, struct port_ring *ring)
+{
+	struct port_ring **end = &port->in;
+
+	while (*end)
+		end = &(*end)->next_in;
+	*end = port->in;
+	port->in = ring->next_in;
+	ring->next_in = NULL;
+}
+
 bool port_receive(struct link_port *port)
 {
 	bool any = false;
@@ -748,7 +774,13 @@ bool port_receive(struct link_port *port)
 		any = uplink_run(port->wire->uplink);
 		any |= uplink_take(port->wire->uplink);
 	}
-	for (struct port_ring *ring = port->in; ring; ring = ring->next_in)
+	for (struct port_ring *ring = port->in; ring; ring = ring->next_in) {
 		any |= receive_from(ring);
+		/* One that uses up every turn must not keep the others waiting for ever. */
+		if (port->engine->turn <= 0) {
+			begin_behind(port, ring);
+			break;
+		}
+	}
 	return any;
 }

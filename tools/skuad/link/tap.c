@@ -3,7 +3,7 @@
  * tap: a TAP interface of this host, and so all that its kernel can bridge or route to. The
  * interface is made if it is not there, which needs CAP_NET_ADMIN; one that is there and belongs
  * to the user does not. Its addresses, MTU and state are the host's business; while it is down,
- * frames are lost.
+ * frames are lost. When it is deleted, the link has no peer any more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/engine_priv.h"
+#include "base/log.h"
 #include "link/uplink.h"
 
 #define FRAMES	64		/* before others have their turn */
@@ -53,6 +54,16 @@ static void tap_flush(struct uplink *up)
 	}
 }
 
+/* The interface was deleted, or its network namespace. Its descriptor tells so for ever. */
+static void gone(struct tap *t, const char *why)
+{
+	log_err(NULL, "link %s: the interface is gone: %s", t->up.name, why);
+	engine_fd_del(t->up.engine, &t->efd);
+	t->up.carrier = false;
+	t->up.blocked = false;
+	uplink_drop_tx(&t->up);
+}
+
 static void tap_ready(struct engine_fd *efd)
 {
 	struct tap *t = tap_of(efd, efd);
@@ -63,8 +74,12 @@ static void tap_ready(struct engine_fd *efd)
 	t->up.engine->turn = TURN_COST;
 	for (int i = 0; i < FRAMES && t->up.engine->turn > 0; i++) {
 		n = read(efd->fd, t->buf, sizeof(t->buf));
-		if (n <= 0)
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
+		if (n <= 0) {
+			gone(t, n ? strerror(errno) : "end of file");
+			return;
+		}
 		uplink_received(&t->up, t->buf, (uint32_t)n);
 	}
 }

@@ -99,7 +99,7 @@ const uint8_t *uplink_peek(const struct uplink *up, uint32_t offset, uint32_t *l
 void uplink_sent(struct uplink *up, uint32_t bytes);
 /* Nobody is there: what waits is lost. */
 void uplink_drop_tx(struct uplink *up);
-/* A frame has come (switch.c). Where it has many receivers, it takes from the turn of the engine. */
+/* A frame has come (switch.c). It takes from the turn of the engine, and more where it has many receivers. */
 void uplink_received(struct uplink *up, uint8_t *frame, uint32_t len);
 
 struct uplink *stream_open(struct engine *engine, const struct link_spec *spec, const char *name);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 
@@ -890,6 +891,30 @@ static void a_socket_left_behind_is_replaced_and_a_live_one_is_not(void **state)
 	assert_int_equal(access(addr.sun_path, F_OK), -1);
 }
 
+/* The listener stays readable, and is not looked at all the time. */
+static void without_descriptors_the_listener_rests(void **state)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct rlimit all, few;
+
+	(void)state;
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	/* The engine polls one at a time. */
+	few = (struct rlimit){ 1, all.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_return_code(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), errno);
+	pump();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	assert_int_equal(logged("skua0: a client cannot be accepted: Too many open files"), 1);
+	engine->resting = NULL;
+	pump();
+	assert_int_equal(logged("skua0: a client has connected"), 1);
+	close(fd);
+	pump();
+}
+
 /* Messages in pieces */
 
 static void messages_may_come_byte_by_byte(void **state)
@@ -1008,6 +1033,7 @@ int main(void)
 		TEST(destroying_a_served_device_ends_the_session),
 		TEST(a_connection_is_closed_and_not_reset),
 		TEST(a_socket_left_behind_is_replaced_and_a_live_one_is_not),
+		TEST(without_descriptors_the_listener_rests),
 		TEST(messages_may_come_byte_by_byte),
 		TEST(descriptors_go_to_the_message_they_came_with),
 	};

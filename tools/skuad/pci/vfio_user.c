@@ -28,7 +28,9 @@
 #include "pci/session.h"
 
 /* Between looks at a socket by which doorbells flood in. It holds some 270 of them; QEMU sends as many in 500 us. */
-#define REST_NS	100000
+#define REST_NS		100000
+/* Of a listener that cannot accept. */
+#define LISTENER_REST_NS	1000000000
 
 struct vfu {
 	struct engine *engine;
@@ -186,10 +188,13 @@ static void listener_ready(struct engine_fd *efd)
 	if (dma_is_clearing(&v->dma))
 		return;
 	fd = accept4(efd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd >= 0)
+	if (fd >= 0) {
 		vfu_serve(v, fd);
-	else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+		/* It stays readable: do not spin while there are no descriptors left. */
 		log_err(name(v), "a client cannot be accepted: %s", strerror(errno));
+		engine_fd_rest(v->engine, efd, LISTENER_REST_NS);
+	}
 }
 
 static int listen_at(struct vfu *v, const char *path)

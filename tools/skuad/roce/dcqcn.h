@@ -25,17 +25,17 @@ static inline bool qp_must_wait(struct skua_qp *qp)
 	return qp->pacer && dcqcn_waits(qp);
 }
 
-/* Bytes of a train, at most. */
-static inline uint32_t qp_burst(const struct skua_qp *qp)
+/* How many of @npkts packets go as one train. */
+static inline uint32_t qp_train(const struct skua_qp *qp, uint32_t npkts)
 {
-	uint32_t burst;
+	uint32_t most;
 
-	if (port_is_slow(qp->dev->port))
-		return qp->pmtu;
-	if (!qp->pacer)
-		return SEG_MAX_BYTES;
-	burst = pacer_burst(qp);
-	return burst > qp->pmtu ? burst : qp->pmtu;
+	if (npkts == 1 || port_is_slow(qp->dev->port, qp->path.dmac))
+		return 1;
+	most = (qp->pacer ? pacer_burst(qp) : SEG_MAX_BYTES) >> qp->log_pmtu;
+	if (npkts <= most)
+		return npkts;
+	return most ? most : 1;
 }
 
 #endif /* SKUAD_ROCE_DCQCN_H */

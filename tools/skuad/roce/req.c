@@ -167,15 +167,10 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 /* How many of @npkts new packets, for which there is @room, go as one train. */
 static uint32_t train_of(const struct skua_qp *qp, uint32_t npkts, uint32_t room)
 {
-	uint32_t burst;
-
 	/* The first packet is sent alone and asks for an ACK: it measures a round trip before the line is full. */
 	if (npkts == 1 || (!rc_of(qp)->req.loss.smoothed_rtt && sent_is_empty(&rc_of(qp)->req.sent)))
 		return 1;
-	burst = qp_burst(qp) >> qp->log_pmtu;
-	if (npkts > burst)
-		npkts = burst;
-	return npkts < room ? npkts : room;
+	return qp_train(qp, npkts < room ? npkts : room);
 }
 
 /* One train of a SEND or WRITE. */

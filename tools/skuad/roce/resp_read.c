@@ -52,16 +52,15 @@ bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = job->npkts_sent * qp->pmtu, len = job->length - offset;
-	uint32_t n = job->npkts - job->npkts_sent, max = qp_burst(qp) >> qp->log_pmtu;
+	uint32_t n = job->npkts - job->npkts_sent;
 	struct train t = train_blank;
 	int err = 0;
 
 	if (qp_must_wait(qp))
 		return false;
-	if (n > max) {
-		n = max;
+	n = qp_train(qp, n);
+	if (n < job->npkts - job->npkts_sent)
 		len = n * qp->pmtu;
-	}
 	src->n = 0;
 	src->bytes = 0;
 	if (len)

@@ -108,13 +108,11 @@ static bool send_probe(struct skua_qp *qp, int32_t *budget)
 /* How many packets of @run may be sent as one train, or be requested? */
 static uint32_t how_many(const struct skua_qp *qp, const struct sent_run *run)
 {
-	uint32_t max = congestion_room(qp), burst = qp_burst(qp) >> qp->log_pmtu;
+	uint32_t max = congestion_room(qp), npkts = run->npkts > max ? max : run->npkts;
 
 	if (run->response)
-		return is_part(qp, run) && run->npkts > max ? max : run->npkts;
-	if (max > burst)
-		max = burst;
-	return run->npkts > max ? max : run->npkts;
+		return is_part(qp, run) ? npkts : run->npkts;
+	return qp_train(qp, npkts);
 }
 
 bool retransmit_run(struct skua_qp *qp, int32_t *budget)

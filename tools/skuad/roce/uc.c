@@ -58,10 +58,10 @@ static bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	struct sq *sq = &qp->sq;
 	struct seglist *src = &qp->dev->engine->src;
 	uint32_t offset = sq->nxt_pkt * qp->pmtu, len = wqe->length - offset;
-	uint32_t most = qp_burst(qp) & -qp->pmtu;
+	uint32_t left = qp_packets(qp, len), npkts = qp_train(qp, left);
 	struct train t = {
 		.op = op_of(wqe), .transport = TRANSPORT_UC, .first = !sq->nxt_pkt,
-		.last = len <= most, .solicited = wqe->flags & SKUA_WQE_SOLICITED, .psn = sq->psn,
+		.last = npkts == left, .npkts = npkts, .solicited = wqe->flags & SKUA_WQE_SOLICITED, .psn = sq->psn,
 		.imm = wqe->imm, .rkey = wqe->rkey, .raddr = wqe->raddr, .msg_len = wqe->length,
 		.payload = src,
 	};
@@ -70,8 +70,7 @@ static bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	if (qp_must_wait(qp))
 		return false;
 	if (!t.last)
-		len = most;
-	t.npkts = qp_packets(qp, len);
+		len = npkts * qp->pmtu;
 	src->n = 0;
 	src->bytes = 0;
 	err = sq_payload(qp, wqe, offset, len, 0, src);

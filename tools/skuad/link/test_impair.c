@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Impairments alone: what they hold, in which order it goes on, and that the work for one frame does not grow with
+ * those that are held. Builds with sanitizers count that work (harness/work.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/engine_priv.h"
+#include "harness/work.h"
+#include "link/impair.h"
+
+#define MS		1000000ull
+#define LEN		60u
+#define MANY		100000u
+#define WORK_A_FRAME	5000u
+
+static struct engine *engine;
+static struct impair *imp;
+static bool full[2];			/* nothing goes on */
+static uint32_t went[2], last[2], out_of_order[2];
+
+static bool emit(void *owner, enum impair_dir dir, bool packet, uint8_t *frame, uint32_t len)
+{
+	uint32_t number;
+
+	(void)owner;
+	(void)packet;
+	assert_int_equal(len, LEN);
+	if (full[dir])
+		return false;
+	memcpy(&number, frame + 14, sizeof(number));
+	out_of_order[dir] += number < last[dir];
+	last[dir] = number;
+	went[dir]++;
+	return true;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(full, 0, sizeof(full));
+	memset(went, 0, sizeof(went));
+	memset(last, 0, sizeof(last));
+	memset(out_of_order, 0, sizeof(out_of_order));
+	engine = engine_create(true);
+	imp = impair_create(engine, emit, NULL);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	impair_destroy(imp);
+	engine_destroy(engine);
+	return 0;
+}
+
+static void set_rules(const char *const *rules)
+{
+	struct impair_config config = { 0 };
+	char err[100];
+
+	for (; *rules; rules++)
+		assert_true(impair_parse(&config, *rules, err, sizeof(err)));
+	impair_set(imp, &config);
+}
+
+#define RULES(...)	set_rules((const char *const[]){ __VA_ARGS__, NULL })
+
+/* Frames @first to @first + @n - 1. */
+static void come(enum impair_dir dir, uint32_t first, uint32_t n)
+{
+	uint8_t frame[LEN] = { 2 };
+
+	for (uint32_t i = first; i < first + n; i++) {
+		uint64_t before = work_done();
+
+		memcpy(frame + 14, &i, sizeof(i));
+		impair_frame(imp, dir, false, frame, LEN);
+		assert_true(work_done() - before < WORK_A_FRAME);
+	}
+}
+
+static void step(void)
+{
+	uint64_t before = work_done();
+	uint32_t sum = went[0] + went[1];
+
+	timers_run(&engine->timers, engine->now);
+	assert_in_range(went[0] + went[1] - sum, 0, 64);
+	assert_true(work_done() - before < 64 * WORK_A_FRAME);
+}
+
+static void pass(uint64_t ns)
+{
+	engine->now += ns;
+	for (uint32_t sum = UINT32_MAX; sum != went[0] + went[1]; ) {
+		sum = went[0] + went[1];
+		step();
+	}
+}
+
+/* Each direction waits for itself alone. */
+static void a_frame_passes_many_that_wait_longer(void **state)
+{
+	(void)state;
+	RULES("delay=500ms,dir=out", "delay=1ms,dir=in");
+	come(IMPAIR_OUT, 0, MANY);
+	come(IMPAIR_IN, 0, 100);
+	pass(MS);
+	assert_int_equal(went[IMPAIR_IN], 100);
+	assert_int_equal(went[IMPAIR_OUT], 0);
+	pass(500 * MS);
+	assert_int_equal(went[IMPAIR_OUT], MANY);
+	assert_int_equal(out_of_order[0] + out_of_order[1], 0);
+}
+
+static void a_frame_passes_many_that_are_late(void **state)
+{
+	(void)state;
+	RULES("reorder=100%,by=10s,dir=out");
+	come(IMPAIR_OUT, 0, MANY);
+	RULES("reorder=50%,by=10s,dir=out", "reorder=50%,by=1ms,dir=out", "delay=5ms,jitter=5ms");
+	full[IMPAIR_OUT] = true;
+	come(IMPAIR_OUT, MANY, MANY);
+	full[IMPAIR_OUT] = false;
+	pass(20 * MS);
+	/* Those of the first rules, and of the others half: but for chance. */
+	assert_in_range(went[IMPAIR_OUT], MANY + MANY * 2 / 5, MANY + MANY * 3 / 5);
+	pass(10000 * MS);
+	assert_int_equal(went[IMPAIR_OUT], 2 * MANY);
+}
+
+/* Those that a rule holds back keep their order among themselves. */
+static void late_frames_keep_their_order(void **state)
+{
+	(void)state;
+	RULES("reorder=100%,by=1ms");
+	come(IMPAIR_IN, 0, 1000);
+	pass(MS);
+	assert_int_equal(went[IMPAIR_IN], 1000);
+	assert_int_equal(out_of_order[IMPAIR_IN], 0);
+}
+
+/* Nobody takes what goes out: that costs little, and what comes in does not wait for it. */
+static void one_direction_is_full(void **state)
+{
+	(void)state;
+	RULES("delay=1ms");
+	come(IMPAIR_OUT, 0, MANY);
+	full[IMPAIR_OUT] = true;
+	pass(MS);
+	for (uint32_t i = 0; i < 100; i++) {
+		come(IMPAIR_IN, i, 1);
+		pass(MS);
+		assert_int_equal(went[IMPAIR_IN], i + 1);
+	}
+	assert_int_equal(went[IMPAIR_OUT], 0);
+	full[IMPAIR_OUT] = false;
+	pass(MS);
+	assert_int_equal(went[IMPAIR_OUT], MANY);
+	assert_int_equal(out_of_order[0] + out_of_order[1], 0);
+}
+
+/* Some in each round; what comes later waits behind them, and then nothing is impaired any more. */
+static void rules_that_end_let_go_of_all(void **state)
+{
+	static const struct impair_config none;
+	uint64_t before;
+
+	(void)state;
+	for (int again = 0; again < 2; again++) {
+		RULES("delay=100s");
+		come(IMPAIR_OUT, again * (MANY + 1), MANY);
+		before = work_done();
+		impair_set(imp, &none);
+		assert_true(work_done() - before < WORK_A_FRAME);
+		assert_int_equal(went[IMPAIR_OUT], again * (MANY + 1));
+		assert_true(impair_has(imp, IMPAIR_OUT) && impair_busy(imp) && !impair_has(imp, IMPAIR_IN));
+		come(IMPAIR_OUT, again * (MANY + 1) + MANY, 1);
+		step();
+		assert_in_range(went[IMPAIR_OUT], again * (MANY + 1) + 1, again * (MANY + 1) + 64);
+		pass(0);
+		assert_int_equal(went[IMPAIR_OUT], (again + 1) * (MANY + 1));
+		assert_int_equal(out_of_order[IMPAIR_OUT], 0);
+		assert_false(impair_has(imp, IMPAIR_OUT) || impair_busy(imp));
+	}
+}
+
+/* Short frames do not wait for the line: too many are lost, and it is free when those that are held have gone. */
+static void short_frames_do_not_keep_the_line_busy(void **state)
+{
+	(void)state;
+	RULES("rate=1M,dir=out");
+	come(IMPAIR_OUT, 0, MANY);
+	assert_true(impair_busy(imp));
+	/* 10 ms, and a long frame; each takes 480 us. */
+	pass(100 * MS);
+	assert_false(impair_busy(imp));
+	assert_in_range(went[IMPAIR_OUT], 100 * MS / 480000 / 2, 100 * MS / 480000);
+	assert_int_equal(impair_config(imp)->overflow, MANY - went[IMPAIR_OUT]);
+}
+
+#define ALONE(f, rules)	{ rules ": " #f, f, begin, end, NULL }
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ALONE(a_frame_passes_many_that_wait_longer, "SEC-8"),
+		ALONE(a_frame_passes_many_that_are_late, "SEC-8"),
+		ALONE(late_frames_keep_their_order, "ROC-13"),
+		ALONE(one_direction_is_full, "SEC-8"),
+		ALONE(rules_that_end_let_go_of_all, "SEC-8"),
+		ALONE(short_frames_do_not_keep_the_line_busy, "SEC-8"),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
