@@ -104,9 +104,9 @@ def check_memory():
     equal('kinds of MRs', set(found), set(regions))
     for kind, (mr, length, pages) in regions.items():
         nic = of_nic('mrs', key=mr.lkey)
-        # The core keeps no length of device memory, and the record of an MR on demand has none.
-        if kind == 'pinned':
-            equal('length of ' + kind, found[kind]['mrlen'], length)
+        equal('length of ' + kind, found[kind]['mrlen'], length)
+        # The record of an MR on demand has none.
+        if kind != 'on-demand':
             equal('length in the NIC of ' + kind, nic['length'], length)
         equal('type in the NIC of ' + kind, nic['type'], 'dm' if kind == 'device-memory' else 'regular')
         # Memory of the program may begin in the middle of a page.

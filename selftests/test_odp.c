@@ -598,6 +598,22 @@ TEST_F(odp, a_long_prefetch_ends_with_its_region)
 	ASSERT_EQ(0, munmap(mem, PREFETCHED));
 }
 
+/* More than the kernel does at a time of anything. */
+TEST_F(odp, prefetches_keep_no_page_fault_waiting)
+{
+	void *mem = map_much();
+	struct ibv_mr *mr;
+
+	ASSERT_NE(MAP_FAILED, mem);
+	mr = region(&self->s[0], mem, PREFETCHED, variant->implicit);
+	ASSERT_NE(NULL, mr);
+	for (int i = 0; i < 1100; i++)
+		ASSERT_EQ(0, prefetch_much(mr, mem, 0));
+	DONE(IBV_WR_RDMA_WRITE, 0, 20000, 100);
+	ASSERT_EQ(0, ibv_dereg_mr(mr));
+	ASSERT_EQ(0, munmap(mem, PREFETCHED));
+}
+
 /* So does a program that waits for that. */
 TEST_F(odp, a_long_prefetch_ends_with_its_program)
 {

@@ -298,7 +298,16 @@ TEST_F(srq, wrong_sizes)
 	ASSERT_EQ(EINVAL, create(&self->s[1], UINT32_MAX, 1, 0));
 	ASSERT_EQ(EINVAL, create(&self->s[1], 0, 1, 0));
 	ASSERT_EQ(EINVAL, create(&self->s[1], 16, attr.max_srq_sge + 1, 0));
-	ASSERT_EQ(EINVAL, create(&self->s[1], 16, 1, 17));
+}
+
+/* ibv_create_srq() takes no limit, so that a program may leave anything there. */
+TEST_F(srq, the_limit_at_creation_is_none)
+{
+	struct pollfd fd = { .fd = self->s[1].context->async_fd, .events = POLLIN };
+
+	ASSERT_EQ(0, create(&self->s[1], 16, 1, UINT32_MAX));
+	ASSERT_EQ(0, create(&self->s[1], 16, 1, 5));
+	ASSERT_EQ(0, poll(&fd, 1, 100));
 }
 
 TEST_F(srq, wrong_changes)

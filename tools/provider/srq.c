@@ -142,13 +142,15 @@ struct ibv_srq *skua_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr 
 		return NULL;
 	made.attr.max_wr = srq->size;
 	made.attr.max_sge = srq->max_sge;
+	made.attr.srq_limit = 0;	/* of no meaning here: a program may leave anything there */
 	err = skua_srq_cmd_create(ibv_pd, srq, &made);
 	if (err) {
 		skua_srq_delete(srq);
 		errno = err;
 		return NULL;
 	}
-	attr->attr = made.attr;
+	attr->attr.max_wr = made.attr.max_wr;
+	attr->attr.max_sge = made.attr.max_sge;
 	return &srq->vsrq.srq;
 }
 
@@ -173,6 +175,7 @@ static struct ibv_srq *skua_create_xrc_srq(struct ibv_srq_init_attr_ex *attr)
 		return NULL;
 	made.attr.max_wr = srq->size;
 	made.attr.max_sge = srq->max_sge;
+	made.attr.srq_limit = 0;	/* of no meaning here: a program may leave anything there */
 	err = skua_srq_cmd_create_xrc(srq, &made);
 	if (err) {
 		skua_srq_delete(srq);
@@ -181,7 +184,8 @@ static struct ibv_srq *skua_create_xrc_srq(struct ibv_srq_init_attr_ex *attr)
 	}
 	srq->vsrq.srq.srq_context = attr->srq_context;
 	srq->vsrq.srq.pd = attr->pd;
-	attr->attr = made.attr;
+	attr->attr.max_wr = made.attr.max_wr;
+	attr->attr.max_sge = made.attr.max_sge;
 	return &srq->vsrq.srq;
 }
 

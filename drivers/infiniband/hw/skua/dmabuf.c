@@ -52,6 +52,8 @@ struct ib_mr *skua_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 len
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
+	mr->ibmr.iova = iova;
+	mr->ibmr.length = length;
 	/* This looks at the descriptor first: programs try a bad one to learn of the verb. */
 	dmabuf = ib_umem_dmabuf_get_pinned_revocable_and_lock(ibpd->device, offset, length, fd,
 							      access);

@@ -212,6 +212,9 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
+	/* Not all methods of the core set them. */
+	mr->ibmr.iova = iova;
+	mr->ibmr.length = length;
 	if (on_demand && length) {
 		err = skua_ib_create_odp_mr(mr, ibpd, start, access, &params);
 		if (err) {
@@ -307,6 +310,7 @@ struct ib_mr *skua_ib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
+	mr->ibmr.length = attr->length;
 	err = skua_ib_create_mr(mr, ibpd, &params);
 	if (err) {
 		kfree(mr);

@@ -36,6 +36,7 @@
 #define SKUA_IB_ODP_CHUNK	SKUA_UPDATE_PAGES_MAX	/* pages that are mapped at a time */
 #define SKUA_IB_ODP_FAULT_MAX	SZ_16M			/* bytes that one page fault brings in */
 #define SKUA_IB_ODP_RETRY_MS	1000			/* while pages keep going away */
+#define SKUA_IB_PREFETCHES	4			/* at the same time; the others wait */
 
 /**
  * struct skua_ib_odp_page - a page that the device has
@@ -551,7 +552,7 @@ int skua_ib_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice
 	if (flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH)
 		return skua_ib_prefetch_run(prefetch);
 	INIT_WORK(&prefetch->work, skua_ib_prefetch_work);
-	queue_work(dev->faults.wq, &prefetch->work);
+	queue_work(dev->faults.prefetch_wq, &prefetch->work);
 	return 0;
 
 err_put:
@@ -692,6 +693,11 @@ int skua_ib_odp_init(struct skua_ib_dev *dev)
 	dev->faults.wq = alloc_workqueue("skua-fault", WQ_UNBOUND, 0);
 	if (!dev->faults.wq)
 		return -ENOMEM;
+	dev->faults.prefetch_wq = alloc_workqueue("skua-prefetch", WQ_UNBOUND, SKUA_IB_PREFETCHES);
+	if (!dev->faults.prefetch_wq) {
+		destroy_workqueue(dev->faults.wq);
+		return -ENOMEM;
+	}
 	xa_init(&dev->faults.mrs);
 	dev->faults.watch.fault = skua_ib_fault;
 	skua_fault_watch(dev->dev, &dev->faults.watch);
@@ -703,6 +709,7 @@ void skua_ib_odp_cleanup(struct skua_ib_dev *dev)
 	if (!dev->faults.wq)
 		return;
 	skua_fault_unwatch(dev->dev);
+	destroy_workqueue(dev->faults.prefetch_wq);
 	destroy_workqueue(dev->faults.wq);
 	WARN_ON(!xa_empty(&dev->faults.mrs));
 }

@@ -16,12 +16,14 @@ struct skua_mr_params;
 /**
  * struct skua_ib_faults - how page faults of a device are resolved
  * @watch: where they come from
- * @wq: works that resolve them, and prefetch; NULL: the device has no paging
+ * @wq: works that resolve them; NULL: the device has no paging
+ * @prefetch_wq: works that prefetch; a program may ask for as many as it likes
  * @mrs: struct skua_ib_odp by the index of its key
  */
 struct skua_ib_faults {
 	struct skua_fault_watch watch;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *prefetch_wq;
 	struct xarray mrs;
 };
 

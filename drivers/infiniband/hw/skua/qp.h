@@ -92,10 +92,10 @@ static inline bool skua_ib_is_datagram(const struct ib_qp *ibqp)
 	return ibqp->qp_type == IB_QPT_UD || ibqp->qp_type == IB_QPT_GSI;
 }
 
-/* The core makes such a QP without a program's request, as several programs may use it. */
 /* The device has QPs of this type of verbs. */
 bool skua_ib_has_type(const struct skua_dev *dev, enum ib_qp_type type);
 
+/* The core makes such a QP without a program's request, as several programs may use it. */
 static inline bool skua_ib_has_no_queues(const struct ib_qp *ibqp)
 {
 	return ibqp->qp_type == IB_QPT_XRC_TGT;

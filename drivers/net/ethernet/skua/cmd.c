@@ -615,6 +615,7 @@ int skua_cmd_unbind_counter_set(struct skua_dev *dev, u32 qpn)
 	return skua_cmd_stop(to_skua_nic(dev), &cmd);
 }
 EXPORT_SYMBOL_NS_GPL(skua_cmd_unbind_counter_set, SKUA_NS);
+
 int skua_cmd_create_flow(struct skua_dev *dev, const struct skua_flow_params *params, u32 *number)
 {
 	struct skua_cmd cmd;

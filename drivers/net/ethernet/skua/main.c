@@ -54,6 +54,7 @@ static void skua_nic_free(struct skua_nic *nic)
 	WARN_ON(!xa_empty(&nic->srqs));
 	WARN_ON(!ida_is_empty(&nic->db_ids));
 	ida_destroy(&nic->db_ids);
+	mutex_destroy(&nic->fault_lock);
 	mutex_destroy(&nic->clock_lock);
 	mutex_destroy(&nic->port.lock);
 	devlink_free(priv_to_devlink(nic));
