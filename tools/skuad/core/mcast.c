@@ -38,10 +38,13 @@ static struct mcast_group *find_group(struct skua_dev *dev, const uint8_t *gid)
 {
 	struct mcast_group *group;
 
-	LIST_FOREACH(group, bucket(dev, gid), entry)
+	/* A guest may choose groups that are all in one bucket. */
+	LIST_FOREACH(group, bucket(dev, gid), entry) {
+		dev->engine->turn -= LOOK_COST;
 		if (!memcmp(group->gid, gid, sizeof(group->gid)))
-			return group;
-	return NULL;
+			break;
+	}
+	return group;
 }
 
 static struct mcast_member *find_member(const struct mcast_group *group, const struct skua_qp *qp)

@@ -757,6 +757,7 @@ static void join_all(struct world *w, struct node *n, unsigned int at)
 }
 
 #define LAST_BYTES	12
+#define OTHER_BYTES	4
 
 /* DESTROY_QP, and a reset of the device. */
 static void groups_are_left_in_steps(void **state)
@@ -785,6 +786,32 @@ static void groups_are_left_in_steps(void **state)
 	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY);
 	n->used = 0;
 	revive(w, n);
+}
+
+/* All groups have the same MAC and are in one bucket. Two QPs send to the group that is found last: as much as one turn
+ * would allow if lookups were free. */
+static void groups_that_look_alike_make_no_step_long(void **state)
+{
+	static const uint8_t gid[16] = { 0x20, 1, 0xd, 0xb8, [15] = 1 }, mgid[16] = { 0xff, 0x0e, [15] = 1 };
+	struct skua_wqe_ud to = ud_to_group(mgid);
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct queues other;
+
+	set_gid(w, n, 1, gid, n->mac, SKUA_VLAN_NONE);
+	to.av.sgid_index = 1;
+	ud_queues(w, n, SKUA_QPT_UD, SKUA_QPS_RTS);
+	join_all(w, n, OTHER_BYTES);
+	other = ud_queues(w, n, SKUA_QPT_UD, SKUA_QPS_RTS);
+	for (int q = 0; q < 2; q++) {
+		for (int i = 0; i < 125; i++)
+			post_ud(n, SKUA_WQE_SEND, i == 124 ? SKUA_WQE_SIGNALED : 0, 0, 0, to, 0);
+		other = use_queues(n, other);
+	}
+	assert_true(steps(w) > 100);
+	for (int q = 0; q < 2; q++)
+		expect(w, n, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+	assert_int_equal(STAT(w, n, rdma_rx_mcast), 250);
 }
 
 #define LOADED	32
@@ -882,6 +909,7 @@ int main(void)
 		STEPPED(objects_are_listed_in_steps, "CMD-8"),
 		STEPPED(the_windows_of_a_qp_are_freed_in_steps, "MW-10 CMD-8 RST-1"),
 		STEPPED(groups_are_left_in_steps, "CMD-8 RST-1 SEC-8"),
+		STEPPED(groups_that_look_alike_make_no_step_long, "MCG-3 SEC-8"),
 		STEPPED(what_qps_keep_of_packets_is_freed_in_steps, "RST-1 ERR-1 SEC-8"),
 		STEPPED(a_flush_of_packets_goes_on_with_receives, "ERR-1"),
 		STEPPED(a_hostile_program_makes_no_step_long, "RST-5"),
