@@ -10,6 +10,8 @@
 
 #include "core/transport.h"
 
+#define DETACH_COST	128
+
 struct mcast_member {
 	LIST_ENTRY(mcast_member) of_group, of_qp;
 	struct mcast_group *group;
@@ -36,10 +38,13 @@ static struct mcast_group *find_group(struct skua_dev *dev, const uint8_t *gid)
 {
 	struct mcast_group *group;
 
-	LIST_FOREACH(group, bucket(dev, gid), entry)
+	/* A guest may choose groups that are all in one bucket. */
+	LIST_FOREACH(group, bucket(dev, gid), entry) {
+		dev->engine->turn -= LOOK_COST;
 		if (!memcmp(group->gid, gid, sizeof(group->gid)))
-			return group;
-	return NULL;
+			break;
+	}
+	return group;
 }
 
 static struct mcast_member *find_member(const struct mcast_group *group, const struct skua_qp *qp)
@@ -91,12 +96,13 @@ static void detach(struct skua_dev *dev, struct mcast_member *m)
 		destroy_group(dev, group);
 }
 
-void mcast_forget_qp(struct skua_qp *qp)
+bool mcast_forget_qp(struct skua_qp *qp, int32_t *budget)
 {
-	struct mcast_member *m;
-
-	while ((m = LIST_FIRST(&qp->groups)))
-		detach(qp->dev, m);
+	while (*budget > 0 && !LIST_EMPTY(&qp->groups)) {
+		detach(qp->dev, LIST_FIRST(&qp->groups));
+		*budget -= DETACH_COST;
+	}
+	return LIST_EMPTY(&qp->groups);
 }
 
 /* What the command at hand names; group and member are NULL where there is none. */

@@ -210,7 +210,8 @@ static bool flush(struct skua_qp *qp, int32_t *budget)
 		any |= sq_flush(qp, budget);
 	if (recvs)
 		any |= qp_flush_recvs(qp, budget);
-	return any;
+	/* Without anything left of the turn, the queues were not looked at. */
+	return any || *budget <= 0;
 }
 
 bool qp_run(struct skua_qp *qp, int32_t *budget)
@@ -305,7 +306,6 @@ static void qp_free(struct skua_dev *dev, struct skua_qp *qp)
 	async_event_forget(dev, &qp->established_event);
 	async_event_forget(dev, &qp->drained_event);
 	async_event_forget(dev, &qp->last_wqe_event);
-	mcast_forget_qp(qp);
 	flow_forget_qp(qp);
 	counter_forget_qp(qp);
 	if (qp->number) {
@@ -360,7 +360,7 @@ bool qp_free_all(struct skua_dev *dev, int32_t *budget)
 {
 	struct skua_qp *qp;
 
-	while ((qp = numtab_any(&dev->qps, budget))) {
+	while ((qp = numtab_any(&dev->qps, budget)) && mcast_forget_qp(qp, budget)) {
 		qp_unref(qp);
 		qp_free(dev, qp);
 		*budget -= QP_FREE_COST;
@@ -547,11 +547,16 @@ int cmd_create_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 int cmd_destroy_qp(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
 	struct skua_qp *qp = numtab_get(&dev->qps, le32toh(dev->cmdq.cmd.object.number));
+	int32_t budget = STEP_COST;
 
 	(void)cpl;
 	if (!qp)
 		return SKUA_CMD_BAD_OBJECT;
 	if (qp_halt(qp))
+		return -1;
+	/* As for windows: see qp_halt(). */
+	dev->cmdq.draining = !mcast_forget_qp(qp, &budget);
+	if (dev->cmdq.draining)
 		return -1;
 	qp_unref(qp);
 	qp_free(dev, qp);

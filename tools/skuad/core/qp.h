@@ -223,8 +223,8 @@ bool av_valid(const struct skua_av *av);
 int path_resolve(const struct skua_dev *dev, const struct skua_av *av, uint32_t qpn,
 		 uint32_t dest_qpn, struct roce_path *path);
 
-/* mcast.c: it is in no group any more */
-void mcast_forget_qp(struct skua_qp *qp);
+/* mcast.c: it leaves its groups, as far as the @budget lasts; true when it is in none any more */
+bool mcast_forget_qp(struct skua_qp *qp, int32_t *budget);
 
 /* flow.c: no flow leads to it any more */
 void flow_forget_qp(struct skua_qp *qp);

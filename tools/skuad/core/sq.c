@@ -484,7 +484,7 @@ bool sq_ask_doorbell(struct skua_qp *qp)
 	dbr = sq_record(qp);
 	if (!dbr) {
 		sq_dead(qp);
-		return true;
+		return false;	/* it is to be flushed */
 	}
 	if (dev_has(qp->dev, SKUA_F_EVENT_IDX))
 		host_store32(&dbr->event, qp->sq.ci);

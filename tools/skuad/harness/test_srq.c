@@ -428,6 +428,63 @@ static void a_qp_in_error_flushes_what_it_took(void **state)
 	expect_no_event(w, b);
 }
 
+/* In the place of user 0: one whose SQ record can be taken away, in RTR. Its peer is silent. */
+static void make_user_with_loose_record(struct shared *s)
+{
+	struct world *w = s->w;
+	struct node *a = peer(s, 0), *b = &w->n[1];
+	struct skua_cmd user;
+
+	must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+	new_queues(b);
+	b->sq_dbr = EXTRA;
+	user = user_cmd(s);
+	b->qpn = s->at_b[0] = must(w, b, user);
+	must(w, b, init_cmd(b->qpn));
+	must(w, b, rtr_cmd(b->qpn, a, a->qpn));
+}
+
+/* The QP finds out when it has nothing to do, and asks for the next doorbell. */
+static void lose_record(struct shared *s)
+{
+	struct node *b = &s->w->n[1];
+
+	unmap_extra(b);
+	ring(b, SKUA_DB_SQ, b->qpn, b->sq_pi);
+	settle(s->w);
+	expect_event(s->w, b, SKUA_EVENT_QP_FATAL, b->qpn);
+}
+
+static void a_record_that_an_idle_qp_cannot_reach(void **state)
+{
+	struct shared *s = *state;
+	struct node *b = &s->w->n[1];
+
+	make_user_with_loose_record(s);
+	lose_record(s);
+	expect_event(s->w, b, SKUA_EVENT_LAST_WQE_REACHED, b->qpn);
+}
+
+/* The second READ waits for the first one, and no WQE is taken from the ring meanwhile. */
+static void a_record_that_a_waiting_qp_cannot_reach(void **state)
+{
+	struct shared *s = *state;
+	struct node *b = &s->w->n[1];
+	struct skua_cmd rts;
+
+	make_user_with_loose_record(s);
+	rts = rts_cmd(b->qpn);
+	rts.modify_qp.attr.max_rd_atomic = htole16(1);
+	must(s->w, b, rts);
+	for (int i = 0; i < 2; i++)
+		post(b, SKUA_WQE_READ, SKUA_WQE_SIGNALED, b->buf, 8, 0, 0, 0);
+	settle(s->w);
+	lose_record(s);
+	for (int i = 0; i < 2; i++)
+		expect(s->w, b, SKUA_CQE_READ, SKUA_CQE_WR_FLUSH_ERR);
+	expect_event(s->w, b, SKUA_EVENT_LAST_WQE_REACHED, b->qpn);
+}
+
 /* @end: what becomes of the QP that has taken an entry, which another then takes. */
 static void comes_back(struct shared *s, struct skua_cmd end)
 {
@@ -759,6 +816,8 @@ int main(void)
 		SRQ(an_empty_one_is_waited_for, "SRQ-3"),
 		SRQ(keys_are_those_of_its_pd, "SRQ-1 SRQ-2"),
 		SRQ(a_qp_in_error_flushes_what_it_took, "SRQ-4 SRQ-6"),
+		SRQ(a_record_that_an_idle_qp_cannot_reach, "ERR-8 SRQ-6"),
+		SRQ(a_record_that_a_waiting_qp_cannot_reach, "ERR-8 SRQ-6"),
 		SRQ(an_entry_of_a_qp_that_is_reset_comes_back, "SRQ-7"),
 		SRQ(an_entry_of_a_qp_that_goes_comes_back, "SRQ-7"),
 		SRQ(uc_qps_use_one, "SRQ-1 SRQ-4 SRQ-6 SRQ-7"),

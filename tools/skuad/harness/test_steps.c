@@ -9,6 +9,9 @@
 #include "harness/datagram.h"
 #include "harness/work.h"
 #include "nic/control.h"
+#include "roce/rc.h"
+#include "roce/reorder.h"
+#include "roce/roce.h"
 
 #define MANY	8192u
 #define MS	1000000ull
@@ -741,6 +744,150 @@ static void flows_and_sniffers_make_no_step_long(void **state)
 	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
 }
 
+/* The node's QP attaches to as many groups as there can be. They differ in the bytes at @at. */
+static void join_all(struct world *w, struct node *n, unsigned int at)
+{
+	struct skua_cmd cmd = CMD(SKUA_CMD_ATTACH_MCAST, .mcast = {
+		.qpn = htole32(n->qpn), .mgid = { 0xff, 0x0e, [15] = 1 } });
+
+	for (uint32_t i = 0; i < LIMIT_MCAST_GROUPS; i++) {
+		memcpy(cmd.mcast.mgid + at, &i, sizeof(i));
+		must(w, n, cmd);
+	}
+}
+
+#define LAST_BYTES	12
+#define OTHER_BYTES	4
+
+/* DESTROY_QP, and a reset of the device. */
+static void groups_are_left_in_steps(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	uint64_t before;
+
+	ud_queues(w, n, SKUA_QPT_UD, SKUA_QPS_RESET);
+	join_all(w, n, LAST_BYTES);
+	begin(n, object_cmd(SKUA_CMD_DESTROY_QP, n->qpn));
+	while (n->dev->mcast.groups == LIMIT_MCAST_GROUPS)
+		assert_true(engine_step(w->engines[0]));
+	assert_int_not_equal(n->dev->mcast.groups, 0);
+	must(w, n, (struct skua_cmd)CMD(SKUA_CMD_NOP));
+	assert_int_equal(n->dev->mcast.groups, 0);
+	for (int i = 0; i < 32; i++) {
+		ud_queues(w, n, SKUA_QPT_UD, SKUA_QPS_RESET);
+		join_all(w, n, LAST_BYTES);
+	}
+	before = work_done();
+	reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
+	work_check(before);
+	steps(w);
+	assert_int_equal(n->dev->mcast.groups, 0);
+	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY);
+	n->used = 0;
+	revive(w, n);
+}
+
+/* All groups have the same MAC and are in one bucket. Two QPs send to the group that is found last: as much as one turn
+ * would allow if lookups were free. */
+static void groups_that_look_alike_make_no_step_long(void **state)
+{
+	static const uint8_t gid[16] = { 0x20, 1, 0xd, 0xb8, [15] = 1 }, mgid[16] = { 0xff, 0x0e, [15] = 1 };
+	struct skua_wqe_ud to = ud_to_group(mgid);
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct queues other;
+
+	set_gid(w, n, 1, gid, n->mac, SKUA_VLAN_NONE);
+	to.av.sgid_index = 1;
+	ud_queues(w, n, SKUA_QPT_UD, SKUA_QPS_RTS);
+	join_all(w, n, OTHER_BYTES);
+	other = ud_queues(w, n, SKUA_QPT_UD, SKUA_QPS_RTS);
+	for (int q = 0; q < 2; q++) {
+		for (int i = 0; i < 125; i++)
+			post_ud(n, SKUA_WQE_SEND, i == 124 ? SKUA_WQE_SIGNALED : 0, 0, 0, to, 0);
+		other = use_queues(n, other);
+	}
+	assert_true(steps(w) > 100);
+	for (int q = 0; q < 2; q++)
+		expect(w, n, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+	assert_int_equal(STAT(w, n, rdma_rx_mcast), 250);
+}
+
+#define LOADED	32
+
+/* As if the QP had sent each packet at another time. */
+static void add_runs(struct node *n, uint32_t qpn)
+{
+	struct sent *sent = &rc_of(numtab_get(&n->dev->qps, qpn))->req.sent;
+
+	for (uint32_t i = 0; i < SENT_RUNS_QP; i++) {
+		assert_true(sent_reserve(n->dev, sent));
+		sent_add(n->dev, sent, i, 1, true, 0);
+	}
+}
+
+/* As if in each direction one packet had been lost. */
+static void hold_packets(struct node *n, uint32_t qpn)
+{
+	struct rc_qp *rc = rc_of(numtab_get(&n->dev->qps, qpn));
+
+	for (uint32_t i = 1; i <= REPEAT_WINDOW; i++) {
+		struct train t = { .psn = i, .npkts = 1 };
+
+		assert_true(reorder_hold(n->dev, &rc->req.early_responses, 0, &t));
+		assert_true(reorder_hold(n->dev, &rc->resp.early_requests, 0, &t));
+	}
+}
+
+static void load_qps(struct world *w, struct node *n, void (*load)(struct node *n, uint32_t qpn))
+{
+	for (int i = 0; i < LOADED; i++) {
+		uint32_t qpn = must(w, n, create_qp_cmd(n));
+
+		must(w, n, init_cmd(qpn));
+		load(n, qpn);
+	}
+}
+
+/* Because they are flushed, or by a reset of the device. */
+static void what_qps_keep_of_packets_is_freed_in_steps(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	for (int way = 0; way < 4; way++) {
+		uint64_t before;
+
+		load_qps(w, n, way & 1 ? add_runs : hold_packets);
+		if (way & 2) {
+			skua_dev_inject(n->dev, SKUA_FAULT_CQ_ERROR, n->cqn);
+			assert_true(steps(w) >= LOADED / 2);
+		}
+		before = work_done();
+		reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
+		work_check(before);
+		assert_true(steps(w) >= LOADED / 2 || way & 2);
+		assert_int_equal(n->dev->roce->used_runs, 0);
+		assert_int_equal(n->dev->roce->held_bytes, 0);
+		n->used = 0;
+		revive(w, n);
+	}
+}
+
+/* Packets that are freed may take all of a turn. The receives are flushed in the next one. */
+static void a_flush_of_packets_goes_on_with_receives(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	hold_packets(n, n->qpn);
+	post_recv(n, n->buf, 64);
+	must(w, n, state_cmd(n->qpn, SKUA_QPS_ERR));
+	steps(w);
+	assert_non_null(poll_cq(n));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -761,6 +908,10 @@ int main(void)
 		STEPPED(timers_of_one_time_fire_in_turns, "ROC-13"),
 		STEPPED(objects_are_listed_in_steps, "CMD-8"),
 		STEPPED(the_windows_of_a_qp_are_freed_in_steps, "MW-10 CMD-8 RST-1"),
+		STEPPED(groups_are_left_in_steps, "CMD-8 RST-1 SEC-8"),
+		STEPPED(groups_that_look_alike_make_no_step_long, "MCG-3 SEC-8"),
+		STEPPED(what_qps_keep_of_packets_is_freed_in_steps, "RST-1 ERR-1 SEC-8"),
+		STEPPED(a_flush_of_packets_goes_on_with_receives, "ERR-1"),
 		STEPPED(a_hostile_program_makes_no_step_long, "RST-5"),
 		STEPPED(flows_and_sniffers_make_no_step_long, "RAW-7 RAW-8"),
 	};

@@ -47,12 +47,12 @@ static void drain(struct skua_dev *dev)
 			port_receive(dev_of(other)->port);
 }
 
-/* The end of a reset, which takes as long as there are objects; until then the device does nothing else. */
+/* The end of a reset, which takes as long as there are objects; until then the device does nothing else. The budget is
+ * the turn, because transports charge the turn for what they free. */
 static void reset_run(struct skua_dev *dev)
 {
-	int32_t budget = STEP_COST;
-
-	if (free_objects(dev, &budget))
+	dev->engine->turn = STEP_COST;
+	if (free_objects(dev, &dev->engine->turn))
 		dev->status |= SKUA_STATUS_READY;
 }
 

@@ -132,6 +132,8 @@ void reorder_free(struct skua_dev *dev, struct reorder **rp)
 {
 	struct reorder *r = *rp;
 
+	if (r)
+		dev->engine->turn -= (int32_t)r->n * LOOK_COST;
 	for (int i = 0; r && r->n && i < REPEAT_WINDOW; i++)
 		if (r->slot[i])
 			slot_free(dev, r, &r->slot[i]);

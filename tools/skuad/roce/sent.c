@@ -65,6 +65,7 @@ void sent_clear(struct skua_dev *dev, struct sent *s)
 {
 	struct sent_run *run;
 
+	dev->engine->turn -= (int32_t)s->num_runs * RUN_COST;
 	while ((run = TAILQ_FIRST(&s->runs)))
 		give_back(dev, s, run);
 	for (int i = 0; i < SENT_STATES; i++)
