@@ -8,7 +8,6 @@
 #include "core/device.h"
 #include "harness/harness.h"
 #include "link/port.h"
-#include "roce/rx.h"
 
 #ifdef __SANITIZE_ADDRESS__
 size_t __sanitizer_get_current_allocated_bytes(void);	/* of the sanitizer's allocator */
@@ -927,7 +926,7 @@ void arrive_only(struct node *n, const struct node *peer, struct train t)
 	memcpy(path.dmac, n->mac, 6);
 	if (!t.path)
 		t.path = &path;
-	roce_rx_train(n->dev, &t);
+	n->dev->port_ops->rx_train(n->dev, &t);
 }
 
 void arrive(struct world *w, struct node *n, const struct node *peer, struct train t)

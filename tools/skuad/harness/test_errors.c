@@ -3,6 +3,7 @@
  * Every row of the manual's tables of errors: what the requester's WQE and the responder's receive
  * complete with, the NAK between them, the asynchronous event, and the states of the QPs afterwards.
  */
+#include "harness/datagram.h"
 #include "harness/errors.h"
 
 #define NO_CQE		0xff
@@ -643,6 +644,11 @@ static void packets_that_are_dropped(void **state)
 	memset(at(b, b->buf), 0x33, 64);
 	memcpy(path.sgid, a->gid, 16);
 	memcpy(path.dgid, b->gid, 16);
+	memcpy(path.dmac, b->mac, 6);
+	set_gid(w, b, 1, b->gid, b->mac, 7);
+	path.dgid[15]++;
+	set_gid(w, b, 2, path.dgid, b->mac, SKUA_VLAN_NONE);
+	path.dgid[15]--;
 	bad = t;
 	bad.dest_qpn ^= 0x100;
 	arrive(w, b, a, bad);			/* no such QP */
@@ -652,7 +658,7 @@ static void packets_that_are_dropped(void **state)
 	arrive(w, b, a, bad);			/* a wrong source */
 	path.sgid[15]--;
 	path.dgid[15]++;
-	arrive(w, b, a, bad);			/* not the address of the QP */
+	arrive(w, b, a, bad);			/* another of its GIDs than the QP's */
 	path.dgid[15]--;
 	path.vlan = 7;
 	arrive(w, b, a, bad);			/* another VLAN */

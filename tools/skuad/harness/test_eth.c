@@ -2,8 +2,9 @@
 /* ETH QPs: frames out and in, what becomes of bad ones, checksums, and spreading. */
 #include <unistd.h>
 
-#include "harness/harness.h"
+#include "harness/datagram.h"
 #include "nic/control.h"
+#include "packet/packet.h"
 
 #define ETH_MTU	1500
 #define SLOT	16384u		/* of the memory region, for one received frame */
@@ -530,6 +531,68 @@ static void port_4791_is_rdmas(void **state)
 	assert_int_equal(STAT(w, b, rdma_rx_packets), 2);
 }
 
+/* The next CQE is a frame that is a packet for QP @qpn, with the first bytes of @payload behind those of before. */
+static void expect_packet(struct world *w, struct node *n, uint32_t qpn, const uint8_t *payload, uint32_t len)
+{
+	struct skua_cqe *cqe = await_cqe(w, n);
+	struct roce_packet pkt;
+
+	assert_int_equal(cqe->opcode, SKUA_CQE_RECV);
+	assert_int_equal(le32toh(cqe->qpn), n->qpn);
+	assert_true(roce_packet_open(&pkt, slot(n, cqe), le32toh(cqe->byte_len)));
+	assert_int_equal(roce_packet_parse(&pkt), ROCE_OK);
+	assert_int_equal(pkt.train.dest_qpn, qpn);
+	assert_int_equal(pkt.payload.bytes, len);
+	assert_memory_equal(pkt.payload.seg[0].p, payload, len);
+}
+
+static void send_datagram(struct world *w, struct node *n, struct skua_wqe_ud to)
+{
+	post_ud(n, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, n->buf, 100, to, 0);
+	expect_sent(w, n);
+}
+
+/* What a neighbour in the same process sends is no different from what comes as bytes. */
+static void packets_that_are_not_rdmas(void **state)
+{
+	static const uint8_t no_gid[16];
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t rc = b->qpn;
+	struct skua_wqe_ud to;
+
+	eth_queues(w, b);
+	post_slots(b, 8);
+	fill(a, 2500, 3);
+	/* The port is not RDMA's: each packet of a message is a frame. */
+	set_port(w, b, SKUA_PORT_F_ENABLE);
+	post(a, SKUA_WQE_WRITE, 0, a->buf, 2500, b->buf, b->key, 0);
+	settle(w);
+	for (uint32_t i = 0; i < 3; i++)
+		expect_packet(w, b, rc, (uint8_t *)at(a, a->buf) + i * 1024, i < 2 ? 1024 : 452);
+	ud_queues(w, a, SKUA_QPT_UD, SKUA_QPS_RTS);
+	to = ud_to(b);
+	to.dest_qpn = htole32(77);
+	/* Its address is not a GID. */
+	set_port(w, b, SKUA_PORT_F_ENABLE | SKUA_PORT_F_ROCE);
+	set_gid(w, b, 0, no_gid, no_gid, 0);
+	send_datagram(w, a, to);
+	expect_packet(w, b, 77, at(a, a->buf), 100);
+	assert_int_equal(STAT(w, b, rdma_rx_packets), 0);
+	/* It is RDMA's, whose QP there is not. */
+	set_gid(w, b, 0, b->gid, b->mac, SKUA_VLAN_NONE);
+	send_datagram(w, a, to);
+	expect_none(w, b);
+	assert_int_equal(STAT(w, b, rdma_rx_bad_qp), 1);
+	/* A port that is off counts nothing. */
+	set_port(w, b, 0);
+	send_datagram(w, a, to);
+	expect_none(w, b);
+	assert_int_equal(STAT(w, b, rx_frames), 4);
+	assert_int_equal(STAT(w, b, rdma_rx_packets), 1);
+	assert_int_equal(STAT(w, b, rx_dropped), 0);
+}
+
 static void without_a_receive_frames_are_counted(void **state)
 {
 	struct world *w = *state;
@@ -845,6 +908,7 @@ int main(void)
 		STEPPED(a_sender_does_not_hear_itself, "ETH-6"),
 		STEPPED(frames_for_others, "ETH-8"),
 		STEPPED(port_4791_is_rdmas, "ETH-9"),
+		STEPPED(packets_that_are_not_rdmas, "ETH-9 ETH-8"),
 		STEPPED(without_a_receive_frames_are_counted, "ETH-10"),
 		STEPPED(a_receive_that_is_too_small_stays, "ETH-10"),
 		{ "ETH-10 RQE-4: a_bad_receive_is_an_error", a_bad_receive_is_an_error, NULL, NULL, NULL },

@@ -160,7 +160,6 @@ static void the_mac_of_a_pinned_port_is_not_taken(void **state)
 	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 100, b->buf, b->key, 0);
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
 	assert_memory_equal(at(b, b->buf), at(a, a->buf), 100);
-	assert_int_equal(thief->stats.rx_dropped, 0);
 	skua_dev_destroy(thief);
 	/* Nor is it by a port that was there before. */
 	port_allow_spoof(a->dev->port, true);

@@ -396,8 +396,13 @@ static void forged_packets(void **state)
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 	struct train t = train_from(b, TRAIN_WRITE, FIRST_PSN);
+	uint8_t second[16];
 
 	post_recv(b, b->buf, 4096);
+	memcpy(second, b->gid, 16);
+	second[15] = 77;
+	set_gid(w, b, 1, second, b->mac, SKUA_VLAN_NONE);
+	set_gid(w, b, 2, b->gid, b->mac, 7);
 	for (int i = 0; i < 4; i++) {
 		struct roce_path path = { .vlan = SKUA_VLAN_NONE, .hop_limit = 64 };
 

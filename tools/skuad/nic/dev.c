@@ -102,9 +102,28 @@ static const struct transport_ops *const transports[NUM_QP_TYPES] = {
 	[SKUA_QPT_ETH] = &eth_ops,
 };
 
+/* The packets of a train as frames, for @rx. A port that is not enabled takes none, so none is made for it. */
+static void cut_train(struct skua_dev *dev, const struct train *t,
+		      void (*rx)(struct skua_dev *dev, const struct seglist *frame))
+{
+	uint8_t buf[ROCE_MAX_PACKET];
+	struct seglist frame;
+
+	if (!dev_running(dev) || !(dev->port_flags & SKUA_PORT_F_ENABLE))
+		return;
+	frame.n = 1;
+	for (uint32_t i = 0; i < t->npkts; i++) {
+		frame.bytes = (uint32_t)roce_packet_build(buf, t, i);
+		frame.seg[0] = (struct seg){ buf, frame.bytes };
+		engine_charge_copy(dev->engine, frame.bytes);
+		rx(dev, &frame);
+	}
+}
+
 static void rx_train(void *owner, const struct train *t)
 {
-	roce_rx_train(owner, t);
+	if (!roce_rx_train(owner, t))
+		cut_train(owner, t, eth_rx_frame);
 }
 
 void skua_dev_rx_frame(struct skua_dev *dev, const struct seglist *frame)
@@ -129,21 +148,11 @@ static const struct port_ops port_ops = {
 	.rx_train = rx_train, .rx_frame = rx_frame, .tx_refused = tx_refused,
 };
 
-/* RAW-8: sniffers first. They see the packets of a train one by one. */
+/* RAW-8: sniffers first. */
 static void rx_sniffed_train(void *owner, const struct train *t)
 {
-	uint8_t buf[ROCE_MAX_PACKET];
-	struct skua_dev *dev = owner;
-	struct seglist packet;
-
-	packet.n = 1;
-	for (uint32_t i = 0; i < t->npkts; i++) {
-		packet.bytes = (uint32_t)roce_packet_build(buf, t, i);
-		packet.seg[0] = (struct seg){ buf, packet.bytes };
-		engine_charge_copy(dev->engine, packet.bytes);
-		steer_sniff(dev, &packet);
-	}
-	roce_rx_train(dev, t);
+	cut_train(owner, t, steer_sniff);
+	rx_train(owner, t);
 }
 
 static void rx_sniffed_frame(void *owner, const struct seglist *frame)

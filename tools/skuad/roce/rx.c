@@ -64,27 +64,28 @@ static bool is_connected(const struct skua_qp *qp)
 }
 
 /*
- * The QP that @t is for, if it expects packets from that source. NULL: the packet is counted and dropped. Nothing in a
- * packet is trusted before this check.
+ * The QP that @t is for, if it expects packets from that source. NULL: the packet is dropped, and @refusal is the
+ * counter of its cause. Nothing in a packet is trusted before this check.
  */
-static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t)
+static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t, uint64_t **refusal)
 {
 	struct skua_qp *qp = numtab_get(&dev->qps, t->dest_qpn);
 
 	if (!qp || !qp->ops->roce ||
-	    !(train_is_response(t->op) ? qp_can_send(qp) : qp_can_receive(qp))) {
-		STAT_INC(dev, rdma_rx_bad_qp);
-		return NULL;
-	}
-	if (t->op == TRAIN_CNP ? !is_connected(qp) : t->transport != qp->ops->service) {
-		STAT_INC(dev, rdma_rx_bad_opcode);
-		return NULL;
-	}
-	if (!(t->transport == TRANSPORT_UD ? is_ours(dev, t->path) : is_from_peer(qp, t->path))) {
-		STAT_INC(dev, rdma_rx_bad_addr);
-		return NULL;
-	}
-	return qp;
+	    !(train_is_response(t->op) ? qp_can_send(qp) : qp_can_receive(qp)))
+		*refusal = &dev->stats.rdma_rx_bad_qp;
+	else if (t->op == TRAIN_CNP ? !is_connected(qp) : t->transport != qp->ops->service)
+		*refusal = &dev->stats.rdma_rx_bad_opcode;
+	else if (!(t->transport == TRANSPORT_UD ? is_ours(dev, t->path) : is_from_peer(qp, t->path)))
+		*refusal = &dev->stats.rdma_rx_bad_addr;
+	else
+		return qp;
+	return NULL;
+}
+
+static void count_refusal(uint64_t *refusal)
+{
+	__atomic_store_n(refusal, *refusal + 1, __ATOMIC_RELAXED);
 }
 
 /* Packets count for the QP that takes them; those that none takes, or a group, for the function. */
@@ -104,23 +105,28 @@ static void hand_over(struct skua_qp *qp, const struct train *t)
 		qp->ops->rx(qp, t);
 }
 
-void roce_rx_train(struct skua_dev *dev, const struct train *t)
+bool roce_rx_train(struct skua_dev *dev, const struct train *t)
 {
 	struct mcast_group *group;
+	uint64_t *refusal;
 	struct skua_qp *qp;
 	uint32_t longest;
 
-	if (!takes_rdma(dev)) {
-		STAT_INC(dev, rx_dropped);
-		return;
-	}
+	if (!takes_rdma(dev))
+		return false;
 	group = mcast_find(dev, t->path);
-	qp = group ? NULL : qp_for(dev, t);
+	qp = group ? NULL : qp_for(dev, t, &refusal);
+	/* What a QP expects is to one of our GIDs. */
+	if (!group && !qp && !is_ours(dev, t->path))
+		return false;
 	count_packets(qp ? qp->stats : &dev->stats, t->npkts, roce_train_bytes(t, &longest));
 	if (group)
 		mcast_rx(dev, group, t);
 	else if (qp)
 		hand_over(qp, t);
+	else
+		count_refusal(refusal);
+	return true;
 }
 
 static void count_fault(struct skua_dev *dev, enum roce_fault fault)
@@ -145,6 +151,7 @@ static void rx_repeat(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 {
 	struct train t = { .op = TRAIN_ACK };
 	struct repeat_frame f;
+	uint64_t *refusal;
 	struct skua_qp *qp;
 
 	if (!repeat_parse(&f, frame, len)) {
@@ -161,9 +168,11 @@ static void rx_repeat(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 	/* It does not say of which of the services that have such frames it is. */
 	if (qp && qp->ops->service == TRANSPORT_XRC)
 		t.transport = TRANSPORT_XRC;
-	qp = qp_for(dev, &t);
+	qp = qp_for(dev, &t, &refusal);
 	if (qp)
 		req_rx_missing(qp, &f);
+	else
+		count_refusal(refusal);
 }
 
 static bool is_our_mac(const struct skua_dev *dev, const uint8_t *mac)
@@ -179,6 +188,7 @@ bool roce_rx_frame(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 	struct mcast_group *group;
 	struct roce_packet pkt;
 	enum roce_fault fault;
+	uint64_t *refusal;
 	struct skua_qp *qp;
 
 	if (repeat_is_frame(frame, len) && takes_rdma(dev) && !dev->inject.go_back_n &&
@@ -192,7 +202,7 @@ bool roce_rx_frame(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 	if (!group && !is_ours(dev, &pkt.path))
 		return false;
 	fault = len <= dev->mtu + FRAME_OVERHEAD ? roce_packet_parse(&pkt) : ROCE_BAD_LENGTH;
-	qp = fault || group ? NULL : qp_for(dev, &pkt.train);
+	qp = fault || group ? NULL : qp_for(dev, &pkt.train, &refusal);
 	count_packets(qp ? qp->stats : &dev->stats, 1, len);
 	if (fault) {
 		count_fault(dev, fault);
@@ -201,6 +211,8 @@ bool roce_rx_frame(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 	} else if (qp) {
 		pkt.train.pmtu = qp->pmtu;
 		hand_over(qp, &pkt.train);
+	} else {
+		count_refusal(refusal);
 	}
 	return true;
 }
