@@ -283,8 +283,8 @@ void skua_dev_fail(struct skua_dev *dev, uint32_t health)
 	if (dev->health)
 		return;
 	dev->health = health;
-	/* The event first: nothing is written once the device is dead. */
-	if (dev->async_eq && health != SKUA_HEALTH_EQ_ADDRESS)
+	/* The event first: nothing is written once the device is dead, and no other event is due any more. */
+	if (dev->async_eq)
 		async_event(dev, &dev->fatal_event, SKUA_EVENT_DEVICE_FATAL, health, 0);
 	dev->status |= SKUA_STATUS_FATAL;
 }

@@ -48,6 +48,18 @@ static void tokens_end(void **state)
 	}
 }
 
+/* Used from now on. Returns the queues of before. */
+static struct queues another_qp(struct world *w, struct node *n, const struct node *peer)
+{
+	struct queues old = new_queues(n);
+
+	n->qpn = must(w, n, create_qp_cmd(n));
+	must(w, n, init_cmd(n->qpn));
+	must(w, n, rtr_cmd(n->qpn, peer, peer->qpn));
+	must(w, n, rts_cmd(n->qpn));
+	return old;
+}
+
 /* Events without room wait in the device; a QP that ends takes its own along. */
 static void the_eq_bounds_the_events(void **state)
 {
@@ -58,14 +70,8 @@ static void the_eq_bounds_the_events(void **state)
 	struct skua_fault_eqe eqe;
 
 	for (unsigned int i = 0; i < NUM; i++) {
-		struct skua_cmd cmd;
-
-		new_queues(a);
-		cmd = create_qp_cmd(a);
-		qpns[i] = a->qpn = must(w, a, cmd);
-		must(w, a, init_cmd(a->qpn));
-		must(w, a, rtr_cmd(a->qpn, b, b->qpn));
-		must(w, a, rts_cmd(a->qpn));
+		another_qp(w, a, b);
+		qpns[i] = a->qpn;
 		post_key(a, SKUA_WQE_WRITE, key, MR_IOVA, 8, b->buf, b->key);
 	}
 	settle(w);
@@ -81,11 +87,9 @@ static void the_eq_bounds_the_events(void **state)
 	expect_no_fault(w, a);
 }
 
-/* Without memory for the events the device is dead, as without that of asynchronous events. */
-static void an_eq_out_of_reach_is_fatal(void **state)
+/* The fault EQ is in memory that is taken away, and a WQE is posted that needs it. */
+static void lose_fault_eq(struct world *w, struct node *a, const struct node *b)
 {
-	struct world *w = *state;
-	struct node *a = &w->n[0], *b = &w->n[1];
 	struct skua_cmd cmd = create_eq_cmd(a);
 	uint32_t key;
 
@@ -97,9 +101,60 @@ static void an_eq_out_of_reach_is_fatal(void **state)
 	key = must(w, a, region_cmd(a));
 	unmap_extra(a);
 	post_key(a, SKUA_WQE_WRITE, key, MR_IOVA, 8, b->buf, b->key);
+}
+
+/* Without memory for the events the device is dead, as without that of asynchronous events. */
+static void an_eq_out_of_reach_is_fatal(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct queues old = another_qp(w, a, b);
+
+	fill(a, 8, 1);
+	lose_fault_eq(w, a, b);
+	/* In the same round, and after that. */
+	use_queues(a, old);
+	post(a, SKUA_WQE_WRITE, 0, a->buf, 8, b->buf, b->key, 0);
 	settle(w);
 	assert_true(reg_read(a, SKUA_REG_STATUS) & SKUA_STATUS_FATAL);
 	assert_int_equal(reg_read(a, SKUA_REG_HEALTH), SKUA_HEALTH_EQ_ADDRESS);
+	expect_event(w, a, SKUA_EVENT_DEVICE_FATAL, SKUA_HEALTH_EQ_ADDRESS);
+	expect_no_event(w, a);
+	assert_int_equal(*(uint64_t *)at(b, b->buf), 0);
+}
+
+/* More events wait than one step writes when the device dies: DEVICE_FATAL is the last that is written. */
+static void no_event_comes_after_the_fatal_one(void **state)
+{
+	enum { LOG_EVENTS = 7, NUM = 100 };
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cmd cmd = create_eq_cmd(a);
+	const struct skua_async_eqe *eqe;
+	unsigned int n = 0;
+	uint64_t events;
+
+	must(w, a, object_cmd(SKUA_CMD_DESTROY_EQ, a->aeqn));
+	for (unsigned int i = 0; i < NUM; i++) {
+		another_qp(w, a, b);
+		host_store32(at(a, a->sq_dbr), 1000000);
+		ring(a, SKUA_DB_SQ, a->qpn, 0);
+	}
+	another_qp(w, a, b);
+	events = take(a, 64u << LOG_EVENTS);
+	eqe = at(a, events);
+	cmd.create_eq.type = SKUA_EQ_ASYNC;
+	cmd.create_eq.log_size = LOG_EVENTS;
+	cmd.create_eq.dbr_addr = htole64(a->aeq_dbr);
+	cmd.create_eq.ring = list(events, 64u << LOG_EVENTS);
+	lose_fault_eq(w, a, b);
+	must(w, a, cmd);
+	settle(w);
+	assert_int_equal(reg_read(a, SKUA_REG_HEALTH), SKUA_HEALTH_EQ_ADDRESS);
+	while (eqe[n].flags & SKUA_EQE_PHASE)
+		n++;
+	assert_in_range(n, 2, NUM);
+	assert_int_equal(eqe[n - 1].type, SKUA_EVENT_DEVICE_FATAL);
 }
 
 static void commands(void **state)
@@ -412,7 +467,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STEPPED(tokens_end, "ODP-12 ODP-13"),
 		STEPPED(the_eq_bounds_the_events, "ODP-8 ODP-13"),
-		STEPPED(an_eq_out_of_reach_is_fatal, "ODP-1"),
+		STEPPED(an_eq_out_of_reach_is_fatal, "ODP-1 RST-3"),
+		STEPPED(no_event_comes_after_the_fatal_one, "EVT-7 RST-3"),
 		STEPPED(commands, "ODP-1 ODP-2 ODP-4 ODP-15 OBJ-7"),
 		STEPPED(bounds_and_rights, "ODP-2 MEM-1"),
 		STEPPED(all_addresses, "ODP-2 ODP-4"),

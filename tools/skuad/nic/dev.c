@@ -501,7 +501,7 @@ static bool run_qps(struct skua_dev *dev)
 	}
 	*budget = TURN_COST;
 	/* One without anything left of the turn would do nothing, and seem to have nothing to do. */
-	while (*budget > LOOK_COST && (qp = TAILQ_FIRST(&dev->active)) && qp != first) {
+	while (dev_running(dev) && *budget > LOOK_COST && (qp = TAILQ_FIRST(&dev->active)) && qp != first) {
 		if (!first)
 			first = qp;
 		TAILQ_REMOVE(&dev->active, qp, active_entry);
@@ -552,8 +552,7 @@ bool skua_dev_run(struct skua_dev *dev)
 	if (!dev_running(dev))
 		return any;
 	any |= cmdq_run(dev);
-	if (dev_running(dev))
-		any |= run_qps(dev);
+	any |= run_qps(dev);
 	if (!TAILQ_EMPTY(&dev->failed_cqs))
 		any |= cq_run(dev);
 	if (dev->events_due) {
