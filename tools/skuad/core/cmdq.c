@@ -475,7 +475,7 @@ static bool begin(struct skua_dev *dev, const struct skua_cmd *cmd, int *status)
 	if (inject_takes_command(dev))
 		return false;
 	*status = check(dev, cmd, c);
-	if (!*status && inject_fails_command(dev, c->opcode))
+	if (!*status && inject_fails_command(dev, cmd))
 		*status = SKUA_CMD_NO_RESOURCE;
 	return true;
 }

@@ -14,25 +14,39 @@ bool inject_takes_command(struct skua_dev *dev)
 	return true;
 }
 
-/* A device that refuses to destroy an object has lost track of it: that is worse than this fault. */
-static bool destroys(uint16_t opcode)
+/*
+ * A device that refuses to give back an object or pages has lost track of them: that is worse than this fault. Without
+ * FAULT_RESUME a QP waits for ever, and a driver has nobody to tell of its failure.
+ */
+static bool gives_back(const struct skua_cmd *cmd)
 {
-	switch (opcode) {
+	switch (le16toh(cmd->hdr.opcode)) {
 	case SKUA_CMD_DESTROY_EQ:
 	case SKUA_CMD_DESTROY_PD:
 	case SKUA_CMD_DESTROY_CQ:
 	case SKUA_CMD_DESTROY_QP:
 	case SKUA_CMD_DESTROY_MR:
+	case SKUA_CMD_INVALIDATE_MR:
+	case SKUA_CMD_FAULT_RESUME:
+	case SKUA_CMD_DESTROY_MW:
 	case SKUA_CMD_DETACH_MCAST:
+	case SKUA_CMD_DESTROY_SRQ:
+	case SKUA_CMD_DESTROY_XRCD:
+	case SKUA_CMD_FREE_DM:
+	case SKUA_CMD_DESTROY_FLOW:
+	case SKUA_CMD_DESTROY_RSS:
+	case SKUA_CMD_DESTROY_COUNTER_SET:
 		return true;
+	case SKUA_CMD_UPDATE_PAGES:
+		return !cmd->update_pages.list;
 	default:
 		return false;
 	}
 }
 
-bool inject_fails_command(struct skua_dev *dev, uint16_t opcode)
+bool inject_fails_command(struct skua_dev *dev, const struct skua_cmd *cmd)
 {
-	return dev->inject.error_in && !destroys(opcode) && !--dev->inject.error_in;
+	return dev->inject.error_in && !gives_back(cmd) && !--dev->inject.error_in;
 }
 
 uint32_t inject_register(struct skua_dev *dev, uint64_t offset, uint32_t value)

@@ -39,7 +39,7 @@ enum skua_fault {
 
 bool inject_takes_command(struct skua_dev *dev);	/* true: the one just fetched vanishes */
 /* True: the one just fetched, which is right otherwise, fails. */
-bool inject_fails_command(struct skua_dev *dev, uint16_t opcode);
+bool inject_fails_command(struct skua_dev *dev, const struct skua_cmd *cmd);
 void inject_reset(struct skua_dev *dev);
 /* What the host is told instead, if the device poses as another. */
 uint32_t inject_register(struct skua_dev *dev, uint64_t offset, uint32_t value);

@@ -85,6 +85,29 @@ static void the_command_that_was_asked_for_fails(void **state)
 	must(w, n, object_cmd(SKUA_CMD_DESTROY_PD, must(w, n, create)));
 }
 
+/* A driver that gets an object or pages back cannot go on after a refusal, nor a QP without the answer to its fault. */
+static void commands_that_give_back_do_not_fail(void **state)
+{
+	static const uint16_t opcodes[] = {
+		SKUA_CMD_DESTROY_EQ, SKUA_CMD_DESTROY_PD, SKUA_CMD_DESTROY_CQ, SKUA_CMD_DESTROY_QP,
+		SKUA_CMD_DESTROY_MR, SKUA_CMD_INVALIDATE_MR, SKUA_CMD_DESTROY_MW, SKUA_CMD_DESTROY_SRQ,
+		SKUA_CMD_DESTROY_XRCD, SKUA_CMD_FREE_DM, SKUA_CMD_DESTROY_FLOW, SKUA_CMD_DESTROY_RSS,
+		SKUA_CMD_DESTROY_COUNTER_SET, SKUA_CMD_FAULT_RESUME, SKUA_CMD_UPDATE_PAGES,
+	};
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_cmd cmd;
+
+	/* The numbers are nobody's. */
+	inject(n, SKUA_FAULT_COMMAND_ERROR, 1);
+	for (size_t i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+		cmd = object_cmd(opcodes[i], 0);
+		assert_int_equal(command(w, n, &cmd), SKUA_CMD_BAD_OBJECT);
+	}
+	cmd.update_pages.list = htole64(n->buf);
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_NO_RESOURCE);
+}
+
 static void fatal_is_told_and_stops_everything(void **state)
 {
 	struct world *w = *state;
@@ -279,6 +302,7 @@ int main(void)
 		STEPPED(reads_are_not_answered_as_many_as_asked, "REG-4"),
 		STEPPED(a_reset_does_not_end_the_loss_of_commands, "RST-6"),
 		STEPPED(the_command_that_was_asked_for_fails, "CMD-12"),
+		STEPPED(commands_that_give_back_do_not_fail, "CMD-12"),
 		STEPPED(fatal_is_told_and_stops_everything, "RST-3"),
 		STEPPED(a_device_that_is_gone_reads_all_ones, "RST-6 REG-4"),
 		STEPPED(a_cq_error_takes_its_qps_along, "ERR-9"),
