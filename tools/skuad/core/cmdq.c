@@ -173,7 +173,7 @@ static int check(const struct skua_dev *dev, const struct skua_cmd *cmd, const s
 	if (hdr->function || hdr->port != c->port || hdr->rsvd0 || hdr->rsvd1 ||
 	    le16toh(hdr->flags) & ~SKUA_CMD_EVENT)
 		return SKUA_CMD_BAD_PARAM;
-	if (c->output ? le64toh(hdr->out_addr) % 8 != 0 : hdr->out_len || hdr->out_addr)
+	if (c->output ? le64toh(hdr->out_addr) % 8 || (!hdr->out_addr && hdr->out_len) : hdr->out_len || hdr->out_addr)
 		return SKUA_CMD_BAD_PARAM;
 	if (!all_zero(cmd->body + c->body, sizeof(cmd->body) - c->body) || !rsvd_zero(cmd))
 		return SKUA_CMD_BAD_PARAM;

@@ -149,14 +149,14 @@ static bool cq_fits(struct skua_dev *dev, struct cq *cq, uint32_t size)
 }
 
 /* The first step of RESIZE_CQ. */
-static int begin_resize(struct skua_dev *dev)
+static int begin_resize(struct skua_dev *dev, struct cq *cq)
 {
 	const struct skua_cmd_resize_cq *in = &dev->cmdq.cmd.resize_cq;
 
 	if (in->log_size > LIMIT_LOG_CQE ||
 	    ring_check(&in->ring, sizeof(struct skua_cqe) << in->log_size, sizeof(struct skua_cqe)))
 		return SKUA_CMD_BAD_PARAM;
-	return list_begin(dev, &in->ring);
+	return cq_fits(dev, cq, 1u << in->log_size) ? list_begin(dev, &in->ring) : SKUA_CMD_BAD_STATE;
 }
 
 int cmd_resize_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -167,9 +167,10 @@ int cmd_resize_cq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 
 	if (!cq)
 		return SKUA_CMD_BAD_OBJECT;
-	status = dev->cmdq.making ? SKUA_CMD_OK : begin_resize(dev);
+	status = dev->cmdq.making ? SKUA_CMD_OK : begin_resize(dev, cq);
 	if (!status)
 		status = list_load(dev, dev->cmdq.making, &in->ring, sizeof(struct skua_cqe) << in->log_size, true);
+	/* More CQEs may have come since the first step. */
 	if (!status && !cq_fits(dev, cq, 1u << in->log_size))
 		status = SKUA_CMD_BAD_STATE;
 	if (status)

@@ -190,11 +190,19 @@ int cmd_create_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	return SKUA_CMD_OK;
 }
 
+/* Does a ring of so many entries hold those that are published and not taken? */
+static bool srq_fits(struct srq *srq, uint32_t size)
+{
+	uint32_t n;
+
+	return !srq->error && in_ring(srq, &n) && n <= size;
+}
+
 /* The first step of MODIFY_SRQ. */
 static int begin_modify(struct skua_dev *dev, struct srq *srq)
 {
 	const struct skua_cmd_modify_srq *in = &dev->cmdq.cmd.modify_srq;
-	uint32_t mask = le32toh(in->mask), size = srq->rq.size, n;
+	uint32_t mask = le32toh(in->mask), size = srq->rq.size;
 	bool other_ring = mask & SKUA_SRQ_SET_RING;
 
 	if (mask & ~(uint32_t)SKUA_SRQ_SET_MASK)
@@ -204,13 +212,11 @@ static int begin_modify(struct skua_dev *dev, struct srq *srq)
 		return SKUA_CMD_BAD_PARAM;
 	if (other_ring)
 		size = 1u << in->log_size;
-	if (mask & SKUA_SRQ_SET_LIMIT && le32toh(in->limit) > size)
+	if (le32toh(in->limit) > (mask & SKUA_SRQ_SET_LIMIT ? size : 0))
 		return SKUA_CMD_BAD_PARAM;
-	if (srq->error || (other_ring && (!in_ring(srq, &n) || n > size)))
+	if (other_ring ? !srq_fits(srq, size) : srq->error)
 		return SKUA_CMD_BAD_STATE;
-	if (!other_ring)
-		return SKUA_CMD_OK;
-	return list_begin(dev, &in->ring);
+	return other_ring ? list_begin(dev, &in->ring) : SKUA_CMD_OK;
 }
 
 int cmd_modify_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
@@ -225,6 +231,9 @@ int cmd_modify_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	status = dev->cmdq.making ? SKUA_CMD_OK : begin_modify(dev, srq);
 	if (!status && dev->cmdq.making)
 		status = list_load(dev, dev->cmdq.making, &in->ring, 1ull << (in->log_size + srq->rq.log_stride), true);
+	/* More entries may have been published since the first step. */
+	if (!status && dev->cmdq.making && !srq_fits(srq, 1u << in->log_size))
+		status = SKUA_CMD_BAD_STATE;
 	if (status)
 		return status;
 	if (dev->cmdq.making) {

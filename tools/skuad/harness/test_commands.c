@@ -109,6 +109,11 @@ static void outputs(void **state)
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_ADDRESS, c->hdr.out_addr = htole64(GONE));
 	assert_int_equal(n->out_len, 0);
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->hdr.out_addr = htole64(out + 4));
+	/* Without a buffer there is no output: DMA address 0 is never written. */
+	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->hdr.out_addr = 0);
+	cmd.hdr.out_addr = cmd.hdr.out_len = 0;
+	assert_int_equal(command(w, n, &cmd), SKUA_CMD_OK);
+	assert_int_equal(n->out_len, 0);
 }
 
 static void ports(void **state)

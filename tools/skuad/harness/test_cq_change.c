@@ -119,7 +119,8 @@ static void rings_that_cannot_be(void **state)
 	struct world *w = *state;
 	struct node *n = &w->n[0];
 	uint64_t used = n->dev->pages_used;
-	struct skua_cmd cmd, good = resize_cmd(n, empty_ring(n, 3), 3);
+	uint64_t good_ring = empty_ring(n, 3);
+	struct skua_cmd cmd, good = resize_cmd(n, good_ring, 3);
 	uint32_t next = 0;
 
 	nops(n, 9);
@@ -135,7 +136,13 @@ static void rings_that_cannot_be(void **state)
 	TRY(SKUA_CMD_BAD_PARAM, cmd.resize_cq.log_size = LIMIT_LOG_CQE + 1);
 	TRY(SKUA_CMD_BAD_PARAM, cmd.resize_cq.rsvd0[58] = 1);
 	TRY(SKUA_CMD_BAD_PARAM, cmd.resize_cq.ring.offset = htole64(8));
-	TRY(SKUA_CMD_BAD_ADDRESS, cmd.resize_cq.ring = list(IOVA + MEM_SIZE, 512));
+	/* The state comes before the quota and the list. */
+	TRY(SKUA_CMD_BAD_STATE, cmd.resize_cq.ring = list(IOVA + MEM_SIZE, 512));
+	n->dev->max_pages = used;
+	TRY(SKUA_CMD_BAD_STATE, );
+	TRY(SKUA_CMD_NO_RESOURCE, cmd = resize_cmd(n, good_ring, 4));
+	n->dev->max_pages = SKUA_DEV_MAX_PAGES;
+	TRY(SKUA_CMD_BAD_ADDRESS, cmd = resize_cmd(n, IOVA + MEM_SIZE, 4));
 	/* What the host claims to have consumed was never there. */
 	host_store32(at(n, n->cq_dbr), 100);
 	TRY(SKUA_CMD_BAD_STATE, );
@@ -143,7 +150,7 @@ static void rings_that_cannot_be(void **state)
 	next = 1;
 	n->cq_ci = 1;
 	must(w, n, good);
-	n->cq = le64toh(good.resize_cq.ring.addr[0]) & ~(uint64_t)SKUA_PL_PRESENT;
+	n->cq = good_ring;
 	assert_int_equal(n->index, 9);
 	n->log_cq = 3;
 	n->cq_ci = 9;
@@ -157,6 +164,7 @@ static void rings_that_cannot_be(void **state)
 	good = resize_cmd(n, empty_ring(n, 6), 6);
 	used = n->dev->pages_used;
 	TRY(SKUA_CMD_BAD_STATE, );
+	TRY(SKUA_CMD_BAD_STATE, cmd.resize_cq.ring = list(IOVA + MEM_SIZE, 4096));
 #undef TRY
 }
 

@@ -238,6 +238,7 @@ static void bad_srqs(void **state)
 	TRY(SKUA_CMD_BAD_PARAM, cmd.modify_srq.mask = htole32(SKUA_SRQ_SET_MASK + 1));
 	TRY(SKUA_CMD_BAD_PARAM, cmd.modify_srq.limit = htole32(ENTRIES + 1));
 	TRY(SKUA_CMD_BAD_PARAM, cmd.modify_srq.log_size = 1);
+	TRY(SKUA_CMD_BAD_PARAM, cmd.modify_srq.mask = 0);
 	TRY(SKUA_CMD_BAD_PARAM, cmd.modify_srq.ring = list(b->rq, 4096));
 	TRY(SKUA_CMD_BAD_PARAM, cmd.modify_srq.rsvd0[50] = 1);
 	TRY(SKUA_CMD_BAD_PARAM, cmd.modify_srq.mask = htole32(SKUA_SRQ_SET_RING));
@@ -802,13 +803,61 @@ static void another_ring_goes_on(void **state)
 	must(w, b, cmd);
 }
 
+/* The list of a ring of so many bytes, whose pages are all one, as are its tables; it takes more than a step to read. */
+static struct skua_pagelist folded(struct node *n, uint64_t bytes)
+{
+	struct skua_pagelist pl = { .npages = htole32((uint32_t)(bytes / 4096 + 1)), .level = 2, .log_page = 12,
+				    .offset = htole64(1024) };
+	uint64_t iova[3] = { take(n, 4096), take(n, 4096), take(n, 4096) };
+
+	for (int level = 0; level < 2; level++)
+		for (uint32_t i = 0; i < 512; i++)
+			((__le64 *)at(n, iova[level]))[i] = htole64(iova[level + 1] | SKUA_PL_PRESENT);
+	pl.addr[0] = htole64(iova[0] | SKUA_PL_PRESENT);
+	return pl;
+}
+
+/* Entries that are published while the list of a smaller ring is read. */
+static void a_ring_that_becomes_too_small(void **state)
+{
+	struct shared *s = *state;
+	struct node *b = &s->w->n[1];
+	const uint32_t entries = 1u << 14;
+	struct skua_cmd create = create_srq_cmd(b), cmd = modify_srq_cmd(0, SKUA_SRQ_SET_RING, 0);
+	uint64_t dbr = take(b, 64), used;
+	struct skua_srq_attr *attr;
+
+	create.create_srq.log_size = 15;
+	create.create_srq.log_stride = 10;
+	create.create_srq.dbr_addr = htole64(dbr);
+	create.create_srq.ring = folded(b, 2048 * entries);
+	cmd.modify_srq.srqn = htole32(must(s->w, b, create));
+	cmd.modify_srq.log_size = 14;
+	cmd.modify_srq.ring = folded(b, 1024 * entries);
+	used = b->dev->pages_used;
+	host_store32(&((struct skua_dbr *)at(b, dbr))->pi, entries);
+	cmd.hdr.id = htole32(b->cmd_pi);
+	memcpy(at(b, b->cmd_ring + (b->cmd_pi & ((1 << LOG_CMD) - 1)) * sizeof(cmd)), &cmd, sizeof(cmd));
+	host_store32(&((struct skua_dbr *)at(b, b->cmd_dbr))->pi, ++b->cmd_pi);
+	ring(b, SKUA_DB_CMD, 0, b->cmd_pi);
+	engine_step(b->engine);
+	assert_non_null(b->dev->cmdq.making);
+	host_store32(&((struct skua_dbr *)at(b, dbr))->pi, entries + 1);
+	settle(s->w);
+	attr = query(s->w, b, object_cmd(SKUA_CMD_QUERY_SRQ, le32toh(cmd.modify_srq.srqn)), sizeof(*attr));
+	assert_int_equal(attr->log_size, 15);
+	assert_int_equal(b->dev->pages_used, used);
+	host_store32(&((struct skua_dbr *)at(b, dbr))->pi, entries);
+	must(s->w, b, cmd);
+}
+
 int main(void)
 {
 #define SRQ(f, rules)	{ rules ": " #f, f, setup_shared, teardown_shared, NULL }
 	const struct CMUnitTest tests[] = {
 		SRQ(queues_that_may_be, "SRQ-1"),
 		{ "FEA-2 SRQ-1: without_the_feature_there_are_none", without_the_feature_there_are_none, NULL, NULL, NULL },
-		SRQ(bad_srqs, "CMD-11 SRQ-8 SRQ-10"),
+		SRQ(bad_srqs, "CMD-11 GEN-2 SRQ-8 SRQ-10"),
 		SRQ(limits_are_served, "LIM-1 CMD-14"),
 		SRQ(a_used_srq_is_busy, "SRQ-11 OBJ-7"),
 		SRQ(entries_are_taken_in_order_and_completed_in_any, "SRQ-3 SRQ-4"),
@@ -829,6 +878,7 @@ int main(void)
 		SRQ(an_index_beyond_the_ring, "SRQ-9"),
 		SRQ(a_ring_that_cannot_be_reached, "SRQ-9 SRQ-10"),
 		SRQ(another_ring_goes_on, "SRQ-10"),
+		SRQ(a_ring_that_becomes_too_small, "SRQ-10 CMD-11"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
