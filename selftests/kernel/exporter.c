@@ -3,6 +3,7 @@
  * An exporter of dma-bufs that obeys a test: it moves or does not, pins or does not, has pages or
  * a BAR, and takes a buffer back when it is told to.
  */
+#include <linux/delay.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
@@ -32,6 +33,7 @@ static atomic_t ex_pinned;
  * @npages: its size
  * @phys: where it is, instead of @pages
  * @flags: SKUA_EXPORT_*
+ * @attaching: attachments that were not pinned yet
  * @mapped: mappings that there are; under the lock of the dma-buf, as the next
  * @revoked: nobody may map it any more
  * @pages: its pages
@@ -40,16 +42,41 @@ struct ex_buffer {
 	unsigned int npages;
 	phys_addr_t phys;
 	u32 flags;
+	atomic_t attaching;
 	unsigned int mapped;
 	bool revoked;
 	struct page *pages[] __counted_by(npages);
 };
+
+static int ex_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
+{
+	struct ex_buffer *buffer = dmabuf->priv;
+
+	attach->priv = buffer;
+	atomic_inc(&buffer->attaching);
+	return 0;
+}
+
+static void ex_attached(struct dma_buf_attachment *attach)
+{
+	struct ex_buffer *buffer = attach->priv;
+
+	attach->priv = NULL;
+	if (buffer)
+		atomic_dec(&buffer->attaching);
+}
+
+static void ex_detach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
+{
+	ex_attached(attach);
+}
 
 static int ex_pin(struct dma_buf_attachment *attach)
 {
 	struct ex_buffer *buffer = attach->dmabuf->priv;
 
 	dma_resv_assert_held(attach->dmabuf->resv);
+	ex_attached(attach);
 	if (buffer->revoked)
 		return -ENODEV;
 	if (buffer->flags & SKUA_EXPORT_UNPINNABLE)
@@ -176,6 +203,8 @@ static const struct dma_buf_ops ex_static_ops = {
 };
 
 static const struct dma_buf_ops ex_dynamic_ops = {
+	.attach = ex_attach,
+	.detach = ex_detach,
 	.pin = ex_pin,
 	.unpin = ex_unpin,
 	.map_dma_buf = ex_map,
@@ -258,6 +287,23 @@ static int ex_export(struct skua_export __user *arg)
 	return put_user(fd, &arg->fd);
 }
 
+/*
+ * A buffer may be taken back at any time. But with lockdep, ib_umem_dmabuf_unmap_pages() of the core looks at the
+ * attachment, which the core stores only after it has become visible here: a NULL pointer. Then those that attach have
+ * pinned first.
+ */
+static void ex_lock(struct dma_buf *dmabuf)
+{
+	struct ex_buffer *buffer = dmabuf->priv;
+
+	dma_resv_lock(dmabuf->resv, NULL);
+	while (IS_ENABLED(CONFIG_LOCKDEP) && atomic_read(&buffer->attaching)) {
+		dma_resv_unlock(dmabuf->resv);
+		usleep_range(10, 100);
+		dma_resv_lock(dmabuf->resv, NULL);
+	}
+}
+
 static int ex_revoke(const __s32 __user *arg)
 {
 	struct ex_buffer *buffer;
@@ -275,7 +321,7 @@ static int ex_revoke(const __s32 __user *arg)
 		return -EINVAL;
 	}
 	buffer = dmabuf->priv;
-	dma_resv_lock(dmabuf->resv, NULL);
+	ex_lock(dmabuf);
 	buffer->revoked = true;
 	dma_buf_invalidate_mappings(dmabuf);
 	if (buffer->mapped)
