@@ -601,8 +601,9 @@ TEST_F(odp, a_long_prefetch_ends_with_its_region)
 /* More than the kernel does at a time of anything. */
 TEST_F(odp, prefetches_keep_no_page_fault_waiting)
 {
+	struct ibv_mr *mr, *late;
 	void *mem = map_much();
-	struct ibv_mr *mr;
+	time_t start;
 
 	ASSERT_NE(MAP_FAILED, mem);
 	mr = region(&self->s[0], mem, PREFETCHED, variant->implicit);
@@ -610,6 +611,13 @@ TEST_F(odp, prefetches_keep_no_page_fault_waiting)
 	for (int i = 0; i < 1100; i++)
 		ASSERT_EQ(0, prefetch_much(mr, mem, 0));
 	DONE(IBV_WR_RDMA_WRITE, 0, 20000, 100);
+	/* Nor a region that ends before its turn comes. */
+	late = region(&self->s[0], self->mem[0], SIZE, variant->implicit);
+	ASSERT_NE(NULL, late);
+	ASSERT_EQ(0, advise(late->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, self->mem[0], SIZE, late->lkey));
+	start = time(NULL);
+	ASSERT_EQ(0, ibv_dereg_mr(late));
+	ASSERT_GT(20, time(NULL) - start);
 	ASSERT_EQ(0, ibv_dereg_mr(mr));
 	ASSERT_EQ(0, munmap(mem, PREFETCHED));
 }

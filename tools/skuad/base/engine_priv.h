@@ -47,7 +47,7 @@ struct engine {
 	int load_fd;			/* /proc/loadavg; -1: not to be had */
 	unsigned int cores;		/* that we may run on */
 
-	int32_t turn;			/* what is left of the turn of the device that is run: bytes, or what counts as such */
+	int32_t turn;			/* what is left of the turn of what is run: bytes, or what counts as such */
 
 	/* Scratch of the step that is being done. */
 	struct seglist src, dst;
@@ -61,7 +61,7 @@ struct engine {
 #define TURN_COST	65536		/* of a round of the engine, for all QPs of a device; and for what they receive of others */
 #define STEP_COST	65536		/* of anything else that is done in steps */
 #define LOOK_COST	64		/* a look at an object, at least */
-#define COPY_COST	256		/* of a turn, at least: a frame from outside; each receiver but the first */
+#define COPY_COST	256		/* least cost, of a turn: a frame from outside; each receiver after the first */
 
 /* Something of @bytes goes to one more receiver. */
 static inline void engine_charge_copy(struct engine *engine, uint32_t bytes)

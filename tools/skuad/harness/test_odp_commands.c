@@ -87,8 +87,8 @@ static void the_eq_bounds_the_events(void **state)
 	expect_no_fault(w, a);
 }
 
-/* The fault EQ is in memory that is taken away, and a WQE is posted that needs it. */
-static void lose_fault_eq(struct world *w, struct node *a, const struct node *b)
+/* The fault EQ is in memory that is taken away. Returns the key of a region without pages. */
+static uint32_t take_fault_eq(struct world *w, struct node *a)
 {
 	struct skua_cmd cmd = create_eq_cmd(a);
 	uint32_t key;
@@ -100,7 +100,13 @@ static void lose_fault_eq(struct world *w, struct node *a, const struct node *b)
 	must(w, a, cmd);
 	key = must(w, a, region_cmd(a));
 	unmap_extra(a);
-	post_key(a, SKUA_WQE_WRITE, key, MR_IOVA, 8, b->buf, b->key);
+	return key;
+}
+
+/* And a WQE is posted that needs it. */
+static void lose_fault_eq(struct world *w, struct node *a, const struct node *b)
+{
+	post_key(a, SKUA_WQE_WRITE, take_fault_eq(w, a), MR_IOVA, 8, b->buf, b->key);
 }
 
 /* Without memory for the events the device is dead, as without that of asynchronous events. */
@@ -121,6 +127,24 @@ static void an_eq_out_of_reach_is_fatal(void **state)
 	expect_event(w, a, SKUA_EVENT_DEVICE_FATAL, SKUA_HEALTH_EQ_ADDRESS);
 	expect_no_event(w, a);
 	assert_int_equal(*(uint64_t *)at(b, b->buf), 0);
+}
+
+/* Nor does the QP itself send, although it owes a response. */
+static void a_qp_sends_nothing_once_its_device_is_dead(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = take_fault_eq(w, a);
+
+	post(b, SKUA_WQE_READ, SKUA_WQE_SIGNALED, b->buf, 8, a->buf, a->key, 0);
+	engine_step(w->engines[0]);
+	assert_int_equal(a->dev->stats.rdma_rx_packets, 1);
+	assert_int_equal(a->dev->stats.rdma_tx_packets, 0);
+	post_key(a, SKUA_WQE_WRITE, key, MR_IOVA, 8, b->buf, b->key);
+	settle(w);
+	assert_int_equal(reg_read(a, SKUA_REG_HEALTH), SKUA_HEALTH_EQ_ADDRESS);
+	assert_int_equal(a->dev->stats.rdma_tx_packets, 0);
+	assert_null(poll_cq(b));
 }
 
 /* More events wait than one step writes when the device dies: DEVICE_FATAL is the last that is written. */
@@ -468,6 +492,7 @@ int main(void)
 		STEPPED(tokens_end, "ODP-12 ODP-13"),
 		STEPPED(the_eq_bounds_the_events, "ODP-8 ODP-13"),
 		STEPPED(an_eq_out_of_reach_is_fatal, "ODP-1 RST-3"),
+		STEPPED(a_qp_sends_nothing_once_its_device_is_dead, "RST-3"),
 		STEPPED(no_event_comes_after_the_fatal_one, "EVT-7 RST-3"),
 		STEPPED(commands, "ODP-1 ODP-2 ODP-4 ODP-15 OBJ-7"),
 		STEPPED(bounds_and_rights, "ODP-2 MEM-1"),

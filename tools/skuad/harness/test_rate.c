@@ -315,7 +315,7 @@ static uint64_t cpu_time(void)
 	return (uint64_t)t.tv_sec * S + (uint64_t)t.tv_nsec;
 }
 
-/* SEC-8: the price of a MISSING is that of a look at each run. So it takes some times as long as to walk past all. */
+/* SEC-8: the price of a MISSING is that of a look at each run. So it may take a few times as long as a walk over all runs. */
 static void tells_of_all_at_once(struct skua_qp *qp)
 {
 	struct roce_req *req = &rc_of(qp)->req;

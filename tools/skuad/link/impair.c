@@ -27,6 +27,7 @@
 #define HELD_MAX	(64u << 20)	/* bytes */
 #define QUEUE_NS	10000000	/* of a line */
 #define AGAIN_NS	50000		/* when nobody takes a frame */
+#define REFUSALS_MAX	(QUEUE_NS / AGAIN_NS)
 
 struct held {
 	TAILQ_ENTRY(held) entry;
@@ -60,7 +61,9 @@ struct impair {
 		struct lane lane[NUM_LANES];
 		unsigned int waiting;	/* in all lanes */
 		uint64_t again;		/* nobody took a frame: not before */
+		unsigned int refusals;	/* in a row */
 	} way[2];			/* enum impair_dir */
+	enum impair_dir latest;		/* which way the latest that was held went */
 };
 
 /* splitmix64 */
@@ -184,11 +187,13 @@ static uint64_t due(struct way *way)
 	return at > way->again ? at : way->again;
 }
 
+/* Not in the past: other timers that are due have their turn, too. */
 static void set_timer(struct impair *imp)
 {
-	uint64_t out = due(&imp->way[IMPAIR_OUT]), in = due(&imp->way[IMPAIR_IN]);
+	uint64_t out = due(&imp->way[IMPAIR_OUT]), in = due(&imp->way[IMPAIR_IN]), at = out < in ? out : in;
+	uint64_t now = engine_now(imp->engine);
 
-	timer_set(&imp->engine->timers, &imp->timer, out < in ? out : in);
+	timer_set(&imp->engine->timers, &imp->timer, at > now ? at : now);
 }
 
 /* Behind all that are in this lane. */
@@ -225,16 +230,29 @@ static void release(struct impair *imp, struct way *way, struct lane *lane, stru
 static void let_go(struct timer *timer)
 {
 	struct impair *imp = (struct impair *)(void *)((char *)timer - offsetof(struct impair, timer));
-	enum impair_dir dir = due(&imp->way[IMPAIR_IN]) < due(&imp->way[IMPAIR_OUT]) ? IMPAIR_IN : IMPAIR_OUT;
-	struct way *way = &imp->way[dir];
-	struct lane *lane = next_lane(way);
-	struct held *h = TAILQ_FIRST(&lane->held);
+	enum impair_dir dir = imp->latest == IMPAIR_IN ? IMPAIR_OUT : IMPAIR_IN;
+	uint64_t now = engine_now(imp->engine);
+	struct lane *lane;
+	struct way *way;
+	struct held *h;
 
+	/* The directions take turns. */
+	if (due(&imp->way[dir]) > now)
+		dir = imp->latest;
+	imp->latest = dir;
+	way = &imp->way[dir];
+	lane = next_lane(way);
+	h = TAILQ_FIRST(&lane->held);
 	/* What comes in may answer at once, and so add to the lanes: behind this one. */
-	if (imp->emit(imp->owner, dir, h->packet, h->frame, h->len))
+	if (imp->emit(imp->owner, dir, h->packet, h->frame, h->len)) {
+		way->refusals = 0;
 		release(imp, way, lane, h);
-	else
-		way->again = engine_now(imp->engine) + AGAIN_NS;
+	} else if (++way->refusals > REFUSALS_MAX && lane == &way->lane[LANE_FREE]) {
+		/* The port is busy as long as there is one, and no rule says so any more. */
+		release(imp, way, lane, h);
+	} else {
+		way->again = now + AGAIN_NS;
+	}
 	if (imp->way[IMPAIR_OUT].waiting || imp->way[IMPAIR_IN].waiting)
 		set_timer(imp);
 }

@@ -71,7 +71,7 @@ enum impair_dir { IMPAIR_OUT, IMPAIR_IN };
 /* Add the rule, or the seed, that @text says. False: @err, of @err_len bytes, says what is wrong.
  * (impair_rules.c) */
 bool impair_parse(struct impair_config *config, const char *text, char *err, size_t err_len);
-/* The same of all of them together, after the last. */
+/* Check the rules as a set, after the last of them. False: @err says what is wrong. */
 bool impair_check(const struct impair_config *config, char *err, size_t err_len);
 
 /* A frame goes on, when and as it may. False: not now, try again. (switch.c) */
@@ -93,8 +93,8 @@ const struct impair_config *impair_config(const struct impair *imp);
 /* Does the line take no more for now? Asked before frames go out. */
 bool impair_busy(const struct impair *imp);
 
-/* Do frames that go out only wait for those that were held by rules which are gone? Then it is busy, and not for
- * long. */
+/* Do frames of earlier rules still wait to go out, while no rule is left for that direction? Then it is busy, and not
+ * for long. */
 bool impair_ends(const struct impair *imp);
 
 /* Must frames of this direction come here? For a rule, or because others are held. */

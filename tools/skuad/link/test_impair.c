@@ -192,6 +192,53 @@ static void rules_that_end_let_go_of_all(void **state)
 	}
 }
 
+static bool fired;
+
+static void fire(struct timer *timer)
+{
+	(void)timer;
+	fired = true;
+}
+
+/* What they held takes no turn from others: timers of the engine, and frames the other way. */
+static void rules_that_end_keep_nobody_waiting(void **state)
+{
+	static const struct impair_config none;
+	struct timer other = { .fire = fire };
+
+	(void)state;
+	RULES("delay=100s");
+	come(IMPAIR_OUT, 0, MANY);
+	come(IMPAIR_IN, 0, 100);
+	impair_set(imp, &none);
+	fired = false;
+	timer_set(&engine->timers, &other, engine->now);
+	step();
+	assert_true(fired);
+	assert_in_range(went[IMPAIR_IN], 20, 40);
+	assert_in_range(went[IMPAIR_OUT], 20, 40);
+}
+
+/* Frames that nobody takes are lost in the end: else the port stayed busy without a rule. */
+static void rules_that_end_leave_no_busy_port(void **state)
+{
+	static const struct impair_config none;
+
+	(void)state;
+	RULES("delay=100s");
+	come(IMPAIR_OUT, 0, MANY);
+	impair_set(imp, &none);
+	full[IMPAIR_OUT] = true;
+	pass(9 * MS);
+	for (int i = 0; i < 100; i++)
+		pass(MS / 20);
+	assert_true(impair_busy(imp));
+	for (int i = 0; i < 2000; i++)
+		pass(MS / 20);
+	assert_false(impair_busy(imp) || impair_has(imp, IMPAIR_OUT));
+	assert_int_equal(went[IMPAIR_OUT], 0);
+}
+
 /* Short frames do not wait for the line: too many are lost, and it is free when those that are held have gone. */
 static void short_frames_do_not_keep_the_line_busy(void **state)
 {
@@ -216,6 +263,8 @@ int main(void)
 		ALONE(late_frames_keep_their_order, "ROC-13"),
 		ALONE(one_direction_is_full, "SEC-8"),
 		ALONE(rules_that_end_let_go_of_all, "SEC-8"),
+		ALONE(rules_that_end_keep_nobody_waiting, "SEC-8"),
+		ALONE(rules_that_end_leave_no_busy_port, "SEC-8"),
 		ALONE(short_frames_do_not_keep_the_line_busy, "SEC-8"),
 	};
 

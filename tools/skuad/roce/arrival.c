@@ -90,8 +90,8 @@ void arrival_acked(struct skua_qp *qp, uint32_t psn)
 }
 
 /*
- * @npkts packets of @run from @psn on have arrived, but before earlier ones: mark them as held. Returns the run that they
- * are in now. Without memory to split @run, it is forgotten that they have arrived.
+ * @npkts packets of @run from @psn on have arrived, but before earlier ones: mark them as held. Returns the run that
+ * has them now. Without memory to split @run, their arrival is ignored.
  */
 static struct sent_run *hold(struct skua_qp *qp, struct sent_run *run, uint32_t psn, uint32_t npkts,
 			     struct news *news)

@@ -144,7 +144,7 @@ bool repeat_send(struct skua_dev *dev, const struct repeat_frame *f)
 	uint8_t buf[REPEAT_FRAME];
 	struct seglist frame;
 
-	if (!(dev->port_flags & SKUA_PORT_F_ENABLE))
+	if (!dev_running(dev) || !(dev->port_flags & SKUA_PORT_F_ENABLE))
 		return true;
 	frame.n = 1;
 	frame.bytes = (uint32_t)repeat_build(buf, f);

@@ -9,7 +9,7 @@
 
 /* True: they are packets of RDMA, and were taken, or dropped and counted (ETH-9). */
 bool roce_rx_train(struct skua_dev *dev, const struct train *t);
-/* The same of a frame, well formed or not. It has to lie in memory of skuad. */
+/* As roce_rx_train(), for one frame, which may be malformed. It has to lie in memory of skuad. */
 bool roce_rx_frame(struct skua_dev *dev, const uint8_t *frame, uint32_t len);
 
 #endif /* SKUAD_ROCE_RX_H */

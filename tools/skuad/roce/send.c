@@ -20,7 +20,8 @@ enum port_result roce_send_train(struct skua_qp *qp, const struct train *t, stru
 	uint64_t bytes;
 
 	bytes = roce_train_bytes(t, &longest);
-	if (!(dev->port_flags & SKUA_PORT_F_ENABLE) || !port_is_up(dev->port) ||
+	/* RST-3: the QP may find in its turn that the device is dead. */
+	if (!dev_running(dev) || !(dev->port_flags & SKUA_PORT_F_ENABLE) || !port_is_up(dev->port) ||
 	    longest > dev->mtu + FRAME_HEADERS)
 		return PORT_LOST;
 	r = port_send_train(dev->port, t, mark);

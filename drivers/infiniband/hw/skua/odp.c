@@ -65,6 +65,7 @@ struct skua_ib_odp_page {
  * @iova: address of its first byte for WQEs and peers
  * @writable: the device may write to it
  * @key: of the region
+ * @serial: no other region of the device has or had it
  * @users: the region itself, and each work that uses it
  * @unused: completed by the last of them
  */
@@ -82,6 +83,7 @@ struct skua_ib_odp {
 	u64 iova;
 	bool writable;
 	u32 key;
+	u64 serial;
 	refcount_t users;
 	struct completion unused;
 };
@@ -458,32 +460,45 @@ static void skua_ib_fault(struct skua_fault_watch *watch, const struct skua_faul
 /**
  * struct skua_ib_prefetch - ranges of regions that are to be brought in
  * @work: does it
+ * @dev: of the regions
  * @flags: HMM_PFN_REQ_*
  * @n: number of ranges
- * @ranges: each with a reference to its region
+ * @ranges: a region may go before its turn comes, and does not wait for that
  */
 struct skua_ib_prefetch {
 	struct work_struct work;
+	struct skua_ib_dev *dev;
 	unsigned long flags;
 	u32 n;
-	struct {
-		struct skua_ib_odp *odp;
+	struct skua_ib_range {
+		u32 key;
+		u64 serial;
 		unsigned long va;
 		u64 length;
 	} ranges[] __counted_by(n);
 };
+
+static int skua_ib_prefetch_range(struct skua_ib_dev *dev, const struct skua_ib_range *range,
+				  unsigned long flags)
+{
+	struct skua_ib_odp *odp = skua_ib_odp_get(dev, range->key);
+	int err = -ENOENT;
+
+	if (!odp)
+		return err;
+	if (odp->serial == range->serial)
+		err = range->length ? skua_ib_odp_bring(odp, range->va, range->length, flags) : 0;
+	skua_ib_odp_put(odp);
+	return err;
+}
 
 static int skua_ib_prefetch_run(struct skua_ib_prefetch *prefetch)
 {
 	int err = 0;
 	u32 i;
 
-	for (i = 0; i < prefetch->n; i++) {
-		if (!err && prefetch->ranges[i].length)
-			err = skua_ib_odp_bring(prefetch->ranges[i].odp, prefetch->ranges[i].va,
-						prefetch->ranges[i].length, prefetch->flags);
-		skua_ib_odp_put(prefetch->ranges[i].odp);
-	}
+	for (i = 0; i < prefetch->n && !err; i++)
+		err = skua_ib_prefetch_range(prefetch->dev, &prefetch->ranges[i], prefetch->flags);
 	kvfree(prefetch);
 	return err;
 }
@@ -497,24 +512,21 @@ static void skua_ib_prefetch_work(struct work_struct *work)
 static int skua_ib_prefetch_add(struct skua_ib_prefetch *prefetch, struct ib_pd *ibpd,
 				const struct ib_sge *sge)
 {
-	struct skua_ib_odp *odp = skua_ib_odp_get(to_skua_ib_dev(ibpd->device), sge->lkey);
-	unsigned long va;
+	struct skua_ib_odp *odp = skua_ib_odp_get(prefetch->dev, sge->lkey);
+	struct skua_ib_range *range = &prefetch->ranges[prefetch->n - 1];
 	int err = 0;
 
 	if (!odp)
 		return -ENOENT;
 	if (odp->ibmr->pd != ibpd || (prefetch->flags & HMM_PFN_REQ_WRITE && !odp->writable))
 		err = -EPERM;
-	else if (sge->length && !skua_ib_odp_range(odp, sge->addr, sge->length, &va))
+	else if (sge->length && !skua_ib_odp_range(odp, sge->addr, sge->length, &range->va))
 		err = -EFAULT;
-	if (err) {
-		skua_ib_odp_put(odp);
-		return err;
-	}
-	prefetch->ranges[prefetch->n - 1].odp = odp;
-	prefetch->ranges[prefetch->n - 1].va = va;
-	prefetch->ranges[prefetch->n - 1].length = sge->length;
-	return 0;
+	range->key = odp->key;
+	range->serial = odp->serial;
+	range->length = sge->length;
+	skua_ib_odp_put(odp);
+	return err;
 }
 
 int skua_ib_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice, u32 flags,
@@ -539,27 +551,25 @@ int skua_ib_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice
 	default:
 		return -EOPNOTSUPP;
 	}
-	prefetch = kvzalloc(struct_size(prefetch, ranges, num_sge), GFP_KERNEL);
+	/* It may wait for long. */
+	prefetch = kvzalloc(struct_size(prefetch, ranges, num_sge), GFP_KERNEL_ACCOUNT);
 	if (!prefetch)
 		return -ENOMEM;
+	prefetch->dev = dev;
 	prefetch->flags = hmm_flags;
 	for (i = 0; i < num_sge; i++) {
 		prefetch->n = i + 1;
 		err = skua_ib_prefetch_add(prefetch, ibpd, &sg_list[i]);
-		if (err)
-			goto err_put;
+		if (err) {
+			kvfree(prefetch);
+			return err;
+		}
 	}
 	if (flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH)
 		return skua_ib_prefetch_run(prefetch);
 	INIT_WORK(&prefetch->work, skua_ib_prefetch_work);
 	queue_work(dev->faults.prefetch_wq, &prefetch->work);
 	return 0;
-
-err_put:
-	while (i--)
-		skua_ib_odp_put(prefetch->ranges[i].odp);
-	kvfree(prefetch);
-	return err;
 }
 
 static struct skua_ib_odp *skua_ib_odp_alloc(struct skua_ib_dev *dev)
@@ -625,6 +635,7 @@ int skua_ib_odp_create(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 start,
 	if (err)
 		goto err_notifier;
 	odp->key = mr->key;
+	odp->serial = atomic64_inc_return(&dev->faults.serials);
 	err = xa_err(xa_store(&dev->faults.mrs, odp->key >> 8, odp, GFP_KERNEL));
 	if (err)
 		goto err_destroy;

@@ -19,12 +19,14 @@ struct skua_mr_params;
  * @wq: works that resolve them; NULL: the device has no paging
  * @prefetch_wq: works that prefetch; a program may ask for as many as it likes
  * @mrs: struct skua_ib_odp by the index of its key
+ * @serials: how many regions there have been
  */
 struct skua_ib_faults {
 	struct skua_fault_watch watch;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *prefetch_wq;
 	struct xarray mrs;
+	atomic64_t serials;
 };
 
 #ifdef CONFIG_INFINIBAND_ON_DEMAND_PAGING
