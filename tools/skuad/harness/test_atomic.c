@@ -51,17 +51,24 @@ static int setup_atomic_threads(void **state)
 	return setup_world(state, true);
 }
 
-static void post_atomic(struct node *a, struct node *b, uint8_t opcode, uint64_t raddr,
-			uint64_t swap_add, uint64_t compare)
+/* What it fetches goes to @to. */
+static void post_atomic_to(struct node *a, struct node *b, uint64_t to, uint8_t opcode, uint64_t raddr,
+			   uint64_t swap_add, uint64_t compare)
 {
 	struct atomic_block block = {
 		.ctrl = { .opcode = opcode, .flags = SKUA_WQE_SIGNALED, .nblocks = 1, .num_sge = 1,
 			  .cookie = htole32(a->sq_pi) },
 		.atomic = { htole64(raddr), htole32(b->key), 0, htole64(swap_add), htole64(compare) },
-		.sge = { htole64(a->buf), htole32(8), htole32(a->key) },
+		.sge = { htole64(to), htole32(8), htole32(a->key) },
 	};
 
 	post_block(a, &block);
+}
+
+static void post_atomic(struct node *a, struct node *b, uint8_t opcode, uint64_t raddr,
+			uint64_t swap_add, uint64_t compare)
+{
+	post_atomic_to(a, b, a->buf, opcode, raddr, swap_add, compare);
 }
 
 static uint64_t word(struct node *n, uint64_t iova)
@@ -168,23 +175,47 @@ static void a_bad_result_buffer_changes_nothing(void **state)
 	assert_int_equal(word(b, b->buf), 5);
 }
 
-static void many_in_order_with_reads(void **state)
+#define GROUPS	6u
+#define ADDED	1000000u
+
+/*
+ * Each group of WQEs has a word of its own, and all groups count in another one. The result of each WQE shows which
+ * were carried out before it.
+ */
+static void many_in_order(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t count = b->buf, words = b->buf + 64, results = a->buf + 2048;
 
-	set_word(b, b->buf, 0);
-	for (int round = 0; round < 50; round++) {
-		for (int i = 0; i < 20; i++) {
-			if (i % 3 == 2)
-				post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf + 64, 64, b->buf, b->key, 0);
-			else
-				post_atomic(a, b, SKUA_WQE_FETCH_ADD, b->buf, 1, 0);
+	set_word(b, count, 0);
+	for (uint64_t round = 0; round < 50; round++) {
+		memset(at(a, results), 0xee, 64 * GROUPS);
+		for (uint64_t i = 0; i < GROUPS; i++) {
+			uint64_t to = results + 64 * i, own = words + 8 * i, from = a->buf + 8 * i;
+
+			set_word(a, from, 1000 * round + i);
+			post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, from, 8, own, b->key, 0);
+			for (uint64_t j = 0; j < 2; j++) {
+				post_atomic_to(a, b, to + 16 * j, SKUA_WQE_FETCH_ADD, own, ADDED, 0);
+				post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, to + 16 * j + 8, 8, own, b->key, 0);
+			}
+			post_atomic_to(a, b, to + 32, SKUA_WQE_FETCH_ADD, count, 1, 0);
+			post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, to + 40, 8, count, b->key, 0);
 		}
-		for (int i = 0; i < 20; i++)
+		for (uint64_t i = 0; i < 7 * GROUPS; i++)
 			assert_int_equal(await_cqe(w, a)->status, SKUA_CQE_SUCCESS);
+		for (uint64_t i = 0; i < GROUPS; i++) {
+			uint64_t to = results + 64 * i, written = 1000 * round + i, counted = GROUPS * round + i;
+
+			assert_int_equal(word(a, to), written);
+			assert_int_equal(word(a, to + 8), written + ADDED);
+			assert_int_equal(word(a, to + 16), written + ADDED);
+			assert_int_equal(word(a, to + 24), written + 2 * ADDED);
+			assert_int_equal(word(a, to + 32), counted);
+			assert_int_equal(word(a, to + 40), counted + 1);
+		}
 	}
-	assert_int_equal(word(b, b->buf), 50 * 14);
 }
 
 static uint64_t *word_in_use;
@@ -324,7 +355,7 @@ int main(void)
 		{ "ATM-3 MEM-3: rights_are_needed", rights_are_needed, NULL, NULL, NULL },
 		ATOMIC(a_word_in_two_pieces, "ATM-3"),
 		ATOMIC(a_bad_result_buffer_changes_nothing, "ATM-4"),
-		ATOMIC(many_in_order_with_reads, "ORD-1 ROC-8"),
+		ATOMIC(many_in_order, "ORD-1 ATM-5 ROC-8"),
 		ATOMIC(amid_an_addition_of_the_host, "ATM-2"),
 		{ "ATM-2: beside_a_processor_of_the_host", beside_a_processor_of_the_host, setup_atomic_threads, teardown,
 		  NULL },

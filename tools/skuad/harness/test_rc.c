@@ -19,12 +19,16 @@ static void write_moves_bytes(void **state)
 	uint32_t len;
 
 	FOR_SIZES(len) {
+		static const uint8_t zero[8];
+
 		fill(a, len, len);
-		memset(at(b, b->buf), 0, len + 8);
+		memset(at(b, b->buf), 0, len + 11);
 		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, len, b->buf + 3, b->key, 0);
 		settle(w);
 		expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
 		assert_memory_equal(at(b, b->buf + 3), at(a, a->buf), len);
+		assert_memory_equal(at(b, b->buf), zero, 3);
+		assert_memory_equal(at(b, b->buf + 3 + len), zero, 8);
 		assert_null(poll_cq(b));
 	}
 }
@@ -241,17 +245,38 @@ static void arming_gives_one_event(void **state)
 	assert_int_equal(a->irqs[1], 1);
 }
 
+/* The record of an SQ claims more than the ring holds. All other QPs go on: those of the device, and the peer's. */
 static void overrun_index_kills_only_its_qp(void **state)
 {
 	struct world *w = *state;
-	struct node *a = &w->n[0];
-	struct skua_cmd query = CMD(SKUA_CMD_NOP);
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct queues bad = new_queues(a), peer = new_queues(b);
 
-	host_store32(at(a, a->sq_dbr), a->sq_pi + (1 << LOG_SQ) + 1);
-	ring(a, SKUA_DB_SQ, a->qpn, 0);
-	settle(w);
-	assert_null(poll_cq(a));
-	assert_int_equal(command(w, a, &query), SKUA_CMD_OK);
+	a->qpn = must(w, a, create_qp_cmd(a));
+	b->qpn = must(w, b, create_qp_cmd(b));
+	reconnect(w, a, b);
+	reconnect(w, b, a);
+	host_store32(at(a, bad.sq_dbr), bad.sq_pi + (1 << LOG_SQ) + 1);
+	ring(a, SKUA_DB_SQ, bad.qpn, 0);
+	expect_event(w, a, SKUA_EVENT_QP_FATAL, bad.qpn);
+	assert_int_equal(qp_state(w, a, bad.qpn), SKUA_QPS_ERR);
+	for (int i = 0; i < 2; i++) {
+		struct node *n = &w->n[i], *to = &w->n[!i];
+
+		fill(n, 3000, (uint32_t)i);
+		post_recv(to, to->buf + 4096, 3000);
+		post(n, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, n->buf, 3000, 0, 0, 0);
+		expect(w, n, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+		expect(w, to, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+		assert_memory_equal(at(to, to->buf + 4096), at(n, n->buf), 3000);
+	}
+	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_RTS);
+	assert_int_equal(qp_state(w, b, b->qpn), SKUA_QPS_RTS);
+	assert_int_equal(qp_state(w, b, peer.qpn), SKUA_QPS_RTS);
+	for (int i = 0; i < 2; i++) {
+		expect_none(w, &w->n[i]);
+		expect_no_event(w, &w->n[i]);
+	}
 }
 
 static void publishing_over_work_under_way_is_an_overrun(void **state)
@@ -276,7 +301,7 @@ int main(void)
 		STEPPED(write_moves_bytes, "ROC-6 CQE-1 MEM-3"),
 		STEPPED(read_moves_bytes, "ROC-7 WQE-9 ORD-2"),
 		STEPPED(send_meets_receive, "RQE-3 CQE-1"),
-		STEPPED(many_messages_keep_their_order, "CQE-2 ORD-1 ROC-8"),
+		STEPPED(many_messages_keep_their_order, "CQE-2 ROC-8"),
 		STEPPED(send_without_receive_waits_and_gives_up, "ROC-11 ROC-12 ERR-1"),
 		STEPPED(a_receiver_that_is_ready_by_now_does_not_say_not_ready, "ROC-26"),
 		STEPPED(bad_rkey_is_refused, "MEM-1 MEM-2 ERR-2 ORD-7"),
