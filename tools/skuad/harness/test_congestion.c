@@ -299,9 +299,11 @@ static void no_faster_than_the_rate(void **state)
 		struct node *a = &w->n[0], *b = &w->n[1];
 		struct node *sender = what == READ ? b : a;
 		uint64_t start, bytes, most = 0;
+		struct skua_cqe *cqe;
 
 		if (what == UC_WRITE)
 			both_uc(w);
+		fill(sender, 1 << 20, (uint32_t)what);
 		for (int i = 0; i < 30; i++) {
 			cnp(w, sender, sender == a ? b : a);
 			pass(w, 50 * US);
@@ -313,7 +315,7 @@ static void no_faster_than_the_rate(void **state)
 		post(a, what == READ ? SKUA_WQE_READ : SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1 << 20,
 		     b->buf, b->key, 0);
 		settle(w);
-		for (int i = 0; !poll_cq(a); i++) {
+		for (int i = 0; !(cqe = poll_cq(a)); i++) {
 			uint64_t now = engine_now(w->engines[0]), sent;
 
 			sent = sender->dev->stats.rdma_tx_bytes - bytes;
@@ -324,6 +326,7 @@ static void no_faster_than_the_rate(void **state)
 			next_event(w);
 			assert_true(i < 100000);
 		}
+		assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
 		assert_true(engine_now(w->engines[0]) - start > MS);
 		assert_memory_equal(at(a, a->buf), at(b, b->buf), 1 << 20);
 		must(w, sender, state_cmd(sender->qpn, SKUA_QPS_RESET));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Completion queues: what a CQE says, when there is none, arming, and overflow. */
+#include "core/qp.h"
 #include "harness/harness.h"
 
 static void a_write_leaves_nothing_behind(void **state)
@@ -89,7 +90,57 @@ static void small_rings_wrap_often(void **state)
 	}
 }
 
-/* A receive in error is a RECV, whatever came; the rest of its CQE says which it was. */
+#define BEFORE_WRAP	(0u - 1024)	/* the phase is that of index 0 */
+
+/* As if so many messages had come and gone: all indices of the node's QP and its CQ. */
+static void begin_at(struct node *n, uint32_t index)
+{
+	struct skua_qp *qp = numtab_get(&n->dev->qps, n->qpn);
+	struct skua_dbr *sq = at(n, n->sq_dbr);
+
+	qp->scq->pi = qp->scq->ci = qp->scq->urgent_pi = n->cq_ci = index;
+	qp->sq.ci = qp->sq.done = n->sq_pi = index;
+	qp->rq.ci = n->rq_pi = index;
+	host_store32(at(n, n->cq_dbr), index);
+	host_store32(&sq->pi, index);
+	host_store32(&sq->event, index);
+	host_store32(at(n, n->rq_dbr), index);
+}
+
+/* Entries are in use on both sides of 2^32. */
+static void indices_wrap(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	for (int i = 0; i < 2; i++)
+		begin_at(&w->n[i], BEFORE_WRAP);
+	for (uint32_t round = 0; round < 683; round++) {
+		uint32_t index = BEFORE_WRAP + 3 * round;
+		struct skua_cqe *cqe;
+
+		arm(b, SKUA_CQ_ARM_NEXT, round + 1);
+		for (uint32_t i = 0; i < 3; i++) {
+			post_recv(b, b->buf, 64);
+			post(a, SKUA_WQE_SEND, i == 2 ? SKUA_WQE_SIGNALED : 0, a->buf, 64, 0, 0, 0);
+		}
+		for (uint32_t i = 0; i < 3; i++) {
+			cqe = await_cqe(w, b);
+			assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+			assert_int_equal(le32toh(cqe->cookie), index + i);
+		}
+		cqe = await_cqe(w, a);
+		assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+		assert_int_equal(le32toh(cqe->cookie), index + 2);
+		assert_int_equal(le32toh(cqe->sq_ci), index + 3);
+		expect_none(w, a);
+		expect_none(w, b);
+		assert_non_null(poll_eq(b));
+	}
+	expect_no_event(w, a);
+	expect_no_event(w, b);
+}
+
+/* A receive in error is a RECV, and its CQE says which it was. test_errors has those of WRITEs with immediate. */
 static void errors_name_their_wqe(void **state)
 {
 	struct world *w = *state;
@@ -497,6 +548,7 @@ int main(void)
 		STEPPED(lengths_and_immediates, "CQE-8 ORD-6 GEN-1"),
 		STEPPED(sq_ci_retires_blocks, "CQE-1 CQE-5"),
 		STEPPED(small_rings_wrap_often, "GEN-3 GEN-4 CQ-2"),
+		STEPPED(indices_wrap, "GEN-3 GEN-4"),
 		STEPPED(errors_name_their_wqe, "CQE-3 CQE-5 RQE-4"),
 		STEPPED(receives_are_retired_in_order, "CQE-6 RQE-2"),
 		STEPPED(a_cqe_too_many_breaks_the_cq_and_its_qps,

@@ -76,6 +76,8 @@ static void check_row(const struct row *row)
 	cqe = poll_cq(b);
 	if (row->recv == NO_CQE ? cqe != NULL : !cqe || cqe->status != row->recv)
 		fail_msg("%s: receive %d", row->what, cqe ? cqe->status : -1);
+	if (cqe)
+		assert_int_equal(cqe->opcode, SKUA_CQE_RECV);
 	expect_none(w, b);
 	if (naks(w, b) != (row->nak != NO_NAK) || (row->nak && counter(w, b, row->nak) != 1))
 		fail_msg("%s: not that NAK", row->what);
@@ -674,7 +676,7 @@ static void packets_that_are_dropped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TABLE(bad_keys_bounds_and_rights, "MEM-1 MEM-3 PD-1 ERR-5 MR-4 MR-5 MR-6 MR-8 ERR-1 ERR-2 ORD-7"),
+		TABLE(bad_keys_bounds_and_rights, "CQE-3 MEM-1 MEM-3 PD-1 ERR-5 MR-4 MR-5 MR-6 MR-8 ERR-1 ERR-2 ORD-7"),
 		STEPPED(a_message_is_checked_as_a_whole, "ERR-4 MEM-1"),
 		TABLE(receives, "RQE-1 RQE-3 RQE-4 ERR-2 ERR-8"),
 		STEPPED(an_immediate_needs_none_of_the_receives_memory, "ERR-5"),
