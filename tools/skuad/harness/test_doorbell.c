@@ -387,35 +387,47 @@ static void the_other_queue_of_an_overrun_is_flushed(void **state)
 	expect(w, n, SKUA_CQE_NOP, SKUA_CQE_SUCCESS);
 }
 
-/* The words of the host stay the host's. */
+/* The words of the host stay the host's: of an SQ and of the command ring pi, of other records all. */
 static void the_device_writes_no_record_but_its_event_words(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 	uint64_t records[] = { a->rq_dbr, a->cq_dbr, a->eq_dbr, a->aeq_dbr };
+	uint64_t with_event[] = { a->sq_dbr, a->cmd_dbr };
+	struct train bad = train_from(a, TRAIN_WRITE, FIRST_PSN + 40);
+	uint8_t before[4][64];
 
 	for (int i = 0; i < 4; i++)
 		memset((uint8_t *)at(a, records[i]) + 16, 0xa5, 48);
+	for (int i = 0; i < 2; i++)
+		memset((uint8_t *)at(a, with_event[i]) + 8, 0xa5, 56);
 	for (int i = 0; i < 40; i++) {
-		uint32_t before[4];
-
 		post_recv(a, a->buf, 64);
 		arm(a, SKUA_CQ_ARM_NEXT, (uint32_t)i + 1);
 		for (int j = 0; j < 4; j++)
-			before[j] = host_load32(at(a, records[j]));
+			memcpy(before[j], at(a, records[j]), 64);
 		post(b, SKUA_WQE_SEND, 0, b->buf, 64, 0, 0, 0);
 		post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 64, b->buf, b->key, 0);
+		must(w, a, (struct skua_cmd)CMD(SKUA_CMD_NOP));
+		if (i == 39) {		/* an asynchronous event, and a flush */
+			bad.raddr = 0;
+			bad.msg_len = 8;
+			arrive(w, a, b, bad);
+		}
 		settle(w);
 		for (int j = 0; j < 4; j++)
-			assert_int_equal(host_load32(at(a, records[j])), before[j]);
+			assert_memory_equal(at(a, records[j]), before[j], 64);
+		assert_int_equal(host_load32(at(a, a->sq_dbr)), a->sq_pi);
+		assert_int_equal(host_load32(at(a, a->cmd_dbr)), a->cmd_pi);
+		assert_non_null(poll_cq(a));
 		while (poll_cq(a))
 			;
-		poll_eq(a);
+		assert_non_null(poll_eq(a));
 	}
-	for (int i = 0; i < 4; i++)
-		for (int j = 16; j < 64; j++)
-			assert_int_equal(((uint8_t *)at(a, records[i]))[j], 0xa5);
-	assert_int_equal(host_load32(&((struct skua_dbr *)at(a, a->rq_dbr))->event), 0);
+	expect_event(w, a, SKUA_EVENT_QP_ACCESS_ERR, a->qpn);
+	for (int i = 0; i < 2; i++)
+		for (int j = 8; j < 64; j++)
+			assert_int_equal(((uint8_t *)at(a, with_event[i]))[j], 0xa5);
 }
 
 int main(void)
