@@ -707,39 +707,41 @@ static void receivers_are_eth_qps_with_an_rq(void **state)
 
 #define NUM_QPS	3
 
-/* Three ETH QPs of @n with @count receives each; the last made is the port's own. */
-static void spread(struct world *w, struct node *n, struct queues *qps, unsigned int count)
+/* @num ETH QPs of @n with @count receives each; the last made is the port's own. */
+static void spread(struct world *w, struct node *n, struct queues *qps, unsigned int num, unsigned int count)
 {
 	struct skua_cmd rss = CMD(SKUA_CMD_SET_RSS, .set_rss = { .log_size = 5 });
 
-	for (int i = 0; i < NUM_QPS; i++) {
+	for (unsigned int i = 0; i < num; i++) {
 		eth_queues(w, n);
 		post_slots(n, count);
 		qps[i] = use_queues(n, (struct queues){ 0 });
 		use_queues(n, qps[i]);
 	}
 	/* Of the last QP only frames without a hash. */
-	for (int i = 0; i < 32; i++)
-		rss.set_rss.qpn[i] = htole32(qps[i % 2].qpn);
+	for (unsigned int i = 0; i < 32; i++)
+		rss.set_rss.qpn[i] = htole32(qps[i % (num - 1)].qpn);
 	for (unsigned int i = 0; i < sizeof(rss.set_rss.key); i++)
 		rss.set_rss.key[i] = (uint8_t)(i * 91 + 17);
 	rss.hdr.port = 1;
 	must(w, n, rss);
 }
 
+/* Each entry of the table has a QP of its own, so each bit of the index decides. */
 static void flows_are_spread_and_stay_together(void **state)
 {
+	enum { ENTRIES = 32, FLOWS = 128 };
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
-	struct queues qps[NUM_QPS];
-	unsigned int seen[2] = { 0 };
+	struct queues qps[ENTRIES + 1];
+	unsigned int seen[ENTRIES] = { 0 };
+	uint32_t hashes[FLOWS];
+	struct skua_cqe *cqe;
 
 	eth_queues(w, a);
-	spread(w, b, qps, 64);
-	for (uint16_t i = 0; i < 80; i++) {
-		uint8_t *p = make_udp(a, b, 1000 + i % 40, 9, 60);
-		static uint32_t hashes[40];
-		struct skua_cqe *cqe;
+	spread(w, b, qps, ENTRIES + 1, 64);
+	for (uint16_t i = 0; i < 2 * FLOWS; i++) {
+		uint8_t *p = make_udp(a, b, 1000 + i % FLOWS, 9, 60);
 		uint32_t hash;
 
 		send_frame(a, 60);
@@ -748,13 +750,14 @@ static void flows_are_spread_and_stay_together(void **state)
 		assert_memory_equal(slot(b, cqe), p, 60);
 		hash = le32toh(cqe->rss_hash);
 		assert_int_equal(cqe->flags & SKUA_CQE_L4_HASH, SKUA_CQE_L4_HASH);
-		assert_int_equal(le32toh(cqe->qpn), qps[hash % 2].qpn);
-		seen[hash % 2]++;
-		if (i >= 40)
-			assert_int_equal(hash, hashes[i % 40]);
-		hashes[i % 40] = hash;
+		assert_int_equal(le32toh(cqe->qpn), qps[hash % ENTRIES].qpn);
+		seen[hash % ENTRIES]++;
+		if (i >= FLOWS)
+			assert_int_equal(hash, hashes[i % FLOWS]);
+		hashes[i % FLOWS] = hash;
 	}
-	assert_true(seen[0] > 20 && seen[1] > 20);
+	for (unsigned int i = 0; i < ENTRIES; i++)
+		assert_true(seen[i]);
 	/* Without ports, and without anything to hash. */
 	make_udp(a, b, 1, 9, 60)[23] = 1;
 	send_frame(a, 60);
@@ -763,7 +766,10 @@ static void flows_are_spread_and_stay_together(void **state)
 	make_frame(a, b->mac, a->mac, 60);
 	send_frame(a, 60);
 	expect_sent(w, a);
-	assert_int_equal(le32toh(expect_frame(w, b, at(a, a->buf), 60)->qpn), qps[2].qpn);
+	cqe = expect_frame(w, b, at(a, a->buf), 60);
+	assert_int_equal(le32toh(cqe->qpn), qps[ENTRIES].qpn);
+	assert_int_equal(cqe->rss_hash, 0);
+	assert_int_equal(cqe->flags & SKUA_CQE_L4_HASH, 0);
 }
 
 /* A QP without receives does not borrow from others; one that is gone leaves its flows to rx_qpn. */
@@ -778,7 +784,7 @@ static void qps_do_not_disturb_each_other(void **state)
 
 	query_port.hdr.port = 1;
 	eth_queues(w, a);
-	spread(w, b, qps, 40);
+	spread(w, b, qps, NUM_QPS, 40);
 	must(w, b, object_cmd(SKUA_CMD_DESTROY_QP, qps[0].qpn));
 	must(w, b, state_cmd(qps[1].qpn, SKUA_QPS_RESET));
 	for (uint16_t i = 0; i < 40; i++) {

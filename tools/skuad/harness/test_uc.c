@@ -495,6 +495,7 @@ static void a_bad_wire(void **state)
 {
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
+	bool has_receive = false;
 	uint32_t whole = 0;
 
 	use_packets(w, "drop=5%,dir=out");
@@ -503,17 +504,16 @@ static void a_bad_wire(void **state)
 		struct skua_cqe *cqe;
 
 		fill(a, len, i);
-		post_recv(b, b->buf, 1u << 20);
+		if (!has_receive)
+			post_recv(b, b->buf, 1u << 20);
 		post(a, SKUA_WQE_SEND_IMM, SKUA_WQE_SIGNALED, a->buf, len, 0, 0, htobe32(i));
 		expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+		settle(w);
 		cqe = poll_cq(b);
-		if (!cqe) {
-			/* Its receive is there for the next. */
-			b->rq_pi--;
-			host_store32(at(b, b->rq_dbr), b->rq_pi);
-			bring(w, b, a, SKUA_QPS_RTS);
+		/* The receive of a message that is not whole is there for the next. */
+		has_receive = !cqe;
+		if (!cqe)
 			continue;
-		}
 		assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
 		assert_int_equal(be32toh(cqe->imm_data), i);
 		assert_int_equal(le32toh(cqe->byte_len), len);
@@ -572,7 +572,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UC(messages_of_all_kinds, "UC-1 ROC-1 ROC-6"),
-		{ "UC-1 UC-2: two_engines", two_engines, setup_uc_threaded, teardown, NULL },
+		{ "UC-1: two_engines", two_engines, setup_uc_threaded, teardown, NULL },
 		UC(wqes_that_uc_does_not_know, "UC-1 UD-5 QPS-12"),
 		UC(a_message_that_the_sender_gives_up, "UC-2 WQE-7 QPS-12"),
 		UC(what_is_lost, "UC-2 ORD-8"),
