@@ -502,7 +502,7 @@ int main(void)
 		STEPPED(one_nak_for_a_gap, "ROC-10 ERR-2"),
 		STEPPED(duplicates, "ROC-10 ROC-23 SEC-5"),
 		STEPPED(duplicates_beside_new_reads, "ROC-8 ROC-10"),
-		STEPPED(communication_is_established, "ERR-7 ROC-15 QPS-6"),
+		STEPPED(communication_is_established, "ERR-7 ROC-15"),
 		STEPPED(events_of_a_qp, "ERR-11 ERR-12 ERR-8"),
 		STEPPED(the_order_of_a_flush, "ORD-7 DBR-10"),
 		STEPPED(a_receive_that_was_begun, "ORD-8"),

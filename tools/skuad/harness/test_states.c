@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* States of QPs: every transition with every attribute, what each attribute may be, and SQD. */
+#include "core/device.h"
 #include "harness/datagram.h"
 
 #define BIT_STATE	SKUA_QP_ATTR_STATE
@@ -497,6 +498,63 @@ static void from_sqd_to_reset(void **state)
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
 }
 
+/* Until the completion is there, and no step longer. */
+static void change_state(struct world *w, struct node *n, struct skua_cmd cmd)
+{
+	uint32_t slot = n->cmd_pi & ((1 << LOG_CMD) - 1);
+	const struct skua_cmd_cpl *cpl = at(n, n->cmd_cpl + slot * sizeof(*cpl));
+	uint8_t before = cpl->flags;
+
+	settle(w);
+	cmd.hdr.id = htole32(n->cmd_pi);
+	memcpy(at(n, n->cmd_ring + slot * sizeof(cmd)), &cmd, sizeof(cmd));
+	host_store32(&((struct skua_dbr *)at(n, n->cmd_dbr))->pi, ++n->cmd_pi);
+	ring(n, SKUA_DB_CMD, 0, n->cmd_pi);
+	while (cpl->flags == before)
+		assert_true(engine_step(n->engine));
+	assert_int_equal(cpl->status, SKUA_CMD_OK);
+}
+
+/* What comes behind the completion of MODIFY_QP meets the new state: a packet, or a WQE. */
+static void a_change_has_taken_effect_when_it_completes(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	const struct device_stats *stats = &b->dev->stats;
+
+	post_recv(b, b->buf, 64);
+	change_state(w, b, state_cmd(b->qpn, SKUA_QPS_ERR));
+	arrive_only(b, a, train_from(b, TRAIN_SEND, FIRST_PSN));
+	assert_int_equal(stats->rdma_rx_bad_qp, 1);
+	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_WR_FLUSH_ERR);
+	reconnect(w, b, a);
+	post_recv(b, b->buf, 64);
+	change_state(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
+	arrive_only(b, a, train_from(b, TRAIN_SEND, FIRST_PSN));
+	change_state(w, b, init_cmd(b->qpn));
+	arrive_only(b, a, train_from(b, TRAIN_SEND, FIRST_PSN));
+	assert_int_equal(stats->rdma_rx_bad_qp, 3);
+	change_state(w, b, rtr_cmd(b->qpn, a, a->qpn));
+	arrive_only(b, a, train_from(b, TRAIN_SEND, FIRST_PSN));
+	assert_int_equal(stats->rdma_rx_bad_qp, 3);
+	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+	reconnect(w, b, a);
+
+	memset(at(b, b->buf), 0, 8);
+	memset(at(a, a->buf), 1, 8);
+	change_state(w, a, to_sqd(a));
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	expect_none(w, a);
+	change_state(w, a, state_cmd(a->qpn, SKUA_QPS_RTS));
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	assert_memory_equal(at(b, b->buf), at(a, a->buf), 8);
+	change_state(w, a, state_cmd(a->qpn, SKUA_QPS_ERR));
+	memset(at(a, a->buf), 2, 8);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_WR_FLUSH_ERR);
+	assert_int_equal(*(uint8_t *)at(b, b->buf), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -515,6 +573,7 @@ int main(void)
 		STEPPED(from_sqd_to_err, "QPS-11 ORD-7"),
 		STEPPED(a_fault_while_it_drains, "QPS-11"),
 		STEPPED(from_sqd_to_reset, "QPS-7"),
+		STEPPED(a_change_has_taken_effect_when_it_completes, "QPS-6"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
