@@ -133,8 +133,11 @@ static void get_counters(void *arg)
 	skua_dev_get_stats(call->n->dev, call->values);
 }
 
-/* A counter under traffic that passes from its lower half to its upper one, again and again: it
- * only grows, and by far less than another upper half. */
+/*
+ * A counter under traffic passes from its lower half to its upper one, again and again. It only grows, and by far less
+ * than another upper half. The engine's thread counts and answers, so this finds halves that are from different moments
+ * of that thread, and no store that another thread would see in pieces.
+ */
 static void counters_are_read_in_one_piece(void **state)
 {
 	struct { struct node *n; uint64_t values[sizeof(struct skua_stats) / 8]; } call;

@@ -154,6 +154,8 @@ static void bad_numbers(void **state)
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_BAD_OBJECT);
 	cmd = object_cmd(SKUA_CMD_QUERY_COUNTER_SET, set + 1);
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_BAD_OBJECT);
+	/* No QP is bound to it: else it would be BUSY. */
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_COUNTER_SET, set));
 }
 
 static void the_limit_is_served(void **state)

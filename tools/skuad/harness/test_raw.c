@@ -830,7 +830,7 @@ int main(void)
 		STEPPED(checksums_are_verified, "RAW-1 ETH-12"),
 		STEPPED(flows_live_as_long_as_their_qp, "RAW-11"),
 		STEPPED(completions_have_the_tag_of_the_flow, "RAW-16"),
-		STEPPED(reset_ends_them, "RAW-11 RST-3"),
+		STEPPED(reset_ends_them, "RAW-11 RST-1"),
 		STEPPED(what_is_a_neighbours_stays_so, "RAW-12 SEC-9"),
 	};
 

@@ -242,18 +242,88 @@ static void the_reserved_lkey_of_a_privileged_qp(void **state)
 	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_REM_ACCESS_ERR);
 }
 
-/* Bytes at random in a ring: whatever comes of it, the device goes on, and so does the peer. */
+/* A QP of each node with a CQ and a page of its own, in RTS towards the other. */
+struct bystander {
+	struct queues queues;
+	struct completions completions;
+	uint64_t page;
+	uint32_t key;
+};
+
+/* The queues that are used, instead of those of the bystanders, or these again. */
+static void change_sides(struct world *w, struct bystander *others)
+{
+	for (int i = 0; i < 2; i++) {
+		others[i].queues = use_queues(&w->n[i], others[i].queues);
+		others[i].completions = use_completions(&w->n[i], others[i].completions);
+	}
+}
+
+static void create_bystanders(struct world *w, struct bystander *others)
+{
+	for (int i = 0; i < 2; i++) {
+		struct node *n = &w->n[i];
+		struct skua_cmd mr = create_mr_cmd(n);
+
+		others[i].page = take(n, 4096);
+		mr.create_mr.pages = list(others[i].page, 4096);
+		others[i].key = must(w, n, mr);
+		others[i].completions = new_completions(n, LOG_CQ);
+		n->cqn = must(w, n, create_cq_cmd(n));
+		others[i].queues = new_queues(n);
+		n->qpn = must(w, n, create_qp_cmd(n));
+	}
+	for (int i = 0; i < 2; i++)
+		reconnect(w, &w->n[i], &w->n[!i]);
+	change_sides(w, others);
+}
+
+static void bystanders_go_on(struct world *w, struct bystander *others)
+{
+	uint32_t key[2] = { w->n[0].key, w->n[1].key };
+
+	change_sides(w, others);
+	for (int i = 0; i < 2; i++) {
+		memset(at(&w->n[i], others[i].page), i + 1, 4096);
+		w->n[i].key = others[i].key;
+	}
+	for (int i = 0; i < 2; i++) {
+		struct node *n = &w->n[i], *peer = &w->n[!i];
+
+		post_recv(peer, peer->buf, 2048);
+		post(n, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, n->buf + 2048, 2048, 0, 0, 0);
+		expect(w, n, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+		expect(w, peer, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+		assert_memory_equal(at(peer, others[!i].page), at(n, others[i].page + 2048), 2048);
+	}
+	for (int i = 0; i < 2; i++) {
+		expect_none(w, &w->n[i]);
+		w->n[i].key = key[i];
+	}
+	change_sides(w, others);
+}
+
+/*
+ * Bytes at random in a ring: whatever comes of it, the device goes on, and so does the peer. Memory in no region stays as
+ * it is, and another QP between them carries messages.
+ */
 static void noise(void **state)
 {
+	static uint8_t outside[EXTRA_SIZE];
 	uint32_t seed = 12345;
 
 	(void)state;
+	memset(outside, 0x5a, sizeof(outside));
 	for (int round = 0; round < 300; round++) {
 		struct world *w = world_create(false);
 		struct node *a = &w->n[0];
 		struct skua_cmd nop = CMD(SKUA_CMD_NOP);
+		struct bystander others[2];
 		struct block block;
 
+		create_bystanders(w, others);
+		for (int i = 0; i < 2; i++)
+			memset(w->n[i].extra, 0x5a, EXTRA_SIZE);
 		for (int i = 0; i < 20; i++) {
 			uint8_t *bytes = (uint8_t *)&block;
 
@@ -276,6 +346,9 @@ static void noise(void **state)
 		pass(w, 1000000);
 		assert_int_equal(command(w, a, &nop), SKUA_CMD_OK);
 		assert_int_equal(command(w, &w->n[1], &nop), SKUA_CMD_OK);
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(memcmp(w->n[i].extra, outside, EXTRA_SIZE), 0);
+		bystanders_go_on(w, others);
 		world_destroy(w);
 	}
 }
