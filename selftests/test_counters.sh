@@ -51,6 +51,26 @@ aliases() {
 		sent_pkts rdma_tx_packets
 	END
 }
+# Counters that are 0 agree whatever they are, and so do equal ones. So each of them has to count something on both NICs, and
+# each something else. On go-back-N, a lost packet causes NAKs; an outage causes timeouts.
+distinct() {
+	local names values
+	names=$(aliases | awk '{ print $2 }' | sort -u)
+	values=$(of_nic "skua$1" | join - <(echo "$names"))
+	echo "$values"
+	[ "$(wc -l <<<"$values")" = "$(wc -l <<<"$names")" ] && ! grep ' 0$' <<<"$values" &&
+		[ -z "$(cut -d' ' -f2 <<<"$values" | sort | uniq -d)" ]
+}
+troubled() {
+	local status=0
+	skuactl inject skua0 go-back-n && skuactl inject skua1 go-back-n &&
+		skuactl impair skua0 drop=2% drop=0.2%,for=20ms duplicate=2% corrupt=2% reorder=2% ecn=every:10 || return
+	left rdma_traffic -Q -n 200 -s 0-20000 skua_0 skua_1 || status=1
+	skuactl impair skua0 none
+	skuactl inject skua0 none && skuactl inject skua1 none && [ $status = 0 ] && both distinct
+}
+# The responder refuses some requests.
+refused() { left python3 "$(dirname "$0")/refusals.py"; }
 # Each has the value of the NIC's counter; and the RDMA device has no other names.
 aliases_agree() {
 	local alias name counters=/sys/class/infiniband/skua_$1/ports/1/hw_counters nic
@@ -71,8 +91,7 @@ port_counters_agree() {
 		[ "$(cat $counters/port_rcv_errors)" = $(($(value rdma_rx_bad_packet <<<"$nic") +
 			$(value rdma_rx_bad_icrc <<<"$nic") + $(value rdma_rx_bad_opcode <<<"$nic"))) ]
 }
-# The link that link_follows() took down.
-link_downs_are_counted() { [ "$(cat /sys/class/infiniband/skua_0/ports/1/counters/link_downed)" -ge 1 ]; }
+link_downed() { cat /sys/class/infiniband/skua_0/ports/1/counters/link_downed; }
 
 # Some 2,500,000 bytes, of which chance decides how many go which way.
 moved() {
@@ -129,6 +148,11 @@ link_is() {
 link_follows() {
 	skuactl link skua0 down && within 5 link_is false NO-CARRIER DOWN no POLLING || return
 	skuactl link skua0 up && within 5 link_is true LOWER_UP ACTIVE yes LINK_UP
+}
+link_downs_are_counted() {
+	local before
+	before=$(link_downed)
+	link_follows && link_follows && echo "$before, $(link_downed)" && [ "$(link_downed)" = $((before + 2)) ]
 }
 mtu_follows() {
 	left ip link set skua0 mtu 4000 || return
@@ -194,23 +218,54 @@ counters_of_a_program() {
 	rdma statistic qp set link skua_0/1 auto off || status=1
 	[ -z "$(rdma statistic qp show link skua_0/1)" ] && within 5 equal rdma_of && return $status
 }
-# One QP of three, by hand: it counts what it does from then on.
+# Some RC QP of skua_0, as `rdma resource` shows it, and by itself in a counter.
+an_rc_qp() { rdma resource show qp link skua_0/1 type RC | grep -om1 'lqpn [0-9]*'; }
+bind_an_rc_qp() {
+	local qpn
+	within 10 eval 'qpn=$(an_rc_qp)' && rdma statistic qp bind link skua_0/1 $qpn &&
+		! rdma statistic qp bind link skua_0/1 $qpn 2>/dev/null &&
+		rdma statistic qp show link skua_0/1 | grep "LQPN: <${qpn#lqpn }>"
+}
+sent_by_bound() { of_qps skua_0 rdma_tx_packets; }
+sent_by_all() { of_nic skua0 | value rdma_tx_packets; }
+# One QP of three, by hand: it counts what it does from then on, which is a third of what the NIC does meanwhile. The QPs
+# are idle when the counters are read for the last time.
 # shellcheck disable=SC2154 # tap.sh sets slowness
 counters_by_hand() {
-	left rdma_traffic -Q -t $((4 * slowness)) -q 3 -s 0-20000 skua_0 skua_1 >/tmp/traffic &
-	local traffic=$! status=0 qpn all
-	within 10 eval 'qpn=$(rdma resource show qp link skua_0/1 type RC | grep -om1 "lqpn [0-9]*")' || return
-	rdma statistic qp bind link skua_0/1 $qpn || status=1
-	rdma statistic qp bind link skua_0/1 $qpn 2>/dev/null && status=1
-	within 5 eval '[ "$(of_qps skua_0 rdma_tx_packets)" -gt 10 ]' || status=1
-	rdma statistic qp show link skua_0/1
-	all=$(of_rdma skua_0 | value rdma_tx_packets)
-	[ "$all" -gt "$(($(of_qps skua_0 rdma_tx_packets) / 2))" ] || status=1
-	wait $traffic || status=1
+	rm -f /tmp/by_hand
+	left rdma_traffic -Q -t $((8 * slowness)) -q 3 -s 0-20000 -H $((60 * slowness)) skua_0 skua_1 >/tmp/by_hand &
+	local traffic=$! status=0 before after bound all
+	before=$(sent_by_all)
+	within 10 eval '[ "$(sent_by_all)" -gt $((before + 100)) ]' || status=1
+	before=$(sent_by_all)
+	bind_an_rc_qp || status=1
+	after=$(sent_by_all)
+	within 30 grep -q verified /tmp/by_hand || status=1
+	bound=$(sent_by_bound) all=$(sent_by_all)
+	tell "one queue pair of three sent $bound packets of $((all - after)) to $((all - before))"
+	[ $((2 * bound)) -lt $((all - after)) ] && [ $((6 * bound)) -gt $((all - before)) ] || status=1
+	kill $traffic
+	wait $traffic
+	within 5 equal rdma_of && return $status
+}
+# One that is idle counts nothing, whatever the others do.
+counters_of_an_idle_qp() {
+	rm -f /tmp/idle
+	left rdma_traffic -Q -n 4 -q 1 -s 0-20000 -H $((60 * slowness)) skua_0 skua_1 >/tmp/idle &
+	local idle=$! status=0 before
+	within 20 grep -q verified /tmp/idle && bind_an_rc_qp || status=1
+	before=$(sent_by_all)
+	left rdma_traffic -Q -n 100 -s 0-20000 skua_0 skua_1 || status=1
+	[ "$(sent_by_all)" -gt $((before + 100)) ] && [ "$(sent_by_bound)" = 0 ] || status=1
+	rdma statistic qp show link skua_0/1 | grep LQPN || status=1
+	kill $idle
+	wait $idle
 	within 5 equal rdma_of && return $status
 }
 
 t 'traffic' moved
+t 'requests that are refused' refused
+t 'traffic that is impaired' within 60 troubled
 t 'the NIC has counters' many
 t 'ethtool -S agrees' within 5 equal netdev_of
 t 'rdma statistic agrees' within 5 equal rdma_of
@@ -226,4 +281,5 @@ t 'rdma resource tells what the NIC does, of all objects' objects
 t 'counters on demand' on_demand
 t 'rdma statistic counts what a program does' counters_of_a_program
 t 'rdma statistic counts what one queue pair does' counters_by_hand
+t 'rdma statistic counts nothing of an idle queue pair' counters_of_an_idle_qp
 end
