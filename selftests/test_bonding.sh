@@ -23,10 +23,10 @@ neither() { ! has skua_0 ffff:c000:0201 && ! has skua_2 ffff:c000:0203; }
 pings() {
 	local server=$1 client=$2 to=$3 count=$4 pid status port
 	port=$((7200 + number++))
-	$server timeout 60 rping -s -a "$to" -p $port >/dev/null 2>&1 &
+	$server timeout 60 rping -s -a "$to" -p $port -V >/dev/null 2>&1 &
 	pid=$!
 	within 5 eval "$server rdma resource show cm_id | grep -q 'LISTEN.*:$port\>'"
-	$client timeout 60 rping -c -a "$to" -p $port -C "$count" -v >/tmp/pings 2>&1
+	$client timeout 60 rping -c -a "$to" -p $port -C "$count" -v -V >/tmp/pings 2>&1
 	status=$?
 	kill $pid 2>/dev/null
 	wait $pid 2>/dev/null
@@ -65,10 +65,10 @@ cqe_errors() { skuactl counters | awk '$1 == "cqe_errors" { print $2 + $3 + $4 }
 link_goes_down() {
 	local server client before status
 	before=$(cqe_errors)
-	right rping -s -a $peer -p 7199 >/dev/null 2>&1 &
+	right rping -s -a $peer -p 7199 -V >/dev/null 2>&1 &
 	server=$!
 	within 5 eval "right rdma resource show cm_id | grep -q 'LISTEN.*:7199\>'"
-	left rping -c -a $peer -p 7199 -C 1000000 >/tmp/pings 2>&1 &
+	left rping -c -a $peer -p 7199 -C 1000000 -V >/tmp/pings 2>&1 &
 	client=$!
 	within 5 eval "rdma resource show qp link skua_0/1 | grep -q 'type RC state RTS'" &&
 		skuactl link skua0 down && becomes_active skua_2 skua_0 &&

@@ -18,10 +18,10 @@ opens() { "$1" ibv_devinfo -d "$2" >/dev/null 2>&1; }
 has_address() { left grep -q ':ffff:c000:0201$' /sys/class/infiniband/skua_0/ports/1/gids/1; }
 pings() {
 	local pid status port=$((7200 + number++))
-	right timeout 60 rping -s -a 192.0.2.2 -p $port >/dev/null 2>&1 &
+	right timeout 60 rping -s -a 192.0.2.2 -p $port -V >/dev/null 2>&1 &
 	pid=$!
 	within 5 eval "right rdma resource show cm_id | grep -q 'LISTEN.*:$port\>'"
-	left timeout 60 rping -c -a 192.0.2.2 -p $port -C 20 -v >/tmp/pings 2>&1
+	left timeout 60 rping -c -a 192.0.2.2 -p $port -C 20 -v -V >/tmp/pings 2>&1
 	status=$?
 	kill $pid 2>/dev/null
 	wait $pid 2>/dev/null
@@ -42,17 +42,19 @@ exclusive() {
 		opens left skua_0 && ! opens left skua_1 && ! opens right skua_0 && ! opens env skua_0
 }
 exclusive_stays() { ! rdma system set netns shared && exclusive; }
-# Programs that use the device lose it, and others find it where it is.
+# Programs that use the device learn that they lose it, and others find it where it is.
 moves() {
-	local pid
-	left ibv_asyncwatch -d skua_0 >/tmp/watch 2>&1 &
+	local pid status
+	left stdbuf -oL ibv_asyncwatch -d skua_0 >/tmp/watch 2>&1 &
 	pid=$!
-	within 5 grep -q skua_0 /tmp/watch
+	within 5 grep -q '^skua_0' /tmp/watch
 	left rdma dev set skua_0 netns right || return
-	[ "$(devices right)" = 'skua_0 skua_1 ' ] && [ -z "$(devices left)" ] && opens right skua_0 && ! opens left skua_0
-	local status=$?
+	within 5 grep -qi fatal /tmp/watch && [ "$(devices right)" = 'skua_0 skua_1 ' ] && [ -z "$(devices left)" ] &&
+		opens right skua_0 && ! opens left skua_0
+	status=$?
 	kill $pid 2>/dev/null
 	wait $pid
+	cat /tmp/watch
 	! left rdma dev set skua_0 netns right || status=1
 	! right rdma dev set skua_0 netns nonsense || status=1
 	right rdma dev set skua_0 netns left && exclusive && return $status
