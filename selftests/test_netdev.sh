@@ -126,7 +126,9 @@ segments_of_mtus() {
 		set_mtu $mtu && stream 600000 || return
 	done
 }
-# Reordered, lost, duplicated and marked. What is changed on its way is noticed by its checksum.
+# How many frames the rules did something to.
+impaired() { skuactl impair skua0 | awk 'NR > 1 { sum += $NF } END { print sum + 0 }'; }
+# Lost, reordered and duplicated. What is changed on its way is noticed by its checksum.
 impaired_segments() {
 	local status rule
 	tso on
@@ -135,14 +137,19 @@ impaired_segments() {
 		skuactl impair skua0 "$rule" "seed=7" && frames left stream 192.0.2.2 1500000 &&
 			frames right stream 2001:db8::1 1500000
 		status=$?
+		echo "$rule: $(impaired) frames"
+		[ "$(impaired)" -gt 0 ] || status=1
 		skuactl impair skua0 none >/dev/null
-		[ $status = 0 ] || { echo "$rule"; break; }
+		[ $status = 0 ] || break
 	done
 	both sysctl -q -w net.ipv4.tcp_ecn=2
 	return $status
 }
+# Of all protocols, on either side.
 no_csum_errors() {
-	! both nstat -az | awk '/InCsumErrors/ && $2 > 0' | grep .
+	local counts
+	counts=$(both nstat -az) && [ "$(grep -cE '^(Icmp|Tcp|Udp)InCsumErrors ' <<<"$counts")" = 6 ] &&
+		! awk '/InCsumErrors/ && $2 > 0' <<<"$counts" | grep .
 }
 wrong_checksums() {
 	local ports errors
