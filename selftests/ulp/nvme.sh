@@ -41,6 +41,18 @@ serve() {
 	done
 }
 
+# nvmet goes without SRQs silently if it cannot create them.
+used() {
+	local srqs
+	srqs=$(rdma resource show srq | grep -cF '[nvmet_rdma]' || true)
+	echo "$srqs SRQs of nvmet"
+	if [ "$variant" = srq ]; then
+		[ "$srqs" -gt 0 ]
+	else
+		[ "$srqs" = 0 ]
+	fi
+}
+
 stop() {
 	rm $nvmet/ports/*/subsystems/*
 	rmdir $nvmet/ports/* $nvmet/subsystems/*/namespaces/* $nvmet/subsystems/*
@@ -61,13 +73,20 @@ path() {
 paths_are() { [ "$(sort -u /sys/class/nvme/nvme*/state)" = "$1" ]; }
 
 attach() {
-	local always=Y
+	local always=Y registers=Y
 	[ "$variant" != unregistered ] || always=N
 	modprobe nvme-rdma register_always=$always
 	for address; do
 		path "$address"
 	done
 	within 20 test -b $disk
+	# Only without registration has the host a key that covers all memory.
+	rdma -d resource show pd >pds
+	grep -F '[nvme_rdma]' pds
+	if grep -F '[nvme_rdma]' pds | grep -q unsafe_global_rkey; then
+		registers=N
+	fi
+	[ $registers = $always ]
 	if [ "$variant" = multipath ]; then
 		echo round-robin >/sys/class/nvme-subsystem/nvme-subsys0/iopolicy
 		[ "$(ls -d /sys/class/nvme/nvme* | wc -l)" = 2 ]
