@@ -52,6 +52,10 @@ compare() {
 	done
 	median "${shares[@]}" >/tmp/share
 }
+no_qp_is_left() {
+	local qps
+	qps=$(skuactl qps) && ! grep -E ' (RC|UD) ' <<<"$qps"
+}
 is_enough() { [ "$(cat /tmp/share)" -ge "$share" ]; }
 
 # As many as it takes, and the device counts all of them.
@@ -75,5 +79,5 @@ t "of the latter it keeps $share%" is_enough
 t 'traffic beside misused rings, and beside none' compare rings
 t "of the latter it keeps $share%" is_enough
 t 'traffic afterwards' works
-t 'no QP is left' within 5 sh -c '! skuactl qps | grep -E " (RC|UD) "'
+t 'no QP is left' within 5 no_qp_is_left
 end
