@@ -288,9 +288,9 @@ static int ex_export(struct skua_export __user *arg)
 }
 
 /*
- * A buffer may be taken back at any time. But with lockdep, ib_umem_dmabuf_unmap_pages() of the core looks at the
- * attachment, which the core stores only after it has become visible here: a NULL pointer. Then those that attach have
- * pinned first.
+ * A buffer may be taken back at any time. But with lockdep, ib_umem_dmabuf_unmap_pages() of the
+ * core looks at the attachment, which the core stores only after it has become visible here: a
+ * NULL pointer. So with lockdep, those that attach pin first.
  */
 static void ex_lock(struct dma_buf *dmabuf)
 {
