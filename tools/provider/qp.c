@@ -340,7 +340,7 @@ static void skua_qp_purge(struct skua_qp *qp)
 	struct ibv_cq *send_cq = qp->vqp.qp.send_cq;
 	struct ibv_cq *recv_cq = qp->vqp.qp.recv_cq;
 
-	/* One without queues completes nothing. That of RSS may name a CQ, and has the number of another QP. */
+	/* A QP without queues has no completions. One of RSS may name a CQ, and may have the number of another QP. */
 	if (!qp->pd)
 		return;
 	/* A QP of type XRC_SEND may have the first only. */

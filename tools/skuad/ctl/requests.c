@@ -37,8 +37,8 @@ struct request {
 	unsigned int first, last;	/* devices that are meant: first to last - 1 */
 };
 
-/* Of a request's text a part is shown, which may have been cut in the midst of a character: that one is left out. Else
- * the answer would not be JSON. */
+/* A refusal shows a part of the request's text, which may end within a character. Such a character is left out, because
+ * the answer would not be valid JSON. */
 static void drop_cut_characters(char *text)
 {
 	const char *from = text;
@@ -193,7 +193,7 @@ struct kind {
 	void (*tell)(struct json_object *o, const void *info);
 };
 
-/* Those of one device. */
+/* What a list has of one device. */
 struct list_call {
 	const struct kind *kind;
 	const char *name;

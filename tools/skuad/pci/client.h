@@ -109,7 +109,7 @@ static inline void post_fds(int c, const void *data, size_t len, const int *fds,
 	assert_int_equal(sendmsg(c, &mh, MSG_NOSIGNAL | MSG_DONTWAIT), len);
 }
 
-/* The same, and lets the server work. */
+/* As post_fds(), and lets the server work. */
 static inline void send_fds(int c, const void *data, size_t len, const int *fds, unsigned int nfds)
 {
 	post_fds(c, data, len, fds, nfds);

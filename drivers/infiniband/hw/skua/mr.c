@@ -212,7 +212,7 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	/* Not all methods of the core set them. */
+	/* The core sets these two for some of its methods only. */
 	mr->ibmr.iova = iova;
 	mr->ibmr.length = length;
 	if (on_demand && length) {

@@ -17,7 +17,7 @@ struct skua_mr_params;
  * struct skua_ib_faults - how page faults of a device are resolved
  * @watch: where they come from
  * @wq: works that resolve them; NULL: the device has no paging
- * @prefetch_wq: works that prefetch; a program may ask for as many as it likes
+ * @prefetch_wq: works that prefetch, apart: a program may queue as many as it likes
  * @mrs: struct skua_ib_odp by the index of its key
  * @serials: how many regions there have been
  */
