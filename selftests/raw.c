@@ -200,3 +200,24 @@ int raw_destroy_qp(int fd, uint32_t handle)
 
 	return raw_write(fd, IB_USER_VERBS_CMD_DESTROY_QP, &cmd, sizeof(cmd), NULL, 0, sizeof(resp));
 }
+
+int raw_create_xsrq(int fd, const struct ib_uverbs_create_xsrq *srq, const struct skua_create_srq_req *req,
+		    uint32_t *handle)
+{
+	RAW_RESP(ib_uverbs_create_srq_resp, skua_create_srq_resp) resp = {};
+	struct ib_uverbs_create_xsrq cmd = *srq;
+	int err;
+
+	cmd.response = (uintptr_t)&resp;
+	err = raw_write(fd, IB_USER_VERBS_CMD_CREATE_XSRQ, &cmd, sizeof(cmd), req, sizeof(*req), sizeof(resp));
+	*handle = resp.core.srq_handle;
+	return err;
+}
+
+int raw_destroy_srq(int fd, uint32_t handle)
+{
+	struct ib_uverbs_destroy_srq_resp resp;
+	struct ib_uverbs_destroy_srq cmd = { .response = (uintptr_t)&resp, .srq_handle = handle };
+
+	return raw_write(fd, IB_USER_VERBS_CMD_DESTROY_SRQ, &cmd, sizeof(cmd), NULL, 0, sizeof(resp));
+}

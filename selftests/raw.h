@@ -48,4 +48,9 @@ int raw_create_qp(int fd, const struct raw_qp *qp, const struct skua_create_qp_r
 		  size_t req_size, uint32_t *handle);
 int raw_destroy_qp(int fd, uint32_t handle);
 
+/* One with a CQ of its own. */
+int raw_create_xsrq(int fd, const struct ib_uverbs_create_xsrq *srq, const struct skua_create_srq_req *req,
+		    uint32_t *handle);
+int raw_destroy_srq(int fd, uint32_t handle);
+
 #endif

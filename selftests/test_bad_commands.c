@@ -192,6 +192,101 @@ TEST_F(commands, create_qp_common)
 	}
 }
 
+#define TAGS_SRQ(tags) {						\
+		.srq_type = IBV_SRQT_TM, .pd_handle = self->pd, .cq_handle = self->cq, .max_wr = 16, .max_sge = 1, \
+		.max_num_tags = (tags),					\
+	}
+
+#define SRQ_REQ {							\
+		.buf_addr = (uintptr_t)self->mem + 8192, .dbr_addr = RECORDS + 128, .log_size = 4, \
+		.log_stride = 5,					\
+	}
+
+/* TAG-1 */
+TEST_F(commands, create_srq_with_tags)
+{
+	const struct skua_create_srq_req req = SRQ_REQ;
+	struct ibv_device_attr_ex device;
+	const struct {
+		const char *name;
+		uint32_t tags;
+		int err;
+	} rows[] = {
+		{ "one", 1, 0 },
+		{ "none", 0, EINVAL },
+		{ "65537", 65537, EINVAL },
+		{ "as many as can be said", UINT32_MAX, EINVAL },
+	};
+	struct ib_uverbs_create_xsrq srq;
+	uint32_t handle;
+
+	for EACH(row, rows) {
+		srq = (struct ib_uverbs_create_xsrq)TAGS_SRQ(row->tags);
+		GAVE(row->err, raw_create_xsrq(self->fd, &srq, &req, &handle), row);
+		if (!row->err)
+			ASSERT_EQ(0, raw_destroy_srq(self->fd, handle));
+	}
+	ASSERT_EQ(0, ibv_query_device_ex(self->s[0].context, NULL, &device));
+	srq = (struct ib_uverbs_create_xsrq)TAGS_SRQ(device.tm_caps.max_num_tags + 1);
+	ASSERT_EQ(EINVAL, raw_create_xsrq(self->fd, &srq, &req, &handle));
+	srq = (struct ib_uverbs_create_xsrq)TAGS_SRQ(1);
+	srq.cq_handle = 999;
+	ASSERT_NE(0, raw_create_xsrq(self->fd, &srq, &req, &handle));
+}
+
+/* TAG-2 */
+TEST_F(commands, create_qp_with_tags)
+{
+	const struct ib_uverbs_create_xsrq srq = TAGS_SRQ(4);
+	const struct skua_create_srq_req srq_req = SRQ_REQ;
+	const struct skua_create_cq_req cq_req = { (uintptr_t)self->mem + 12288, RECORDS + 192 };
+	const struct skua_create_qp_req none = { .flags = SKUA_CREATE_QP_NO_SQ | SKUA_CREATE_QP_NO_RQ };
+	const struct skua_create_qp_req has_sq = {
+		.sq_addr = (uintptr_t)self->mem + 16384, .sq_dbr_addr = RECORDS + 256, .log_sq_blocks = 4,
+		.flags = SKUA_CREATE_QP_NO_RQ,
+	};
+	uint32_t pd = 0, cq = 0, tags = 0, handle;
+
+	ASSERT_EQ(0, raw_alloc_pd(self->fd, &pd));
+	ASSERT_EQ(0, raw_create_cq(self->fd, 1, &cq_req, sizeof(cq_req), &cq));
+	ASSERT_EQ(0, raw_create_xsrq(self->fd, &srq, &srq_req, &tags));
+	const struct {
+		const char *name;
+		uint32_t pd, send_cq, recv_cq;
+		enum ibv_qp_type type;
+		const struct skua_create_qp_req *req;
+		uint32_t max_send_wr;
+		int err;
+	} rows[] = {
+		{ "a receiver", self->pd, self->cq, self->cq, IBV_QPT_RC, &none, 0, 0 },
+		{ "a receiver of another PD", pd, self->cq, self->cq, IBV_QPT_RC, &none, 0, 0 },
+		{ "a receiver that sends", self->pd, self->cq, self->cq, IBV_QPT_RC, &has_sq, 1, EINVAL },
+		{ "a receiver that may send", self->pd, self->cq, self->cq, IBV_QPT_RC, &none, 1, EINVAL },
+		{ "a receiver with an SQ", self->pd, self->cq, self->cq, IBV_QPT_RC, &has_sq, 0, EINVAL },
+		{ "a receiver with another CQ", self->pd, self->cq, cq, IBV_QPT_RC, &none, 0, EINVAL },
+		{ "the carrier", self->pd, self->cq, self->cq, IBV_QPT_UD, &has_sq, 8, 0 },
+		{ "a carrier of another PD", pd, self->cq, self->cq, IBV_QPT_UD, &has_sq, 8, EINVAL },
+		{ "a carrier with another CQ", self->pd, cq, self->cq, IBV_QPT_UD, &has_sq, 8, EINVAL },
+		{ "a carrier with another receive CQ", self->pd, self->cq, cq, IBV_QPT_UD, &has_sq, 8, EINVAL },
+		{ "UC", self->pd, self->cq, self->cq, IBV_QPT_UC, &none, 0, EINVAL },
+	};
+
+	for EACH(row, rows) {
+		struct raw_qp qp = {
+			row->pd, row->send_cq, row->recv_cq, {
+				.qp_type = row->type, .is_srq = 1, .srq_handle = tags, .max_send_wr = row->max_send_wr,
+			},
+		};
+
+		GAVE(row->err, raw_create_qp(self->fd, &qp, row->req, sizeof(*row->req), &handle), row);
+		if (!row->err)
+			ASSERT_EQ(0, raw_destroy_qp(self->fd, handle));
+	}
+	ASSERT_EQ(0, raw_destroy_srq(self->fd, tags));
+	ASSERT_EQ(0, raw_destroy_cq(self->fd, cq));
+	ASSERT_EQ(0, raw_dealloc_pd(self->fd, pd));
+}
+
 /* Commands to which the driver adds nothing take nothing either, but zeroes. */
 static int alloc_pd_with(int fd, uint32_t pd, const uint64_t *drv, size_t size)
 {

@@ -460,8 +460,9 @@ struct skua_cmd_create_srq {
 	__le64 srq_handle;	/* returned in CQEs and asynchronous events */
 	__le64 dbr_addr;	/* struct skua_dbr */
 	__le32 xrcdn;		/* its XRC domain; 0: it is for the QPs that name it */
-	__le32 cqn;		/* with xrcdn: CQ of its receives; else 0 */
-	__u8 rsvd1[24];
+	__le32 cqn;		/* with xrcdn or tags: CQ of its receives; else 0 */
+	__le32 tags;		/* that may be in its list; 0: it matches none */
+	__u8 rsvd1[20];
 	struct skua_pagelist ring;
 	__u8 rsvd2[96];
 };
@@ -707,7 +708,8 @@ struct skua_device_caps {
 	__le32 max_rate;
 	__le32 ece_options;		/* that the device has; 0 without SKUA_F_ECE */
 	__le32 max_tso;			/* bytes of payload; 0 without SKUA_F_TSO */
-	__u8 rsvd1[20];
+	__le32 max_tags;		/* of an SRQ; 0 without SKUA_F_TAG_MATCHING */
+	__u8 rsvd1[16];
 };
 
 SKUA_ASSERT_SIZE(struct skua_device_caps, 192);

@@ -23,6 +23,12 @@ enum skua_cqe_opcode {
 	SKUA_CQE_TSO		= 0x0b,
 	SKUA_CQE_RECV		= 0x80,	/* bit 7: the receive side */
 	SKUA_CQE_RECV_WRITE_IMM	= 0x81,
+	SKUA_CQE_TAG_RECV	= 0x82,	/* of a tag: the cookie is its handle */
+	SKUA_CQE_TAG_UNEXPECTED	= 0x83,	/* a receive: no tag matched the message */
+	SKUA_CQE_TAG_NONE	= 0x84,	/* a receive: the message has no tag */
+	SKUA_CQE_TAG_ADD	= 0x85,	/* these are completions of an SQ's WQEs */
+	SKUA_CQE_TAG_DEL	= 0x86,
+	SKUA_CQE_TAG_SYNC	= 0x87,
 };
 
 #define SKUA_CQE_OPCODE_RECV	0x80
@@ -47,6 +53,8 @@ enum skua_cqe_status {
 	SKUA_CQE_REM_ABORT_ERR	= 16,
 	SKUA_CQE_FATAL_ERR	= 19,
 	SKUA_CQE_GENERAL_ERR	= 21,
+	SKUA_CQE_TM_ERR		= 22,	/* TAG_DEL: the tag is not in the list any more */
+	SKUA_CQE_TM_RNDV_INCOMPLETE = 23, /* the buffer holds the request, not its payload */
 };
 
 /* Finer causes of an error, for people; a program looks at status alone. */
@@ -83,6 +91,9 @@ enum skua_vendor_err {
 #define SKUA_CQE_L3_CSUM_OK	0x20	/* ETH */
 #define SKUA_CQE_L4_CSUM_OK	0x40	/* ETH */
 #define SKUA_CQE_L4_HASH	0x80	/* ETH: rss_hash covers ports */
+#define SKUA_CQE_TAG_SYNC_REQ	0x20	/* TAG_ADD, _DEL, _SYNC: messages are not counted yet */
+#define SKUA_CQE_TAG_MATCH	0x40	/* TAG_RECV: a message has matched */
+#define SKUA_CQE_TAG_DATA	0x80	/* TAG_RECV: all of its data is there */
 
 /*
  * On error only qp_handle, qpn, cookie, sq_ci, opcode, status, vendor_err and flags
@@ -99,12 +110,20 @@ struct skua_cqe {
 		__le32 rss_hash;	/* ETH receive, 0: none */
 	};
 	__le32 sq_ci;		/* send side: the SQ's consumer index behind this WQE */
-	/* Receives of UD and GSI; else 0. */
-	__le32 src_qpn;
-	__u8 smac[6];		/* MAC that it came from */
-	__le16 vlan;		/* 802.1Q id and priority; SKUA_VLAN_NONE: no tag, or id 0 */
-	__u8 ip_version;	/* 4 or 6 */
-	__u8 rsvd0[3];
+	union {
+		struct {		/* receives of UD and GSI; else 0 */
+			__le32 src_qpn;
+			__u8 smac[6];	/* MAC that it came from */
+			__le16 vlan;	/* 802.1Q id and priority; or SKUA_VLAN_NONE */
+			__u8 ip_version;	/* 4 or 6 */
+			__u8 rsvd0[3];
+		};
+		struct {		/* TAG_RECV */
+			__le64 tag;	/* of the message */
+			__be32 app_ctx;	/* of its header, as on the wire */
+			__u8 rsvd2[4];
+		};
+	};
 	__le32 flow_tag;	/* receives of ETH by a flow: the flow's tag; else 0 */
 	__u8 rsvd1[4];
 	__le32 qpn;

@@ -100,6 +100,7 @@ enum skua_health {
 #define SKUA_F_ECE		27	/* options that peers agree on when they connect */
 #define SKUA_F_MR_REVOKE	28	/* INVALIDATE_MR */
 #define SKUA_F_IP_CSUM		29	/* ETH: the device finds the checksums that it fills in */
+#define SKUA_F_TAG_MATCHING	30	/* shared receive queues with tags */
 
 #define SKUA_PAGE_SIZE		4096	/* unit of doorbell pages and page-list pages */
 

@@ -32,6 +32,9 @@ enum skua_wqe_opcode {
 	SKUA_WQE_FLUSH		= 0x0d,	/* with struct skua_wqe_rdma */
 	SKUA_WQE_ATOMIC_WRITE	= 0x0e,	/* with struct skua_wqe_rdma */
 	SKUA_WQE_TSO		= 0x0f,	/* with struct skua_wqe_tso; ETH */
+	SKUA_WQE_TAG_ADD	= 0x10,	/* with struct skua_wqe_tag; UD with an SRQ with tags */
+	SKUA_WQE_TAG_DEL	= 0x11,	/* with struct skua_wqe_tag; UD with an SRQ with tags */
+	SKUA_WQE_TAG_SYNC	= 0x12,	/* with struct skua_wqe_tag; UD with an SRQ with tags */
 	/* UD and GSI: SEND and SEND_IMM with struct skua_wqe_ud */
 	/* XRC_INI: all that send, with struct skua_wqe_xrc before other segments */
 };
@@ -198,6 +201,54 @@ struct skua_sge {
 };
 
 SKUA_ASSERT_SIZE(struct skua_sge, 16);
+
+/* TAG_ADD, TAG_DEL and TAG_SYNC, behind the control segment. */
+struct skua_wqe_tag {
+	__le32 handle;		/* low 16 bits: number of the tag; SYNC: 0 */
+	__le32 unexpected;	/* SKUA_TAG_COUNT: messages handled, ever; else 0 */
+	__le64 tag;		/* ADD; else 0, as all that follows but flags */
+	__le64 mask;		/* a message matches if its tag has these bits as in tag */
+	__le32 flags;		/* SKUA_TAG_* */
+	__le32 rsvd;
+	struct skua_sge sge;	/* the buffer */
+};
+
+SKUA_ASSERT_SIZE(struct skua_wqe_tag, 48);
+SKUA_ASSERT_OFFSET(struct skua_wqe_tag, tag, 8);
+SKUA_ASSERT_OFFSET(struct skua_wqe_tag, flags, 24);
+SKUA_ASSERT_OFFSET(struct skua_wqe_tag, sge, 32);
+
+#define SKUA_TAG_COUNT		0x1		/* unexpected is valid */
+#define SKUA_TAG_NUMBER		0xffff		/* of a handle: the number of the tag */
+
+/* What a message to an SRQ with tags begins with, in network order. */
+struct skua_tmh {
+	__u8 opcode;		/* enum skua_tmh_opcode */
+	__u8 rsvd[3];
+	__be32 app_ctx;		/* returned in the CQE */
+	__be64 tag;
+};
+
+SKUA_ASSERT_SIZE(struct skua_tmh, 16);
+SKUA_ASSERT_OFFSET(struct skua_tmh, tag, 8);
+
+enum skua_tmh_opcode {
+	SKUA_TMH_NO_TAG	= 0,
+	SKUA_TMH_RNDV	= 1,	/* struct skua_rvh follows */
+	SKUA_TMH_FIN	= 2,	/* struct skua_rvh follows */
+	SKUA_TMH_EAGER	= 3,	/* the payload follows */
+};
+
+/* Where the payload of a rendezvous is, in network order. */
+struct skua_rvh {
+	__be64 va;
+	__be32 rkey;
+	__be32 len;		/* bytes */
+};
+
+SKUA_ASSERT_SIZE(struct skua_rvh, 16);
+
+#define SKUA_RNDV_MAX_HEADER	64	/* bytes of a RNDV message, at most */
 
 /* Receive WQE: this, then num_sge SGEs. Stride 32 bytes to 1 KiB, a power of two. */
 struct skua_rqe {

@@ -8,6 +8,7 @@
 
 #include "skua.h"
 #include "skua-abi.h"
+#include "tm.h"
 
 static int skua_cq_alloc_ring(struct skua_context *ctx, struct skua_cq *cq, uint32_t cqe)
 {
@@ -100,9 +101,14 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 	return cq ? &cq->vcq.cq : NULL;
 }
 
-/* Tags are not stripped from frames, and there is no tag matching. */
+/* VLAN tags are not stripped from frames. */
 #define SKUA_CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
 			  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_FLOW_TAG)
+
+static uint64_t skua_cq_wc_flags(const struct skua_context *ctx)
+{
+	return SKUA_CQ_WC_FLAGS | (skua_has_tags(ctx) ? IBV_WC_EX_WITH_TM_INFO : 0);
+}
 
 /*
  * A program that ignores overruns promises that none comes. The device never writes over a CQE that was not polled, so
@@ -118,7 +124,7 @@ struct ibv_cq_ex *skua_create_cq_ex(struct ibv_context *ibv_ctx,
 	struct skua_cq *cq;
 
 	if (attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) ||
-	    attr->wc_flags & ~(uint64_t)SKUA_CQ_WC_FLAGS) {
+	    attr->wc_flags & ~skua_cq_wc_flags(to_skua_context(ibv_ctx))) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -237,7 +243,7 @@ struct skua_leaver {
 
 /*
  * A receive of an SRQ is complete all the same (SRQ-7). That of an XRC SRQ stays (XRC-12): the number is then that of a
- * target QP, which may be gone since, and the number in use again.
+ * target QP, which may be gone since, and the number in use again. What a tag received stays, too (TAG-14).
  */
 static bool skua_cqe_of_qp(const struct skua_cqe *cqe, const void *arg)
 {
@@ -248,8 +254,10 @@ static bool skua_cqe_of_qp(const struct skua_cqe *cqe, const void *arg)
 		return false;
 	if (!(cqe->flags & SKUA_CQE_FROM_SRQ))
 		return true;
-	if (!qp->srq || le64toh(cqe->qp_handle) != (uintptr_t)qp->srq)
+	if (!qp->srq || le64toh(cqe->qp_handle) != (uintptr_t)qp->srq || skua_cqe_is_of_list(cqe))
 		return false;
+	if (cqe->opcode == SKUA_CQE_TAG_UNEXPECTED)
+		skua_tm_lose(qp->srq);
 	if (cookie < qp->srq->cookies)
 		skua_srq_retire(qp->srq, cookie);
 	return true;

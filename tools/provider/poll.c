@@ -14,6 +14,7 @@
 #include <skua/cmd.h>
 
 #include "skua.h"
+#include "tm.h"
 
 static_assert(SKUA_CQE_LOC_PROT_ERR == (int)IBV_WC_LOC_PROT_ERR &&
 	      SKUA_CQE_WR_FLUSH_ERR == (int)IBV_WC_WR_FLUSH_ERR &&
@@ -36,6 +37,12 @@ static const uint8_t skua_wc_opcodes[UINT8_MAX + 1] = {
 	[SKUA_CQE_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 	[SKUA_CQE_RECV] = IBV_WC_RECV,
 	[SKUA_CQE_RECV_WRITE_IMM] = IBV_WC_RECV_RDMA_WITH_IMM,
+	[SKUA_CQE_TAG_RECV] = IBV_WC_TM_RECV,
+	[SKUA_CQE_TAG_UNEXPECTED] = IBV_WC_TM_RECV,	/* without IBV_WC_TM_MATCH */
+	[SKUA_CQE_TAG_NONE] = IBV_WC_TM_NO_TAG,
+	[SKUA_CQE_TAG_ADD] = IBV_WC_TM_ADD,
+	[SKUA_CQE_TAG_DEL] = IBV_WC_TM_DEL,
+	[SKUA_CQE_TAG_SYNC] = IBV_WC_TM_SYNC,
 };
 
 static inline enum ibv_wc_opcode skua_cqe_opcode(const struct skua_cqe *cqe)
@@ -58,12 +65,27 @@ static inline unsigned int skua_cqe_data_flags(const struct skua_cqe *cqe)
 	return (cqe->flags & SKUA_CQE_WITH_INV) | (cqe->flags & SKUA_CQE_WITH_IMM) >> 1;
 }
 
-/* A frame that was received: are the checksums of IPv4 and of TCP or UDP right? */
-static inline unsigned int skua_cqe_csum_flags(const struct skua_cqe *cqe)
+/*
+ * A frame that was received: are the checksums of IPv4 and of TCP or UDP right? In a CQE of tag matching the same bits
+ * tell of tags.
+ */
+static inline unsigned int skua_cqe_rare_flags(const struct skua_cqe *cqe)
 {
 	const uint8_t both = SKUA_CQE_L3_CSUM_OK | SKUA_CQE_L4_CSUM_OK;
+	const uint8_t of_tags = SKUA_CQE_TAG_SYNC_REQ | SKUA_CQE_TAG_MATCH | SKUA_CQE_TAG_DATA;
 
+	static_assert(IBV_WC_TM_SYNC_REQ << 1 == SKUA_CQE_TAG_SYNC_REQ && IBV_WC_TM_MATCH << 1 == SKUA_CQE_TAG_MATCH &&
+		      IBV_WC_TM_DATA_VALID << 1 == SKUA_CQE_TAG_DATA, "flags are in the order of verbs");
+
+	if (skua_cqe_is_tm(cqe))
+		return (cqe->flags & of_tags) >> 1;
 	return (cqe->flags & both) == both ? IBV_WC_IP_CSUM_OK : 0;
+}
+
+/* In the CQE of a tag there stands something else. */
+static inline uint32_t skua_cqe_src_qp(const struct skua_cqe *cqe)
+{
+	return skua_cqe_is_tm(cqe) ? 0 : le32toh(cqe->src_qpn);
 }
 
 /* Immediate data as it was on the wire; or the key, in the host's order. */
@@ -119,6 +141,8 @@ static inline uint64_t skua_cqe_take_shared(struct skua_cq *cq, const struct sku
 	struct skua_srq *srq = (void *)(uintptr_t)le64toh(cqe->qp_handle);
 	uint32_t cookie = le32toh(cqe->cookie);
 
+	if (unlikely(skua_cqe_is_tm(cqe)))
+		return skua_tm_take(cq, cqe);
 	skua_cq_consume(&cq->ring);
 	return skua_srq_retire(srq, cookie);
 }
@@ -176,8 +200,19 @@ static inline int skua_cq_next(const struct skua_cq *cq, const struct skua_cqe *
 	return skua_cq_peek(&cq->ring, cqe) ? 0 : EIO;
 }
 
+/* The same, past those that the program does not see. */
+static inline int skua_cq_next_seen(struct skua_cq *cq, const struct skua_cqe **cqe)
+{
+	int err;
+
+	do
+		err = skua_cq_next(cq, cqe);
+	while (!err && unlikely(skua_cqe_is_tm(*cqe)) && skua_tm_swallow(cq, *cqe));
+	return err;
+}
+
 /*
- * From the @n-th entry on, with the CQ's lock held, which is let go. It knows SRQs and checksums,
+ * From the @n-th entry on, with the CQ's lock held, which is let go. It knows SRQs, tags and checksums,
  * which take so many registers that the path without them would be longer.
  */
 #define SKUA_CQE_RARE	(SKUA_CQE_FROM_SRQ | SKUA_CQE_L4_CSUM_OK)
@@ -187,14 +222,22 @@ static __attribute__((noinline)) int skua_poll_rare(struct ibv_cq *ibv_cq, int n
 {
 	struct skua_cq *cq = to_skua_cq(ibv_cq);
 	const struct skua_cqe *cqe;
+	int err = 0;
 
-	for (; n < num_entries && !skua_cq_next(cq, &cqe); n++, wc++) {
+	while (n < num_entries) {
+		err = skua_cq_next_seen(cq, &cqe);
+		if (err)
+			break;
 		skua_cqe_to_wc(cqe, wc);
-		wc->wc_flags |= skua_cqe_csum_flags(cqe);
+		wc->src_qp = skua_cqe_src_qp(cqe);
+		wc->wc_flags |= skua_cqe_rare_flags(cqe);
 		wc->wr_id = skua_cqe_take(cq, cqe);
+		n++;
+		wc++;
 	}
 	skua_unlock(&cq->lock);
-	return n;
+
+	return unlikely(!n && err == EIO) ? -1 : n;
 }
 
 int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc)
@@ -231,7 +274,7 @@ static inline int skua_cq_advance(struct skua_cq *cq)
 	int err;
 
 	skua_lock(&cq->lock);
-	err = skua_cq_next(cq, &cqe);
+	err = skua_cq_next_seen(cq, &cqe);
 	if (!err) {
 		cq->current = *cqe;
 		cq->vcq.cq_ex.wr_id = skua_cqe_take(cq, &cq->current);
@@ -281,7 +324,7 @@ static unsigned int skua_read_wc_flags(struct ibv_cq_ex *cq_ex)
 {
 	const struct skua_cqe *cqe = &to_skua_cq_ex(cq_ex)->current;
 
-	return skua_cqe_data_flags(cqe) | skua_cqe_csum_flags(cqe) | (skua_cqe_is_datagram(cqe) ? IBV_WC_GRH : 0);
+	return skua_cqe_data_flags(cqe) | skua_cqe_rare_flags(cqe) | (skua_cqe_is_datagram(cqe) ? IBV_WC_GRH : 0);
 }
 
 static uint32_t skua_read_byte_len(struct ibv_cq_ex *cq_ex)
@@ -313,18 +356,32 @@ static uint64_t skua_read_completion_wallclock_ns(struct ibv_cq_ex *cq_ex)
 
 static uint32_t skua_read_src_qp(struct ibv_cq_ex *cq_ex)
 {
-	return le32toh(to_skua_cq_ex(cq_ex)->current.src_qpn);
+	return skua_cqe_src_qp(&to_skua_cq_ex(cq_ex)->current);
 }
 
 static uint8_t skua_read_sl(struct ibv_cq_ex *cq_ex)
 {
-	return skua_cqe_sl(&to_skua_cq_ex(cq_ex)->current);
+	const struct skua_cqe *cqe = &to_skua_cq_ex(cq_ex)->current;
+
+	return skua_cqe_is_datagram(cqe) ? skua_cqe_sl(cqe) : 0;
 }
 
 /* The tag of the flow that the frame came by. */
 static uint32_t skua_read_flow_tag(struct ibv_cq_ex *cq_ex)
 {
 	return le32toh(to_skua_cq_ex(cq_ex)->current.flow_tag);
+}
+
+/* Of the message that a tag has matched, told once: when it has. */
+static void skua_read_tm_info(struct ibv_cq_ex *cq_ex, struct ibv_wc_tm_info *info)
+{
+	const struct skua_cqe *cqe = &to_skua_cq_ex(cq_ex)->current;
+	bool matched = cqe->opcode == SKUA_CQE_TAG_RECV && cqe->flags & SKUA_CQE_TAG_MATCH;
+
+	*info = (struct ibv_wc_tm_info) {
+		.tag = matched ? le64toh(cqe->tag) : 0,
+		.priv = matched ? be32toh(cqe->app_ctx) : 0,
+	};
 }
 
 /* What InfiniBand links have. */
@@ -363,6 +420,8 @@ void skua_cq_fill_ex_ops(struct ibv_cq_ex *cq_ex, uint64_t wc_flags)
 		cq_ex->read_dlid_path_bits = skua_read_dlid_path_bits;
 	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
 		cq_ex->read_flow_tag = skua_read_flow_tag;
+	if (wc_flags & IBV_WC_EX_WITH_TM_INFO)
+		cq_ex->read_tm_info = skua_read_tm_info;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 		cq_ex->read_completion_ts = skua_read_completion_ts;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)

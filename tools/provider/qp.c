@@ -14,6 +14,7 @@
 #include "op.h"
 #include "skua.h"
 #include "skua-abi.h"
+#include "tm.h"
 
 /* In front of more than one SGE, or of inline data. */
 #define SKUA_SQ_MAX_HEADER	(2 * SKUA_WQE_SEG)
@@ -218,8 +219,8 @@ static enum skua_peer skua_qp_peer(enum ibv_qp_type type)
 	}
 }
 
-static struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr,
-				      uint64_t send_ops, uint16_t max_tso_header)
+struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr, uint64_t send_ops,
+			       uint16_t max_tso_header)
 {
 	struct skua_context *ctx = to_skua_context(ibv_pd->context);
 	struct skua_pd *pd = to_skua_pd(ibv_pd);
@@ -277,11 +278,36 @@ err_free:
 	return NULL;
 }
 
+void skua_qp_delete(struct skua_qp *qp)
+{
+	if (qp->pd) {
+		skua_qp_free_rings(qp);
+		skua_pd_put(qp->pd);
+	}
+	free(qp);
+}
+
+/* That of a program. */
+static struct skua_qp *skua_qp_create_asked(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr, uint64_t send_ops,
+					    uint16_t max_tso_header)
+{
+	struct skua_qp *qp;
+
+	if (!skua_tm_takes_qp(attr)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	qp = skua_qp_create(ibv_pd, attr, send_ops, max_tso_header);
+	if (qp)
+		skua_tm_hold(attr->srq);
+	return qp;
+}
+
 struct ibv_qp *skua_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr)
 {
 	struct skua_qp *qp;
 
-	qp = skua_qp_create(ibv_pd, attr, 0, 0);
+	qp = skua_qp_create_asked(ibv_pd, attr, 0, 0);
 	return qp ? &qp->vqp.qp : NULL;
 }
 
@@ -323,7 +349,7 @@ struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 	if (recv)
 		return skua_create_xrc_recv_qp(ibv_ctx, attr_ex);
 
-	qp = skua_qp_create(attr_ex->pd, &attr, send_ops ? attr_ex->send_ops_flags : 0, max_tso_header);
+	qp = skua_qp_create_asked(attr_ex->pd, &attr, send_ops ? attr_ex->send_ops_flags : 0, max_tso_header);
 	if (!qp)
 		return NULL;
 
@@ -493,10 +519,7 @@ int skua_destroy_qp(struct ibv_qp *ibv_qp)
 		return err;
 
 	skua_qp_purge(qp);
-	if (qp->pd) {
-		skua_qp_free_rings(qp);
-		skua_pd_put(qp->pd);
-	}
-	free(qp);
+	skua_tm_put(ibv_qp->srq);
+	skua_qp_delete(qp);
 	return 0;
 }

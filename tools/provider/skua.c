@@ -162,6 +162,11 @@ static const struct verbs_context_ops skua_context_ops = {
 	.unimport_pd = skua_unimport_pd,
 };
 
+/* With tag matching. */
+static const struct verbs_context_ops skua_tm_context_ops = {
+	.post_srq_ops = skua_post_srq_ops,
+};
+
 /* Map what the kernel told of in ctx->caps. 0 or -1 with errno. */
 static int skua_map_context(struct skua_context *ctx, int cmd_fd)
 {
@@ -232,6 +237,8 @@ static struct verbs_context *skua_make_context(struct ibv_device *ibv_dev, int c
 		return NULL;
 	}
 	verbs_set_ops(&ctx->vctx, &skua_context_ops);
+	if (skua_has_tags(ctx))
+		verbs_set_ops(&ctx->vctx, &skua_tm_context_ops);
 	return &ctx->vctx;
 }
 

@@ -6,8 +6,8 @@
  * learn their addresses at create. The device finds the QP of a completion for us: a CQE
  * carries the address of our struct skua_qp, or of our struct skua_srq if its receive came from
  * one. That is sound because a QP is freed only after its CQEs were taken out of its CQs
- * (skua_qp_purge()), under the lock that pollers hold, and an SRQ only after its QPs; or, if it is one
- * of XRC, after its CQEs were taken out, too (skua_cq_purge_srq()).
+ * (skua_qp_purge()), under the lock that pollers hold, and an SRQ only after its QPs; or, if it has
+ * a CQ of its own (XRC, tags), after its CQEs were taken out, too (skua_cq_purge_srq()).
  *
  * Lock order: a CQ's lock, then its arm_lock (resize), or that of an SRQ (polling, taking CQEs out); an
  * SQ's lock, then the RQ's (modify to RESET). No other is taken inside another. A program that polls
@@ -155,6 +155,14 @@ static inline bool skua_has_xrc(const struct skua_context *ctx)
 	return !(needs & ~ctx->caps.features);
 }
 
+/* Tag matching, with what it needs. */
+static inline bool skua_has_tags(const struct skua_context *ctx)
+{
+	const uint64_t needs = 1ull << SKUA_F_TAG_MATCHING | 1ull << SKUA_F_SRQ | 1ull << SKUA_F_RC | 1ull << SKUA_F_UD;
+
+	return !(needs & ~ctx->caps.features);
+}
+
 /* Frames of programs may be cut by the device. */
 static inline bool skua_has_tso(const struct skua_context *ctx)
 {
@@ -279,7 +287,7 @@ int skua_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only);
 void skua_cq_event(struct ibv_cq *ibv_cq);
 /* Take the CQEs of a QP out of it; @srq is the QP's, or NULL. The device writes no more of them. */
 void skua_cq_purge(struct skua_cq *cq, uint32_t qpn, struct skua_srq *srq);
-/* The same for those of an XRC SRQ, which goes. */
+/* The same for those of an SRQ with a CQ of its own, which goes. */
 void skua_cq_purge_srq(struct skua_cq *cq, const struct skua_srq *srq);
 
 /* poll.c */
@@ -293,6 +301,11 @@ void skua_qp_init_locks(struct skua_qp *qp, bool needed);
 int skua_qp_size_rq(const struct skua_alloc_ucontext_resp *caps, struct skua_qp *qp, const struct ibv_qp_cap *asked);
 int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp, struct skua_pd *pd);
 void skua_qp_free_rings(struct skua_qp *qp);
+/* Whatever SRQ it has. Errors as of ibv_create_qp(). @attr->cap becomes what the rings hold. */
+struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr, uint64_t send_ops,
+			       uint16_t max_tso_header);
+/* The kernel has none of it any more, and no CQE. */
+void skua_qp_delete(struct skua_qp *qp);
 struct ibv_qp *skua_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 				 struct ibv_qp_init_attr_ex *attr_ex);
@@ -308,12 +321,17 @@ int skua_destroy_qp(struct ibv_qp *ibv_qp);
 /* srq.c */
 struct ibv_srq *skua_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *attr);
 struct ibv_srq *skua_create_srq_ex(struct ibv_context *ibv_ctx, struct ibv_srq_init_attr_ex *attr);
+/* One with a CQ of its own; or NULL and errno. */
+struct skua_srq *skua_srq_create_ex(struct ibv_srq_init_attr_ex *attr);
 int skua_get_srq_num(struct ibv_srq *ibv_srq, uint32_t *srq_num);
 int skua_modify_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr, int attr_mask);
 int skua_query_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr);
 int skua_destroy_srq(struct ibv_srq *ibv_srq);
 int skua_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr,
 		       struct ibv_recv_wr **bad_wr);
+
+/* tm_ops.c */
+int skua_post_srq_ops(struct ibv_srq *ibv_srq, struct ibv_ops_wr *op, struct ibv_ops_wr **bad_op);
 
 /* xrc.c */
 struct ibv_xrcd *skua_open_xrcd(struct ibv_context *ibv_ctx, struct ibv_xrcd_init_attr *attr);

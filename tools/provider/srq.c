@@ -12,6 +12,7 @@
 
 #include "skua.h"
 #include "skua-abi.h"
+#include "tm.h"
 
 static int skua_srq_size(const struct skua_alloc_ucontext_resp *caps, struct skua_srq *srq,
 			 const struct ibv_srq_attr *asked)
@@ -126,6 +127,7 @@ err_free:
 
 static void skua_srq_delete(struct skua_srq *srq)
 {
+	skua_tm_delete(srq->tm);
 	skua_srq_free(srq);
 	skua_pd_put(srq->pd);
 	free(srq);
@@ -154,7 +156,7 @@ struct ibv_srq *skua_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr 
 	return &srq->vsrq.srq;
 }
 
-static int skua_srq_cmd_create_xrc(struct skua_srq *srq, struct ibv_srq_init_attr_ex *attr)
+static int skua_srq_cmd_create_ex(struct skua_srq *srq, struct ibv_srq_init_attr_ex *attr)
 {
 	struct skua_cmd_create_xsrq_resp resp = {};
 	struct skua_cmd_create_xsrq cmd = {};
@@ -164,7 +166,7 @@ static int skua_srq_cmd_create_xrc(struct skua_srq *srq, struct ibv_srq_init_att
 				     sizeof(resp));
 }
 
-static struct ibv_srq *skua_create_xrc_srq(struct ibv_srq_init_attr_ex *attr)
+struct skua_srq *skua_srq_create_ex(struct ibv_srq_init_attr_ex *attr)
 {
 	struct ibv_srq_init_attr_ex made = *attr;
 	struct skua_srq *srq;
@@ -176,7 +178,7 @@ static struct ibv_srq *skua_create_xrc_srq(struct ibv_srq_init_attr_ex *attr)
 	made.attr.max_wr = srq->size;
 	made.attr.max_sge = srq->max_sge;
 	made.attr.srq_limit = 0;	/* of no meaning here: a program may leave anything there */
-	err = skua_srq_cmd_create_xrc(srq, &made);
+	err = skua_srq_cmd_create_ex(srq, &made);
 	if (err) {
 		skua_srq_delete(srq);
 		errno = err;
@@ -186,7 +188,7 @@ static struct ibv_srq *skua_create_xrc_srq(struct ibv_srq_init_attr_ex *attr)
 	srq->vsrq.srq.pd = attr->pd;
 	attr->attr.max_wr = made.attr.max_wr;
 	attr->attr.max_sge = made.attr.max_sge;
-	return &srq->vsrq.srq;
+	return srq;
 }
 
 #define SKUA_XRC_SRQ_NEEDS	(IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD | \
@@ -195,6 +197,10 @@ static struct ibv_srq *skua_create_xrc_srq(struct ibv_srq_init_attr_ex *attr)
 /* libibverbs makes SRQs of the basic type by skua_create_srq(), if nothing but a PD comes with them. */
 struct ibv_srq *skua_create_srq_ex(struct ibv_context *ibv_ctx, struct ibv_srq_init_attr_ex *attr)
 {
+	struct skua_srq *srq;
+
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_TM)
+		return skua_create_tm_srq(ibv_ctx, attr);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) || attr->srq_type != IBV_SRQT_XRC ||
 	    attr->comp_mask & ~SKUA_XRC_SRQ_NEEDS || !skua_has_xrc(to_skua_context(ibv_ctx))) {
 		errno = EOPNOTSUPP;
@@ -204,7 +210,8 @@ struct ibv_srq *skua_create_srq_ex(struct ibv_context *ibv_ctx, struct ibv_srq_i
 		errno = EINVAL;
 		return NULL;
 	}
-	return skua_create_xrc_srq(attr);
+	srq = skua_srq_create_ex(attr);
+	return srq ? &srq->vsrq.srq : NULL;
 }
 
 int skua_get_srq_num(struct ibv_srq *ibv_srq, uint32_t *srq_num)
@@ -222,11 +229,16 @@ int skua_destroy_srq(struct ibv_srq *ibv_srq)
 	struct skua_srq *srq = to_skua_srq(ibv_srq);
 	int err;
 
+	if (srq->tm) {
+		err = skua_tm_stop(srq->tm);
+		if (err)
+			return err;
+	}
 	err = ibv_cmd_destroy_srq(ibv_srq);
 	if (err)
 		return err;
 	/* The device writes no more of them. CQEs of a basic SRQ go with its QPs, which went before. */
-	if (srq->vsrq.srq_type == IBV_SRQT_XRC)
+	if (srq->vsrq.cq)
 		skua_cq_purge_srq(to_skua_cq(srq->vsrq.cq), srq);
 	skua_srq_delete(srq);
 	return 0;

@@ -38,6 +38,7 @@ struct skua_srq {
 	uint32_t cookies;
 	uint32_t free;			/* a free cookie, if fewer entries are posted than there are cookies */
 	struct skua_pd *pd;
+	struct skua_tm *tm;		/* NULL: it has no tags */
 };
 
 static inline struct skua_srq *to_skua_srq(struct ibv_srq *ibv_srq)

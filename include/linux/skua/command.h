@@ -105,7 +105,8 @@ void skua_cmd_destroy_qp(struct skua_dev *dev, u32 qpn);
  * @dbr: DMA address of its record
  * @ring: the ring
  * @xrcdn: its XRC domain; 0: none
- * @cqn: CQ of its receives, if it has a domain; else 0
+ * @cqn: CQ of its receives, if it has a domain or tags; else 0
+ * @tags: that may be in its list; 0: it matches none
  */
 struct skua_srq_params {
 	bool privileged;
@@ -118,6 +119,7 @@ struct skua_srq_params {
 	const struct skua_pagelist *ring;
 	u32 xrcdn;
 	u32 cqn;
+	u32 tags;
 };
 
 int skua_cmd_create_srq(struct skua_dev *dev, const struct skua_srq_params *params, u32 *srqn);

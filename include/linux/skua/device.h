@@ -58,6 +58,7 @@ struct notifier_block;
  * @max_rate: kb/s of a rate limit, at most
  * @ece_options: that the device has
  * @max_tso: bytes of payload of a TSO
+ * @max_tags: tags of an SRQ
  * @max_send_sge: SGEs of a send WQE
  * @max_recv_sge: SGEs of a receive WQE
  * @max_inline: bytes of inline data
@@ -102,6 +103,7 @@ struct skua_limits {
 	u32 max_rate;
 	u32 ece_options;
 	u32 max_tso;
+	u32 max_tags;
 	u16 max_send_sge;
 	u16 max_recv_sge;
 	u16 max_inline;

@@ -13,10 +13,13 @@
 #include "kernel.h"
 
 int answer;
+unsigned int refused_command;
 int dontfork;
 struct skua_create_cq_req cq_req;
 struct skua_resize_cq_req resize_req;
 struct skua_create_qp_req qp_req;
+struct ibv_qp_init_attr qp_init;
+unsigned int qp_states;
 struct ibv_qp_init_attr_ex qp_attr;
 struct skua_create_rss_qp_req rss_req;
 struct skua_modify_qp_req modify_req;
@@ -33,6 +36,12 @@ struct mr_req mr_req;
 struct rereg_req rereg_req;
 struct dmabuf_req dmabuf_req;
 struct advice_req advice_req;
+
+/* Of the commands that make, move or destroy QPs and SRQs. */
+static int reply(void)
+{
+	return refused_command && !--refused_command ? EINVAL : answer;
+}
 
 int ibv_dontfork_range(void *base, size_t size)
 {
@@ -93,12 +102,15 @@ int ibv_cmd_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp *qp, struct ibv_qp_in
 
 	assert_int_equal(cmd_size, sizeof(*req));
 	qp_req = req->drv_payload;
+	qp_init = *attr;
+	qp_states = 0;
 	qp->context = ibv_pd->context;
 	qp->send_cq = attr->send_cq;
 	qp->recv_cq = attr->recv_cq;
+	qp->srq = attr->srq;
 	qp->qp_num = 0x55;
 	qp->state = IBV_QPS_RESET;
-	return answer;
+	return reply();
 }
 
 int ibv_cmd_create_qp_ex(struct ibv_context *context, struct verbs_qp *qp, struct ibv_qp_init_attr_ex *attr,
@@ -142,7 +154,9 @@ int ibv_cmd_open_qp(struct ibv_context *context, struct verbs_qp *qp, int vqp_sz
 int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		      struct ibv_modify_qp *cmd, size_t cmd_size)
 {
-	return answer;
+	if (attr_mask & IBV_QP_STATE)
+		qp_states |= 1u << attr->qp_state;
+	return reply();
 }
 
 int ibv_cmd_modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask, struct ibv_modify_qp_ex *cmd,
@@ -164,7 +178,7 @@ int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 
 int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 {
-	return answer;
+	return reply();
 }
 
 int ibv_cmd_open_xrcd(struct ibv_context *context, struct verbs_xrcd *xrcd, int vxrcd_size,
@@ -247,14 +261,14 @@ int ibv_cmd_create_srq_ex(struct ibv_context *context, struct verbs_srq *srq, st
 	struct skua_cmd_create_xsrq *req = (void *)cmd;
 
 	/* SRQs of the basic type have a command of their own. */
-	assert_int_equal(attr->srq_type, IBV_SRQT_XRC);
+	assert_int_not_equal(attr->srq_type, IBV_SRQT_BASIC);
 	assert_int_equal(cmd_size, sizeof(*req));
 	srq_req = req->drv_payload;
 	srq->srq.context = context;
 	srq->srq_type = attr->srq_type;
 	srq->cq = attr->cq;
 	srq->srq_num = 0x77;
-	return answer;
+	return reply();
 }
 
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask, struct ibv_modify_srq *cmd,
@@ -273,7 +287,7 @@ int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv
 
 int ibv_cmd_destroy_srq(struct ibv_srq *srq)
 {
-	return answer;
+	return reply();
 }
 
 int ibv_cmd_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah *ah, struct ibv_ah_attr *attr,

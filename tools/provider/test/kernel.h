@@ -10,11 +10,15 @@
 #include "../skua-abi.h"
 
 extern int answer;				/* to all commands: 0 or an errno */
+/* 0, or: so many commands from now, of those that make, move or destroy QPs and SRQs, one is refused with EINVAL. */
+extern unsigned int refused_command;
 extern int dontfork;				/* ranges that are kept from children now */
 
 extern struct skua_create_cq_req cq_req;	/* of creating a CQ */
 extern struct skua_resize_cq_req resize_req;	/* of resizing a CQ */
 extern struct skua_create_qp_req qp_req;	/* of creating a QP with queues */
+extern struct ibv_qp_init_attr qp_init;		/* what verbs say of it */
+extern unsigned int qp_states;			/* bits of the states that QPs were moved to since */
 extern struct ibv_qp_init_attr_ex qp_attr;	/* of creating a QP without queues (XRC_RECV) */
 extern struct skua_create_rss_qp_req rss_req;	/* of creating a QP that spreads over WQs */
 extern struct skua_modify_qp_req modify_req;	/* of the extended command that modifies a QP */

@@ -159,6 +159,22 @@ void copy_segs(const struct seglist *dst, const struct seglist *src)
 	}
 }
 
+void seglist_behind(struct seglist *dst, const struct seglist *src, uint32_t skip)
+{
+	dst->n = 0;
+	dst->bytes = src->bytes - skip;
+	for (unsigned int i = 0; i < src->n; i++) {
+		struct seg seg = src->seg[i];
+
+		if (skip >= seg.len) {
+			skip -= seg.len;
+			continue;
+		}
+		dst->seg[dst->n++] = (struct seg){ seg.p + skip, seg.len - skip };
+		skip = 0;
+	}
+}
+
 void copy_entry(uint8_t *dst, const void *entry, size_t size)
 {
 	const uint8_t *src = entry;

@@ -28,6 +28,9 @@ void copy_from_host(void *dst, const uint8_t *src, size_t len);
 /* All bytes of @src to @dst, which holds as many or more. */
 void copy_segs(const struct seglist *dst, const struct seglist *src);
 
+/* The bytes of @src behind the first @skip. */
+void seglist_behind(struct seglist *dst, const struct seglist *src, uint32_t skip);
+
 /* An entry of @size bytes (a multiple of 8) whose last word, stored last, hands it over. */
 void copy_entry(uint8_t *dst, const void *entry, size_t size);
 

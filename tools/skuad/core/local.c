@@ -6,6 +6,7 @@
  */
 #include "core/mw.h"
 #include "core/qp.h"
+#include "core/tags.h"
 
 /* What of a list may be read: a longer one is refused without a look at it. */
 static int32_t list_bytes(const struct skua_wqe_reg_mr *reg)
@@ -17,7 +18,7 @@ static int32_t list_bytes(const struct skua_wqe_reg_mr *reg)
 }
 
 /* *@fence: it has taken access away. */
-static int begin(struct skua_qp *qp, const struct send_wqe *wqe, int32_t *budget, bool *fence)
+static int begin(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget, bool *fence)
 {
 	switch (wqe->opcode) {
 	case SKUA_WQE_REG_MR:
@@ -28,6 +29,10 @@ static int begin(struct skua_qp *qp, const struct send_wqe *wqe, int32_t *budget
 	case SKUA_WQE_LOCAL_INV:
 		*fence = true;
 		return mr_invalidate(qp, wqe->imm, false);
+	case SKUA_WQE_TAG_ADD:
+	case SKUA_WQE_TAG_DEL:
+	case SKUA_WQE_TAG_SYNC:
+		return tags_run(qp, wqe);
 	default:
 		return SKUA_VENDOR_ERR_NONE;
 	}

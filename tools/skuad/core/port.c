@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/counter.h"
-#include "core/qp.h"
+#include "core/tags.h"
 
 int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
@@ -73,6 +73,8 @@ int cmd_query_device(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		caps.ece_options = htole32(ECE_OPTIONS);
 	if (dev_has(dev, SKUA_F_TSO))
 		caps.max_tso = htole32(LIMIT_TSO);
+	if (dev_has(dev, SKUA_F_TAG_MATCHING))
+		caps.max_tags = htole32(LIMIT_TAGS);
 	inject_caps(dev, &caps);
 	return cmd_output(dev, cpl, &caps, sizeof(caps));
 }

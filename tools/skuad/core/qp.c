@@ -13,6 +13,7 @@
 #include "core/fault.h"
 #include "core/mw.h"
 #include "core/pacer.h"
+#include "core/tags.h"
 #include "core/transport.h"
 #include "core/xrcd.h"
 
@@ -257,6 +258,7 @@ void qp_retire(struct skua_qp *qp)
 {
 	if (qp->ops->retire)
 		qp->ops->retire(qp);
+	tags_flush(qp);
 	qp_stop(qp);
 }
 
@@ -389,12 +391,15 @@ static int reserve_queues(struct skua_dev *dev, struct skua_qp *qp,
 {
 	int status = pages_reserve(dev, &qp->sq.ring, &in->sq);
 
+	uint32_t blocks = tags_of(qp) ? RNDV_WINDOW : 0;
+
 	if (!status)
 		status = pages_reserve(dev, &qp->rq.ring, &in->rq);
-	if (status || !in->sq.npages)
+	if (status)
 		return status;
-	qp->sq.size = 1u << in->log_sq_blocks;
-	return sq_charge(dev, &qp->sq) ? SKUA_CMD_OK : SKUA_CMD_NO_RESOURCE;
+	if (in->sq.npages)
+		blocks = qp->sq.size = 1u << in->log_sq_blocks;
+	return !blocks || sq_charge(dev, &qp->sq, blocks) ? SKUA_CMD_OK : SKUA_CMD_NO_RESOURCE;
 }
 
 static int load_queues(struct skua_dev *dev, struct skua_qp *qp,
@@ -467,6 +472,20 @@ static bool is_target(const struct skua_cmd_create_qp *in)
 	return !memcmp(in, &target, sizeof(target));
 }
 
+/* TAG-2: what a QP of an SRQ with tags may not be. */
+static bool bad_for_tags(const struct skua_cmd_create_qp *in, const struct qp_parts *parts)
+{
+	const struct srq *srq = parts->srq;
+
+	if (!srq || !srq->tags)
+		return false;
+	if (parts->rcq != srq->cq)
+		return true;
+	if (in->type == SKUA_QPT_RC)
+		return in->sq.npages;
+	return in->type != SKUA_QPT_UD || parts->pd != srq->rq.pd || parts->scq != srq->cq;
+}
+
 /* Fields that do not go with the type of the QP. */
 static bool bad_type(const struct skua_cmd_create_qp *in, const struct transport_ops *ops, const struct srq *srq)
 {
@@ -493,7 +512,8 @@ static int qp_make(struct skua_dev *dev)
 		return status;
 	srq = parts.srq;
 	if (le32toh(in->flags) & ~(uint32_t)SKUA_QP_FLAGS ||
-	    le32toh(in->db_page) >= LIMIT_DB_PAGES || bad_type(in, ops, srq) || bad_queues(in))
+	    le32toh(in->db_page) >= LIMIT_DB_PAGES || bad_type(in, ops, srq) ||
+	    bad_for_tags(in, &parts) || bad_queues(in))
 		return SKUA_CMD_BAD_PARAM;
 	if (numtab_full(&dev->qps) || (in->type == SKUA_QPT_GSI && numtab_get(&dev->qps, 1)))
 		return SKUA_CMD_NO_RESOURCE;
@@ -519,6 +539,7 @@ static int qp_make(struct skua_dev *dev)
 		.dev = dev, .srq = srq, .pd = srq ? srq->rq.pd : parts.pd,
 		.privileged = srq ? srq->rq.privileged : privileged,
 	};
+	TAILQ_INIT(&qp->matched);
 	if (ops->init)
 		ops->init(qp);
 	return reserve_queues(dev, qp, in);

@@ -9,6 +9,7 @@
 
 struct pacer;
 struct srq;
+struct tag;
 struct transport_ops;
 struct xrcd;
 
@@ -42,6 +43,10 @@ struct send_wqe {
 			uint16_t mss, hdr_len;
 		};
 		uint32_t srqn;		/* XRC_INI: the peer's SRQ */
+		struct {		/* TAG_*: what its CQE says */
+			uint8_t tag_flags;
+			bool tag_gone;	/* TAG_DEL: it was not in the list */
+		};
 	};
 	uint32_t rkey;
 	uint64_t raddr;
@@ -54,7 +59,9 @@ struct send_wqe {
 		const struct skua_wqe_ud *ud;
 		const struct skua_wqe_reg_mr *reg;
 		const struct skua_wqe_bind_mw *bind;
+		const struct skua_wqe_tag *tag_op;
 		const uint8_t *header;	/* TSO */
+		struct tag *rndv;	/* READ of a rendezvous: the tag that it is for */
 	};
 	uint32_t psn, npsn;		/* of its packets, once it has been started */
 	union {
@@ -74,7 +81,7 @@ extern const struct send_wqe send_wqe_blank;
  */
 struct sq {
 	struct pages ring;
-	uint32_t size;			/* blocks; 0: there is none */
+	uint32_t size;			/* blocks; 0: there is none, but the window may have WQEs of our own (tags.c) */
 	uint32_t ci, done;		/* next to fetch; behind the last that completed */
 	bool dead;			/* overrun or unreachable: left alone until RESET */
 	struct mem_ref dbr;		/* struct skua_dbr */
@@ -110,6 +117,8 @@ struct rq {
 	struct mem_ref dbr;		/* struct skua_dbr */
 	struct srq *srq;		/* instead of the ring, or NULL */
 };
+
+TAILQ_HEAD(tag_queue, tag);
 
 /* The first member of what its transport keeps of it. */
 struct skua_qp {
@@ -155,6 +164,7 @@ struct skua_qp {
 	LIST_HEAD(, mcast_member) groups;	/* that it is attached to */
 	LIST_HEAD(, mw) windows;	/* of type 2, that it bound */
 	LIST_HEAD(, flow) flows;	/* to it */
+	struct tag_queue matched;	/* tags of its SRQ, in the order of its messages */
 	uint64_t serial;		/* which no other QP of the device ever has */
 
 	/*
@@ -231,8 +241,8 @@ void flow_forget_qp(struct skua_qp *qp);
 
 /* sq.c: from ring to window, and back as completions. */
 void sq_reset(struct sq *sq);			/* nothing was taken from it */
-/* Charge the memory of a new one's window to the quota. False: it does not last. */
-bool sq_charge(struct skua_dev *dev, struct sq *sq);
+/* Charge the memory of a new one's window, for WQEs of so many blocks, to the quota. False: it does not last. */
+bool sq_charge(struct skua_dev *dev, struct sq *sq, uint32_t blocks);
 bool sq_fetch(struct skua_qp *qp);		/* one WQE more in the window */
 void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
 		 uint8_t vendor_err);

@@ -13,6 +13,7 @@
 #include "base/copy.h"
 #include "core/mw.h"
 #include "core/qp.h"
+#include "core/tags.h"
 #include "packet/tso.h"
 
 #define WINDOW		256u		/* WQEs without completion, at most */
@@ -23,7 +24,8 @@
 #define XRC	(1u << SKUA_QPT_XRC_INI)
 #define RC	(RC_ONLY | XRC)
 #define UC	(1u << SKUA_QPT_UC)
-#define UD	(1u << SKUA_QPT_UD | 1u << SKUA_QPT_GSI)
+#define UD_ONLY	(1u << SKUA_QPT_UD)
+#define UD	(UD_ONLY | 1u << SKUA_QPT_GSI)
 #define ETH	(1u << SKUA_QPT_ETH)
 
 #define INVALIDATE	(1ull << SKUA_F_INVALIDATE)
@@ -33,6 +35,7 @@
 #define FLUSH		(1ull << SKUA_F_FLUSH)
 #define ATOMIC_WRITE	(1ull << SKUA_F_ATOMIC_WRITE)
 #define TSO		(1ull << SKUA_F_TSO)
+#define TAG_MATCHING	(1ull << SKUA_F_TAG_MATCHING)
 
 struct wqe_format {
 	uint16_t types;		/* of QPs that know it */
@@ -42,6 +45,7 @@ struct wqe_format {
 	bool reg;		/* has struct skua_wqe_reg_mr */
 	bool bind;		/* has struct skua_wqe_bind_mw */
 	bool tso;		/* has struct skua_wqe_tso, and headers */
+	bool tag;		/* has struct skua_wqe_tag */
 	bool flush;		/* uses length and flush for what it asks of the peer */
 	bool word;		/* its payload is one word, too */
 	bool local;		/* sends nothing */
@@ -72,6 +76,9 @@ static const struct wqe_format formats[] = {
 	[SKUA_WQE_ATOMIC_WRITE] = { RC_ONLY, ATOMIC_WRITE, .payload = true, .rdma = true, .word = true,
 				    .cqe = SKUA_CQE_ATOMIC_WRITE },
 	[SKUA_WQE_TSO]	     = { ETH, TSO, .payload = true, .tso = true, .cqe = SKUA_CQE_TSO },
+	[SKUA_WQE_TAG_ADD]   = { UD_ONLY, TAG_MATCHING, .local = true, .tag = true, .cqe = SKUA_CQE_TAG_ADD },
+	[SKUA_WQE_TAG_DEL]   = { UD_ONLY, TAG_MATCHING, .local = true, .tag = true, .cqe = SKUA_CQE_TAG_DEL },
+	[SKUA_WQE_TAG_SYNC]  = { UD_ONLY, TAG_MATCHING, .local = true, .tag = true, .cqe = SKUA_CQE_TAG_SYNC },
 };
 
 static const struct wqe_format *format_of(uint8_t opcode)
@@ -181,6 +188,10 @@ static bool read_local(const struct skua_qp *qp, struct send_wqe *wqe, const str
 		wqe->bind = (const struct skua_wqe_bind_mw *)(const void *)p;
 		return mw_bind_valid(qp->dev, wqe->bind);
 	}
+	if (f->tag) {
+		wqe->tag_op = (const struct skua_wqe_tag *)(const void *)p;
+		return tag_op_valid(wqe->opcode, wqe->tag_op);
+	}
 	return true;
 }
 
@@ -227,7 +238,7 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 	uint32_t head = sizeof(*c);
 	uint64_t length;
 
-	if (!(f->types >> qp->type & 1) || f->features & ~qp->dev->accepted) {
+	if (!(f->types >> qp->type & 1) || f->features & ~qp->dev->accepted || (f->tag && !tags_of(qp))) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE);
 		return;
 	}
@@ -328,34 +339,42 @@ static bool sq_open_window(struct sq *sq)
 	return false;
 }
 
-bool sq_charge(struct skua_dev *dev, struct sq *sq)
+bool sq_charge(struct skua_dev *dev, struct sq *sq, uint32_t blocks)
 {
-	uint32_t blocks = sq->size < SHADOW_MAX ? sq->size : SHADOW_MAX;
+	uint32_t wqes = blocks < WINDOW ? blocks : WINDOW;
 
+	if (blocks > SHADOW_MAX)
+		blocks = SHADOW_MAX;
 	if (!pages_charge(dev, blocks))
 		return false;
 	sq->shadow_size = blocks;
-	sq->wqe_mask = (sq->size < WINDOW ? sq->size : WINDOW) - 1;
+	sq->wqe_mask = wqes - 1;
 	return true;
 }
 
 bool sq_fetch(struct skua_qp *qp)
 {
 	struct sq *sq = &qp->sq;
+	struct tag *tag = NULL;
 	struct skua_wqe_ctrl c;
 	struct send_wqe *wqe;
-	uint32_t n;
+	uint32_t n = 0;
 	uint8_t *p;
 
-	if (!sq->size || sq->tail - sq->una > sq->wqe_mask)
+	if (sq->tail - sq->una > sq->wqe_mask)
 		return false;
-	n = sq_available(qp);
-	if (!n)
+	if (sq->size)
+		n = sq_available(qp);
+	else
+		tag = tags_to_ask(qp);
+	if (!n && !tag)
 		return false;
 	if (!sq->wqes && !sq_open_window(sq)) {
 		sq_dead(qp);
 		return false;
 	}
+	if (tag)
+		return tags_fetch(qp, tag);
 	p = sq->shadow + (size_t)(sq->shadow_at & (sq->shadow_size - 1)) * SKUA_WQE_BLOCK;
 	if (!copy_blocks(qp, sq->ci, 1, p)) {
 		sq_dead(qp);
@@ -390,29 +409,48 @@ bool sq_fetch(struct skua_qp *qp)
 void sq_complete(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status,
 		 uint8_t vendor_err)
 {
+	const struct wqe_format *f = format_of(wqe->opcode);
 	struct skua_cqe cqe = {
 		.qp_handle = htole64(qp->handle),
 		.cookie = htole32(wqe->cookie),
 		.sq_ci = htole32(wqe->sq_ci),
 		.qpn = htole32(qp->number),
-		.opcode = format_of(wqe->opcode)->cqe,
+		.opcode = f->cqe,
 		.status = status,
 		.vendor_err = vendor_err,
 	};
 
-	qp->sq.done = wqe->sq_ci;
-	if (status == SKUA_CQE_SUCCESS && !(wqe->flags & SKUA_WQE_SIGNALED))
+	if (!qp->sq.size) {
+		tags_completed(qp, wqe, status, vendor_err);
 		return;
+	}
+	qp->sq.done = wqe->sq_ci;
+	if (f->tag && wqe->tag_gone && status == SKUA_CQE_SUCCESS)
+		cqe.status = SKUA_CQE_TM_ERR;
+	if (cqe.status == SKUA_CQE_SUCCESS && !(wqe->flags & SKUA_WQE_SIGNALED))
+		return;
+	if (f->tag && tags_of(qp)) {
+		cqe.flags = wqe->tag_flags;
+		qp_fill_recv(qp, &cqe);
+	}
 	if (wqe->opcode == SKUA_WQE_READ)
 		cqe.byte_len = htole32(wqe->length);
 	if (!cq_post(qp->dev, qp->scq, &cqe))
 		qp_fatal(qp);
 }
 
+/* The requests of a QP without an SQ are for buffers of its SRQ. */
+static struct mem_access own_memory(const struct skua_qp *qp, uint32_t need)
+{
+	if (!qp->sq.size)
+		return (struct mem_access){ qp->rq.pd, qp->rq.privileged, need, NULL };
+	return (struct mem_access){ qp->pd, qp->privileged, need, NULL };
+}
+
 int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, uint32_t len,
 	       uint32_t need, struct seglist *segs)
 {
-	struct mem_access access = { qp->pd, qp->privileged, need, NULL };
+	struct mem_access access = own_memory(qp, need);
 
 	if (!len)
 		return SKUA_VENDOR_ERR_NONE;	/* no run of no bytes */
@@ -445,7 +483,7 @@ int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, 
 
 int sq_check(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t need)
 {
-	struct mem_access access = { qp->pd, qp->privileged, need, NULL };
+	struct mem_access access = own_memory(qp, need);
 	uint32_t looks = LOOKS_AHEAD;
 	int err = SKUA_VENDOR_ERR_NONE;
 
@@ -464,7 +502,7 @@ bool sq_flush(struct skua_qp *qp, int32_t *budget)
 {
 	bool any = false;
 
-	while (*budget > 0 && sq_fetch(qp)) {
+	while (*budget > 0 && (qp->sq.una != qp->sq.tail || sq_fetch(qp))) {
 		*budget -= MESSAGE_COST;
 		sq_complete(qp, sq_wqe(qp, qp->sq.una), SKUA_CQE_WR_FLUSH_ERR,
 			    SKUA_VENDOR_ERR_NONE);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/copy.h"
+#include "core/tags.h"
 #include "core/xrcd.h"
 
 /* An entry that a QP has given back. */
@@ -123,7 +124,31 @@ static void unmake(struct skua_dev *dev, void *object)
 	async_event_forget(dev, &srq->error_event);
 	async_event_forget(dev, &srq->limit_event);
 	pages_release(dev, &srq->rq.ring);
+	if (srq->tags)
+		dev->pages_used -= TAG_BLOCKS * srq->tags->size;
+	free(srq->tags);
 	free(srq);
+}
+
+static int reserve_tags(struct skua_dev *dev, struct srq *srq, uint32_t n)
+{
+	if (!n)
+		return SKUA_CMD_OK;
+	if (!pages_charge(dev, TAG_BLOCKS * n))
+		return SKUA_CMD_NO_RESOURCE;
+	srq->tags = tags_create(n);
+	if (srq->tags)
+		return SKUA_CMD_OK;
+	dev->pages_used -= TAG_BLOCKS * n;
+	return SKUA_CMD_NO_RESOURCE;
+}
+
+/* Fields that are there with a domain or with tags only, or may not be there together. */
+static bool bad_kind(const struct skua_dev *dev, const struct skua_cmd_create_srq *in)
+{
+	if (in->tags)
+		return in->xrcdn || !dev_has(dev, SKUA_F_TAG_MATCHING) || le32toh(in->tags) > LIMIT_TAGS;
+	return in->xrcdn ? !dev_has(dev, SKUA_F_XRC) : in->cqn;
 }
 
 /* The first step of CREATE_SRQ. */
@@ -136,9 +161,9 @@ static int make(struct skua_dev *dev)
 	struct srq *srq;
 	int status;
 
-	if (in->xrcdn ? !dev_has(dev, SKUA_F_XRC) : in->cqn)
+	if (bad_kind(dev, in))
 		return SKUA_CMD_BAD_PARAM;
-	if (!pd || (in->xrcdn && (!xrcd || !cq)))
+	if (!pd || (in->xrcdn && !xrcd) || ((in->xrcdn || in->tags) && !cq))
 		return SKUA_CMD_BAD_OBJECT;
 	if (le32toh(in->flags) & ~(uint32_t)SKUA_SRQ_FLAGS || in->log_stride < SKUA_RQE_MIN_LOG_STRIDE ||
 	    in->log_stride > SKUA_RQE_MAX_LOG_STRIDE || le64toh(in->dbr_addr) % 64 ||
@@ -161,6 +186,8 @@ static int make(struct skua_dev *dev)
 		.dbr.iova = le64toh(in->dbr_addr),
 	};
 	status = pages_reserve(dev, &srq->rq.ring, &in->ring);
+	if (!status)
+		status = reserve_tags(dev, srq, le32toh(in->tags));
 	if (status)
 		return status;
 	return mem_ref_at(&dev->mem, &srq->rq.dbr, sizeof(struct skua_dbr), false) ? SKUA_CMD_OK :
@@ -181,10 +208,10 @@ int cmd_create_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	if (!srq->number)
 		return SKUA_CMD_NO_RESOURCE;
 	srq->rq.pd->refs++;
-	if (srq->xrcd) {
+	if (srq->xrcd)
 		srq->xrcd->srqs++;
+	if (srq->cq)
 		srq->cq->refs++;
-	}
 	cpl->number = htole32(srq->number);
 	look_at_limit(srq);
 	return SKUA_CMD_OK;
@@ -262,10 +289,10 @@ int cmd_query_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 static void srq_free(struct skua_dev *dev, struct srq *srq)
 {
 	srq->rq.pd->refs--;
-	if (srq->xrcd) {
+	if (srq->xrcd)
 		srq->xrcd->srqs--;
+	if (srq->cq)
 		srq->cq->refs--;
-	}
 	numtab_del(&dev->srqs, srq->number);
 	unmake(dev, srq);
 }

@@ -8,6 +8,7 @@
 #include "core/qp.h"
 
 struct srq_entry;
+struct tag_list;
 struct xrcd;
 
 struct srq {
@@ -21,9 +22,11 @@ struct srq {
 	STAILQ_HEAD(, srq_entry) returned; /* entries before the head of the ring */
 	uint32_t num_returned;
 
+	struct tag_list *tags;		/* NULL: it matches none */
+	struct cq *cq;			/* of its receives: with tags, or of XRC; else NULL */
+
 	/* Of an XRC SRQ: */
 	struct xrcd *xrcd;		/* else NULL */
-	struct cq *cq;			/* of its receives */
 	bool going;			/* it is being destroyed: no QP takes entries any more */
 	struct skua_qp *to_forget;	/* the next QP that is to forget it; NULL: all have */
 };

@@ -230,7 +230,7 @@ static void bad_srqs(void **state)
 	TRY(SKUA_CMD_BAD_PARAM, cmd.create_srq.limit = htole32(ENTRIES + 1));
 	TRY(SKUA_CMD_BAD_PARAM, cmd.create_srq.dbr_addr = htole64(b->rq_dbr + 8));
 	TRY(SKUA_CMD_BAD_PARAM, cmd.create_srq.rsvd0[1] = 1);
-	TRY(SKUA_CMD_BAD_PARAM, cmd.create_srq.rsvd1[23] = 1);
+	TRY(SKUA_CMD_BAD_PARAM, cmd.create_srq.rsvd1[19] = 1);
 	TRY(SKUA_CMD_BAD_ADDRESS, cmd.create_srq.dbr_addr = htole64(IOVA + MEM_SIZE));
 	TRY(SKUA_CMD_BAD_ADDRESS, cmd.create_srq.ring = list(IOVA + MEM_SIZE, 4096));
 	good = modify_srq_cmd(s->srqn, SKUA_SRQ_SET_LIMIT, 1);

@@ -8,15 +8,18 @@
 #include "roce/message.h"
 
 /* Many QPs are connected and take no message: room for a receive is made with the first. */
-enum rq_result message_peek_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err)
+bool message_make_room(struct skua_qp *qp, struct message *msg)
 {
 	if (!msg->recv)
 		msg->recv = malloc(sizeof(*msg->recv));
-	if (!msg->recv) {
+	if (!msg->recv)
 		qp_fatal(qp);
-		return RQ_FATAL;
-	}
-	return qp_peek_recv(qp, msg->recv, vendor_err);
+	return msg->recv;
+}
+
+enum rq_result message_peek_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err)
+{
+	return message_make_room(qp, msg) ? qp_peek_recv(qp, msg->recv, vendor_err) : RQ_FATAL;
 }
 
 enum rq_result message_get_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err)
@@ -106,9 +109,10 @@ void message_use_recv(struct message *msg, struct skua_cqe *cqe)
 
 void message_give_back(struct skua_qp *qp, struct message *msg)
 {
-	if (msg->have_recv && qp->rq.srq)
+	if (msg->have_recv && qp->rq.srq && !msg->tag)
 		srq_return(qp->rq.srq, msg->recv);
 	msg->have_recv = false;
+	msg->tag = NULL;
 }
 
 void message_reset(struct skua_qp *qp, struct message *msg)
@@ -128,10 +132,22 @@ void message_undo(struct skua_qp *qp, struct message *msg, const struct train *t
 	message_give_back(qp, msg);
 }
 
+static uint8_t send_opcode(const struct message *msg)
+{
+	switch (msg->kind) {
+	case MESSAGE_NO_TAG:
+		return SKUA_CQE_TAG_NONE;
+	case MESSAGE_UNEXPECTED:
+		return SKUA_CQE_TAG_UNEXPECTED;
+	default:
+		return SKUA_CQE_RECV;
+	}
+}
+
 void message_complete(struct message *msg, const struct train *t, struct skua_cqe *cqe)
 {
 	*cqe = (struct skua_cqe){
-		.opcode = message_is_send(t->op) ? SKUA_CQE_RECV : SKUA_CQE_RECV_WRITE_IMM,
+		.opcode = message_is_send(t->op) ? send_opcode(msg) : SKUA_CQE_RECV_WRITE_IMM,
 		.byte_len = htole32(msg->offset),
 		.flags = t->solicited ? SKUA_CQE_SOLICITED : 0,
 	};

@@ -8,8 +8,20 @@
 
 #include "core/qp.h"
 
+/* Of a SEND to an SRQ with tags, what its header says; those behind UNEXPECTED may match a tag. */
+enum message_kind {
+	MESSAGE_PLAIN,			/* another message */
+	MESSAGE_NO_TAG,
+	MESSAGE_UNEXPECTED,
+	MESSAGE_EAGER,
+	MESSAGE_RNDV,
+	MESSAGE_RNDV_INCOMPLETE,	/* its payload does not fit in the buffer of the tag */
+};
+
 struct message {
 	bool under_way;
+	enum message_kind kind;
+	struct tag *tag;		/* that has matched, whose buffer is its receive; or NULL */
 	enum train_op op;
 	uint32_t offset;		/* bytes received */
 	uint64_t raddr;			/* WRITE: where the message is placed */
@@ -39,6 +51,8 @@ static inline bool message_fits(const struct skua_qp *qp, const struct message *
 	       (t->first || message_is_send(t->op) == message_is_send(msg->op));
 }
 
+/* Is there room for a receive? If not, the QP is in error. */
+bool message_make_room(struct skua_qp *qp, struct message *msg);
 /* Look at the next receive of the QP, which need not become the message's. */
 enum rq_result message_peek_recv(struct skua_qp *qp, struct message *msg, uint8_t *vendor_err);
 /* Take a receive for the message, unless it has one. As qp_peek_recv(), but the receive leaves the RQ. */

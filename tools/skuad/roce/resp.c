@@ -14,6 +14,7 @@
  */
 #include <stdlib.h>
 
+#include "base/copy.h"
 #include "core/fault.h"
 #include "roce/dcqcn.h"
 #include "roce/reorder.h"
@@ -38,23 +39,6 @@ void resp_reset(struct skua_qp *qp)
 	message_reset(qp, &conn_of(qp)->message);
 	resp_drop_cqes(qp);
 	*resp = (struct roce_resp){ .held_cqes = STAILQ_HEAD_INITIALIZER(resp->held_cqes) };
-}
-
-/* The bytes of @src behind the first @skip. */
-static void seglist_behind(struct seglist *dst, const struct seglist *src, uint32_t skip)
-{
-	dst->n = 0;
-	dst->bytes = src->bytes - skip;
-	for (unsigned int i = 0; i < src->n; i++) {
-		struct seg seg = src->seg[i];
-
-		if (skip >= seg.len) {
-			skip -= seg.len;
-			continue;
-		}
-		dst->seg[dst->n++] = (struct seg){ seg.p + skip, seg.len - skip };
-		skip = 0;
-	}
 }
 
 /* @t begins before the expected PSN: the peer did not get our answer. */
@@ -139,6 +123,8 @@ static void rx_one_held(struct skua_qp *qp, const struct train *t)
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct message *msg = &conn_of(qp)->message;
 	const enum train_op op = msg->op;
+	const enum message_kind kind = msg->kind;
+	struct tag *const tag = msg->tag;
 	const bool in_message = msg->under_way, have_recv = msg->have_recv;
 	const uint32_t offset = msg->offset, rkey = msg->rkey, length = msg->length;
 	const uint32_t epsn = qp->epsn, rq_ci = qp->rq.ci;
@@ -153,6 +139,8 @@ static void rx_one_held(struct skua_qp *qp, const struct train *t)
 	if (!have_recv)
 		message_give_back(qp, msg);
 	msg->op = op;
+	msg->kind = kind;
+	msg->tag = tag;
 	msg->under_way = in_message;
 	msg->have_recv = have_recv;
 	msg->offset = offset;

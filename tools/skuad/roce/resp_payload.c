@@ -4,9 +4,11 @@
  */
 #include "base/copy.h"
 #include "core/fault.h"
+#include "core/tags.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_payload.h"
 #include "roce/resp_recv.h"
+#include "roce/resp_tag.h"
 
 /* Take a receive for a message that begins, or for a WRITE with immediate that ends. */
 static bool get_recv(struct skua_qp *qp)
@@ -86,7 +88,7 @@ static bool begin(struct skua_qp *qp, const struct train *t)
 	enum message_fault fault;
 
 	if (message_is_send(t->op))
-		return get_recv(qp);
+		return (tags_of(qp) && resp_tag_begin(qp, &conn_of(qp)->message, t)) || get_recv(qp);
 	fault = message_begin_write(qp, &conn_of(qp)->message, t);
 	if (fault)
 		refuse_message(qp, t, fault);
@@ -124,6 +126,12 @@ static void finish(struct skua_qp *qp, const struct train *t)
 	resp->msn = psn_add(resp->msn, 1);
 	if (!msg->have_recv)
 		return;
+	if (msg->tag) {
+		resp_tag_end(qp, msg, t);
+		return;
+	}
+	if (message_is_send(t->op) && msg->kind == MESSAGE_UNEXPECTED)
+		tags_of(qp)->unexpected++;
 	message_complete(msg, t, &cqe);
 	if (t->op != TRAIN_SEND_INV || !resp_hold_invalidation(qp, &cqe))
 		resp_complete_recv(qp, &cqe);
@@ -134,11 +142,13 @@ void resp_rx_payload(struct skua_qp *qp, const struct train *t)
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct message *msg = &conn_of(qp)->message;
 	struct seglist *dst = &qp->dev->engine->dst;
-	uint32_t bytes = t->payload ? t->payload->bytes : 0;
 	enum message_fault fault;
+	struct seglist rest;
+	struct train part;
+	uint32_t bytes;
 
 	if (!message_fits(qp, msg, t) || t->first == msg->under_way ||
-	    (t->op == TRAIN_SEND_INV && t->last && !dev_has(qp->dev, SKUA_F_INVALIDATE))) {
+	    (t->op == TRAIN_SEND_INV && t->last && (!dev_has(qp->dev, SKUA_F_INVALIDATE) || tags_of(qp)))) {
 		resp_refuse_invalid(qp);
 		return;
 	}
@@ -147,11 +157,14 @@ void resp_rx_payload(struct skua_qp *qp, const struct train *t)
 	/* The immediate needs a receive. Without one, nothing of this train is placed. */
 	if (t->op == TRAIN_WRITE_IMM && t->last && !get_recv(qp))
 		return;
+	if (msg->tag)
+		t = resp_tag_part(msg, t, &part, &rest);
 	fault = message_place(qp, msg, t, dst);
 	if (fault) {
 		refuse_message(qp, t, fault);
 		return;
 	}
+	bytes = t->payload ? t->payload->bytes : 0;
 	if (bytes)
 		copy_segs(dst, t->payload);
 	if (t->op == TRAIN_SEND_INV && t->last && !invalidate(qp, t))
@@ -159,6 +172,8 @@ void resp_rx_payload(struct skua_qp *qp, const struct train *t)
 	resp->nak_sent = false;
 	msg->offset += bytes;
 	qp->epsn = psn_add(qp->epsn, t->npkts);
+	if (msg->tag && t->first)
+		resp_tag_take(qp, msg, t);
 	if (t->last)
 		finish(qp, t);
 	if (t->ack_req)

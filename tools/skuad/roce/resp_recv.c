@@ -9,6 +9,7 @@
 
 #include "core/srq.h"
 #include "roce/resp_recv.h"
+#include "roce/resp_tag.h"
 #include "roce/roce.h"
 
 /* The first one. */
@@ -88,6 +89,10 @@ void resp_fail_recv(struct skua_qp *qp, uint8_t status, uint8_t vendor_err)
 
 	if (!msg->have_recv || rc_of(qp)->resp.request_was_held)
 		return;
+	if (msg->tag) {
+		resp_tag_fail(qp, msg, status, vendor_err);
+		return;
+	}
 	message_use_recv(msg, &cqe);
 	resp_complete_recv(qp, &cqe);
 }

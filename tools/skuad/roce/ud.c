@@ -10,6 +10,7 @@
 #include "base/copy.h"
 #include "core/fault.h"
 #include "core/pacer.h"
+#include "core/tags.h"
 #include "core/transport.h"
 #include "packet/packet.h"
 #include "roce/roce.h"
@@ -183,7 +184,8 @@ static void ud_rx(struct skua_qp *qp, const struct train *t)
 		QP_STAT_INC(qp, rdma_rx_bad_qkey);
 		return;
 	}
-	r = qp_peek_recv(qp, &wqe, &why);
+	/* The entries of an SRQ with tags are for messages. */
+	r = tags_of(qp) ? RQ_EMPTY : qp_peek_recv(qp, &wqe, &why);
 	if (r == RQ_EMPTY || r == RQ_FATAL || (r == RQ_OK && wqe.length < bytes)) {
 		QP_STAT_INC(qp, rdma_rx_no_receive);
 		return;

@@ -53,6 +53,13 @@ bool skua_ib_has_xrc(const struct skua_dev *dev)
 	return skua_has(dev, SKUA_F_XRC) && skua_has(dev, SKUA_F_SRQ) && skua_has(dev, SKUA_F_RC);
 }
 
+/* With the QPs that bring messages and operations on the list, and the SRQ that has it. */
+bool skua_ib_has_tags(const struct skua_dev *dev)
+{
+	return skua_has(dev, SKUA_F_TAG_MATCHING) && skua_has(dev, SKUA_F_SRQ) &&
+	       skua_has(dev, SKUA_F_RC) && skua_has(dev, SKUA_F_UD);
+}
+
 /* Programs send and receive frames. */
 bool skua_ib_has_raw_packet(const struct skua_dev *dev)
 {
@@ -63,6 +70,16 @@ bool skua_ib_has_raw_packet(const struct skua_dev *dev)
 static bool skua_ib_has_raw_csum(const struct skua_dev *dev)
 {
 	return skua_has(dev, SKUA_F_IP_CSUM) && skua_has(dev, SKUA_F_ETH_CSUM);
+}
+
+static void skua_ib_tag_caps(const struct skua_dev *dev, struct ib_tm_caps *caps)
+{
+	caps->max_rndv_hdr_size = SKUA_RNDV_MAX_HEADER;
+	caps->max_num_tags = dev->limits.max_tags;
+	caps->flags = IB_TM_CAP_RNDV_RC;
+	/* They are WQEs of an SQ. */
+	caps->max_ops = skua_ib_max_qp_wr(dev);
+	caps->max_sge = 1;
 }
 
 int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
@@ -144,6 +161,8 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		attr->device_cap_flags |= IB_DEVICE_ATOMIC_WRITE;
 	if (skua_ib_has_xrc(dev))
 		attr->device_cap_flags |= IB_DEVICE_XRC;
+	if (skua_ib_has_tags(dev))
+		skua_ib_tag_caps(dev, &attr->tm_caps);
 	attr->max_dm_size = skua_ib_max_dm(dev);
 	if (skua_ib_has_raw_packet(dev)) {
 		attr->device_cap_flags |= IB_DEVICE_MANAGED_FLOW_STEERING;

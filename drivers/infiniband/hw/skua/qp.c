@@ -82,8 +82,30 @@ static void skua_ib_qp_event(struct skua_obj_watch *watch, u8 type)
 		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 }
 
-static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_attr *attr,
-				bool user)
+/*
+ * The device sends for a QP that receives messages with tags, so its program cannot. A UD QP brings
+ * the operations on the list (TAG-2).
+ */
+static int skua_ib_check_tags(const struct ib_pd *pd, const struct ib_qp_init_attr *attr)
+{
+	const struct ib_srq *srq = attr->srq;
+
+	if (!srq || srq->srq_type != IB_SRQT_TM)
+		return 0;
+	if (attr->recv_cq != srq->ext.cq)
+		return -EINVAL;
+	switch (attr->qp_type) {
+	case IB_QPT_RC:
+		return attr->cap.max_send_wr ? -EINVAL : 0;
+	case IB_QPT_UD:
+		return pd != srq->pd || attr->send_cq != srq->ext.cq ? -EINVAL : 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int skua_ib_check_create(struct skua_dev *dev, const struct ib_pd *pd,
+				const struct ib_qp_init_attr *attr, bool user)
 {
 	const struct skua_limits *limits = &dev->limits;
 	const struct ib_qp_cap *cap = &attr->cap;
@@ -106,7 +128,7 @@ static int skua_ib_check_create(struct skua_dev *dev, const struct ib_qp_init_at
 	    cap->max_recv_sge > limits->max_recv_sge ||
 	    cap->max_inline_data > limits->max_inline)
 		return -EINVAL;
-	return 0;
+	return skua_ib_check_tags(pd, attr);
 }
 
 /* Their page lists are needed only for the command. */
@@ -419,7 +441,7 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	}
 	if (skua_ib_has_no_queues(ibqp))
 		attr->cap = (struct ib_qp_cap) {};
-	err = skua_ib_check_create(dev->dev, attr, udata);
+	err = skua_ib_check_create(dev->dev, ibqp->pd, attr, udata);
 	if (err)
 		return err;
 	skua_ib_name_parts(ibqp, attr, &params);

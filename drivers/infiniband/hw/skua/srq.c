@@ -157,15 +157,31 @@ static int skua_ib_srq_respond(struct skua_ib_srq *srq, struct ib_udata *udata)
 	return ib_respond_udata(udata, resp);
 }
 
-/* In the kernel a send cannot name an SRQ of the peer, so XRC is for programs. */
+/*
+ * In the kernel a send cannot name an SRQ of the peer, and no verb adds a tag. So SRQs with a CQ of
+ * their own are for programs.
+ */
 static int skua_ib_set_srq_type(struct skua_dev *dev, const struct ib_srq_init_attr *attr,
 				struct skua_srq_params *params, struct ib_udata *udata)
 {
-	if (attr->srq_type == IB_SRQT_BASIC)
+	switch (attr->srq_type) {
+	case IB_SRQT_BASIC:
 		return 0;
-	if (attr->srq_type != IB_SRQT_XRC || !skua_ib_has_xrc(dev) || !udata)
+	case IB_SRQT_XRC:
+		if (!skua_ib_has_xrc(dev) || !udata)
+			return -EOPNOTSUPP;
+		params->xrcdn = to_skua_ib_xrcd(attr->ext.xrc.xrcd)->xrcdn;
+		break;
+	case IB_SRQT_TM:
+		if (!skua_ib_has_tags(dev) || !udata)
+			return -EOPNOTSUPP;
+		params->tags = attr->ext.tag_matching.max_num_tags;
+		if (!params->tags || params->tags > dev->limits.max_tags)
+			return -EINVAL;
+		break;
+	default:
 		return -EOPNOTSUPP;
-	params->xrcdn = to_skua_ib_xrcd(attr->ext.xrc.xrcd)->xrcdn;
+	}
 	params->cqn = to_skua_ib_cq(attr->ext.cq)->watch.cqn;
 	return 0;
 }

@@ -125,6 +125,7 @@ int skua_cmd_query_device(struct skua_nic *nic, struct skua_limits *limits)
 	limits->max_rate = le32_to_cpu(caps.max_rate);
 	limits->ece_options = le32_to_cpu(caps.ece_options);
 	limits->max_tso = le32_to_cpu(caps.max_tso);
+	limits->max_tags = le32_to_cpu(caps.max_tags);
 	limits->max_send_sge = le16_to_cpu(caps.max_send_sge);
 	limits->max_recv_sge = le16_to_cpu(caps.max_recv_sge);
 	limits->max_inline = le16_to_cpu(caps.max_inline);
@@ -347,6 +348,7 @@ int skua_cmd_create_srq(struct skua_dev *dev, const struct skua_srq_params *para
 	cmd.create_srq.dbr_addr = cpu_to_le64(params->dbr);
 	cmd.create_srq.xrcdn = cpu_to_le32(params->xrcdn);
 	cmd.create_srq.cqn = cpu_to_le32(params->cqn);
+	cmd.create_srq.tags = cpu_to_le32(params->tags);
 	cmd.create_srq.ring = *params->ring;
 	return skua_cmd_create(to_skua_nic(dev), &cmd, srqn);
 }
