@@ -33,13 +33,3 @@ def measure(pair):
                 units[name] = unit
         found[transport] = {name: (statistics.median(values[name]), units[name]) for name, *_ in ROWS}
     return found
-
-
-def show(found):
-    """The last column compares Skua with the best of the others."""
-    form = '  %-30s' + ' %16s' * len(WAYS) + ' %10s'
-    print('\n' + form % ('Open MPI', *WAYS, 'skua:best'))
-    for name, _, more in ROWS:
-        ours, *others = (found[transport][name][0] for transport in WAYS)
-        ratio = ours / max(others) if more else min(others) / ours
-        print(form % (name, *('%.1f %s' % found[transport][name] for transport in WAYS), '%.1f' % ratio))

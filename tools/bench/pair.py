@@ -70,14 +70,14 @@ def must(guest, script, seconds=120):
 
 
 @contextlib.contextmanager
-def up(directory, kernel):
-    """A Pair, while it is up."""
+def up(directory, kernel, memory='1G'):
+    """A Pair, while it is up; @memory: of each guest."""
     both = [nics.Nic(number, name=side, index=0) for number, side in enumerate(SIDES)]
     skuad, keys, nodes = Skuad(both, directory), ssh.Keys(), []
     for number, side in enumerate(SIDES):
         virtio = ['-netdev', 'stream,id=n0,' + LINKS[number] % skuad.place, '-device',
                   'virtio-net-pci,netdev=n0,mac=02:00:00:00:01:0%d,host_mtu=%d' % (number + 1, MTU)]
-        options = scene.Options(kernel=kernel, netns='alone', cpus=1, memory='1G', qemu=virtio, share=paths.SELFTESTS,
+        options = scene.Options(kernel=kernel, netns='alone', cpus=1, memory=memory, qemu=virtio, share=paths.SELFTESTS,
                                 hosts=[(nic.ipv4, nic.name) for nic in both], keys=keys)
         nodes.append(Node(side, directory, options, [both[number]]))
     with Nodes(nodes, skuad) as both_up:
@@ -89,15 +89,9 @@ def up(directory, kernel):
 
 
 def show(title, found):
-    """@found: {transport: Pair.measure()}. The last column compares Skua with the best of the others. Then, what of a
-    processor the QEMUs of both guests and skuad take."""
-    form = '  %-30s' + ' %16s' * len(TRANSPORTS) + ' %10s'
-    print('\n' + form % (title, *TRANSPORTS, 'skua:best'))
-    for name, *_, in_bytes in ROWS:
-        figures = [found[transport][name]['figure'] for transport in TRANSPORTS]
-        told = ['%.1f MB/s' % (figure / 1e6) if in_bytes else '%.0f op/s' % figure for figure in figures]
-        print(form % (name, *told, '%.1f' % (figures[0] / max(figures[1:]))))
-    print('\n' + form % ('us: user, server, skuad', *TRANSPORTS, ''))
+    """@found: {transport: Pair.measure()}. What of a processor the QEMUs of both guests and skuad take."""
+    form = '  %-38s' + ' %16s' * len(TRANSPORTS)
+    print('\n' + form % (title + ', us: user, server, skuad', *TRANSPORTS))
     for name, *_ in ROWS:
         costs = [found[transport][name]['cost'].values() for transport in TRANSPORTS]
-        print((form % (name, *(', '.join('%.0f' % cost for cost in each) for each in costs), '')).rstrip())
+        print((form % (name, *(', '.join('%.0f' % cost for cost in each) for each in costs))).rstrip())

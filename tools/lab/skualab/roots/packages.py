@@ -19,8 +19,8 @@ IMAGES = '''
     erofs-utils busybox-static kmod xz-utils zstd cpio tshark python3-scapy
 '''
 
-# Makes manual pages.
-DOCUMENTS = 'python3-docutils'
+# Makes manual pages, and plots.
+DOCUMENTS = 'python3-docutils gnuplot-nox'
 
 # What people run in guests.
 GUEST = '''
