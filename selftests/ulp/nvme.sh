@@ -93,7 +93,8 @@ attach() {
 	fi
 	if [ "$variant" = poll ]; then
 		[ "$(</sys/block/nvme0n1/queue/io_poll)" = 1 ]
-		rdma resource show cq | grep -q 'poll-ctx DIRECT'
+		rdma resource show cq >cqs
+		grep 'poll-ctx DIRECT' cqs
 	fi
 }
 
