@@ -34,6 +34,7 @@ enum template {
 	UNKNOWN, CREATE_UC, CREATE_UD, CREATE_GSI, UC_TO_RTR, UC_TO_RTS, UD_TO_INIT, TO_STATE, ATTACH, DETACH,
 	CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ, CREATE_RC_SRQ, CREATE_UD_SRQ,
 	RESIZE_CQ, MODIFY_CQ, CREATE_MW, DESTROY_MW,
+	CREATE_TAG_SRQ, CREATE_RC_TAGS,
 	CREATE_XRCD, DESTROY_XRCD, CREATE_XRC_SRQ, CREATE_XRC_INI, CREATE_XRC_TGT, XRC_TGT_TO_RTS,
 	ALLOC_DM, FREE_DM, COPY_DM, CREATE_MR_DM, MODIFY_MR, MODIFY_MR_1, MODIFY_MR_2, CREATE_RAW, CREATE_FLOW, DESTROY_FLOW,
 	CREATE_RSS, DESTROY_RSS, CREATE_SPREAD_FLOW,
@@ -250,6 +251,26 @@ static struct skua_cmd srq_user_cmd(struct host *h, const struct step *s, uint8_
 	return cmd;
 }
 
+static struct skua_cmd tag_srq_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = srq_cmd(h, s);
+
+	cmd.create_srq.tags = htole32(s->n[2] % 2048);
+	cmd.create_srq.cqn = htole32(number(h, CQ, s));
+	return cmd;
+}
+
+/* A QP that receives for one: without an SQ. */
+static struct skua_cmd tag_user_cmd(struct host *h, const struct step *s)
+{
+	struct skua_cmd cmd = srq_user_cmd(h, s, SKUA_QPT_RC);
+
+	cmd.create_qp.log_sq_blocks = 0;
+	cmd.create_qp.sq_dbr_addr = 0;
+	cmd.create_qp.sq = (struct skua_pagelist){ 0 };
+	return cmd;
+}
+
 static struct skua_cmd xrc_srq_cmd(struct host *h, const struct step *s)
 {
 	struct skua_cmd cmd = srq_cmd(h, s);
@@ -444,6 +465,12 @@ static struct skua_cmd make(struct host *h, const struct step *s, enum kind *kin
 	case CREATE_UD_SRQ:
 		*kind = QP;
 		return srq_user_cmd(h, s, s->a % NUM_TEMPLATES == CREATE_RC_SRQ ? SKUA_QPT_RC : SKUA_QPT_UD);
+	case CREATE_TAG_SRQ:
+		*kind = SRQ;
+		return tag_srq_cmd(h, s);
+	case CREATE_RC_TAGS:
+		*kind = QP;
+		return tag_user_cmd(h, s);
 	case RESIZE_CQ:
 		return resize_cq_cmd(h, s);
 	case MODIFY_CQ:
@@ -786,6 +813,10 @@ static void fuzz_seeds(void)
 	FUZZ_SEED("shared", DO(SET_GID), DO(CREATE_SRQ, .n = { 0, 2 }), DO(CREATE_RC_SRQ), DO(CREATE_UD_SRQ),
 		  DO(TO_INIT, .b = 1), DO(TO_RTR, .b = 1), DO(MODIFY_SRQ, .n = { 0, 3, 1 }), DO(QUERY_SRQ),
 		  DO(DESTROY_SRQ), DO(TO_ERR, .b = 1), DO(DESTROY_QP, .b = 1), DO(DESTROY_QP, .b = 2), DO(DESTROY_SRQ));
+	FUZZ_SEED("tags", DO(SET_GID), DO(CREATE_TAG_SRQ, .n = { 0, 0, 100 }), DO(CREATE_RC_TAGS), DO(CREATE_UD_SRQ),
+		  DO(TO_INIT, .b = 1), DO(TO_RTR, .b = 1), DO(TO_RTS, .b = 1), DO(UD_TO_INIT, .b = 2),
+		  DO(TO_STATE, .b = 2, .n[1] = 2), DO(UC_TO_RTS, .b = 2), DO(DESTROY_CQ), DO(DESTROY_SRQ), DO(TO_ERR, .b = 1),
+		  DO(DESTROY_QP, .b = 1), DO(DESTROY_QP, .b = 2), DO(DESTROY_SRQ), DO(CREATE_TAG_SRQ, .n = { 0, 0, 2000 }));
 	FUZZ_SEED("windows", DO(CREATE_MW, .n[1] = 1), DO(CREATE_MW, .n[1] = 2), DO(CREATE_MW), DO(DESTROY_PD),
 		  DO(DESTROY_MW), DO(DESTROY_MW), DO(DESTROY_MW, .b = 1), DO(CREATE_MW, .n[1] = 1), { .verb = AGAIN });
 	FUZZ_SEED("on demand", DO(CREATE_FAULT_EQ), PAGES(0, 0), DO(CREATE_MR_ODP), DO(UPDATE_PAGES, .b = 1, .n = { 64 }),
