@@ -62,6 +62,8 @@ static int skua_tm_make_qp(struct skua_tm *tm, struct skua_srq *srq, const struc
 	tm->qp = skua_qp_create(attr->pd, &qp_attr, 0, 0);
 	if (!tm->qp)
 		return errno;
+	/* The ring may have more room, but the program has a CQ for so many. */
+	tm->qp->sq.max_wr = attr->tm_cap.max_ops;
 	tm->stopped = false;
 	tm->ops = calloc(tm->qp->sq.blocks, sizeof(*tm->ops));
 	return tm->ops ? skua_tm_start_qp(&tm->qp->vqp.qp) : ENOMEM;

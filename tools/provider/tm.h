@@ -3,8 +3,8 @@
  * The list of tags of an SRQ, as the host knows it. The device has the list itself; here are the wr_ids of its
  * entries, and a QP of type UD, which no program knows, whose SQ brings operations to the device (TAG-2).
  *
- * All of it is used under the SRQ's lock: by who posts operations, and by who polls the SRQ's CQ. Operations and
- * tags complete there, and into no other.
+ * Numbers and operations are changed under the SRQ's lock: by who posts operations, and by who polls the SRQ's CQ.
+ * Operations and tags complete there, and into no other.
  */
 #ifndef SKUA_TM_H
 #define SKUA_TM_H

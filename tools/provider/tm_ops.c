@@ -4,7 +4,7 @@
  *
  * An operation has a CQE if the program asks for it, if the number of its tag is free only then (TAG_DEL), or if the
  * SQ needs one to get its blocks back (CQE-5). The program does not see those that it did not ask for, unless they
- * tell of an error.
+ * tell of an error; that a tag was not in the list any more is none.
  */
 #include <errno.h>
 
@@ -212,7 +212,7 @@ bool skua_tm_swallow(struct skua_cq *cq, const struct skua_cqe *cqe)
 {
 	const struct skua_tm *tm;
 
-	if (!skua_cqe_is_tm_op(cqe) || cqe->status)
+	if (!skua_cqe_is_tm_op(cqe) || (cqe->status && cqe->status != SKUA_CQE_TM_ERR))
 		return false;
 	/* Written before the device could know of the operation, whose place it keeps. */
 	tm = skua_tm_srq(cqe)->tm;

@@ -207,9 +207,11 @@ static bool flush(struct skua_qp *qp, int32_t *budget)
 
 	any = qp->sq.una != una;
 	*budget -= (int32_t)(qp->sq.una - una) * MESSAGE_COST;
-	if (qp->sq.una == qp->sq.tail)
+	if (qp->sq.una == qp->sq.tail) {
+		any |= tags_flush(qp, budget);
 		any |= sq_flush(qp, budget);
-	if (recvs)
+	}
+	if (recvs && TAILQ_EMPTY(&qp->matched))
 		any |= qp_flush_recvs(qp, budget);
 	/* Without anything left of the turn, the queues were not looked at. */
 	return any || *budget <= 0;
@@ -258,7 +260,6 @@ void qp_retire(struct skua_qp *qp)
 {
 	if (qp->ops->retire)
 		qp->ops->retire(qp);
-	tags_flush(qp);
 	qp_stop(qp);
 }
 
@@ -270,8 +271,9 @@ int qp_halt(struct skua_qp *qp)
 	/* Other engines may still read its payload and inline data. */
 	if (cmd_drain(qp->dev))
 		return -1;
-	/* With windows left, the command is called again as one that drains, although nothing is left to drain. */
-	qp->dev->cmdq.draining = !mw_forget_qp(qp, &budget);
+	tags_flush(qp, &budget);
+	/* With tags or windows left, the command is called again as one that drains, although nothing is left to drain. */
+	qp->dev->cmdq.draining = !TAILQ_EMPTY(&qp->matched) || !mw_forget_qp(qp, &budget);
 	return qp->dev->cmdq.draining ? -1 : SKUA_CMD_OK;
 }
 

@@ -26,7 +26,7 @@ struct send_wqe {
 	uint8_t flags;			/* SKUA_WQE_* */
 	uint8_t num_sge;
 	uint8_t status, vendor_err;	/* a fault found here; else success */
-	bool local;			/* NOP, LOCAL_INV, BIND_MW, REG_MR: sends nothing */
+	bool local;			/* NOP, LOCAL_INV, BIND_MW, REG_MR, TAG_*: sends nothing */
 	bool begun;			/* LOCAL_INV, BIND_MW: carried out, but waits for ticket; ETH: the next frame looped back */
 	uint64_t ticket;		/* of trains that may refer to what was taken away */
 	bool done;			/* carried out: local ones, and what has a response */

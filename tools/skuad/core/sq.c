@@ -502,7 +502,7 @@ bool sq_flush(struct skua_qp *qp, int32_t *budget)
 {
 	bool any = false;
 
-	while (*budget > 0 && (qp->sq.una != qp->sq.tail || sq_fetch(qp))) {
+	while (*budget > 0 && sq_fetch(qp)) {
 		*budget -= MESSAGE_COST;
 		sq_complete(qp, sq_wqe(qp, qp->sq.una), SKUA_CQE_WR_FLUSH_ERR,
 			    SKUA_VENDOR_ERR_NONE);

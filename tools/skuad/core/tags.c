@@ -53,7 +53,7 @@ bool tag_op_valid(uint8_t opcode, const struct skua_wqe_tag *op)
 
 static bool in_step(const struct tag_list *list)
 {
-	return list->handled == list->unexpected;
+	return list->handled == list->unexpected && !list->under_way;
 }
 
 static int add(struct tag_list *list, const struct skua_wqe_tag *op)
@@ -229,10 +229,15 @@ void tags_completed(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t stat
 	tag_end(qp, wqe->rndv, &cqe);
 }
 
-void tags_flush(struct skua_qp *qp)
+bool tags_flush(struct skua_qp *qp, int32_t *budget)
 {
+	bool any = false;
 	struct tag *tag;
 
-	while ((tag = TAILQ_FIRST(&qp->matched)))
+	while (*budget > 0 && (tag = TAILQ_FIRST(&qp->matched))) {
+		*budget -= MESSAGE_COST;
 		tag_end(qp, tag, &(struct skua_cqe){ .status = SKUA_CQE_WR_FLUSH_ERR });
+		any = true;
+	}
+	return any;
 }

@@ -7,7 +7,7 @@
 
 #include "core/qp.h"
 
-#define LIMIT_TAGS	1024u	/* of an SRQ: a message may be compared with all of them */
+#define LIMIT_TAGS	256u	/* of an SRQ: each of many held messages may be compared with all of them */
 #define TAG_BLOCKS	2u	/* what the quota counts for each, in blocks of 64 bytes */
 #define RNDV_WINDOW	16u	/* READs and FINs under way of a QP */
 
@@ -35,6 +35,7 @@ struct tag_list {
 	struct tag *inactive;		/* the first that is not active (TAG-6); NULL: all are */
 	uint32_t unexpected;		/* messages, ever */
 	uint32_t handled;		/* of these, as the host has said */
+	uint32_t under_way;		/* unexpected messages that have begun, and are not counted yet */
 	struct tag tags[];
 };
 
@@ -66,7 +67,7 @@ struct tag *tags_to_ask(const struct skua_qp *qp);
 bool tags_fetch(struct skua_qp *qp, struct tag *tag);
 /* A WQE of our own has ended. The FIN of a READ that has brought its payload goes into the window. */
 void tags_completed(struct skua_qp *qp, const struct send_wqe *wqe, uint8_t status, uint8_t vendor_err);
-/* The QP goes, by the host's will: flush what its messages have matched. */
-void tags_flush(struct skua_qp *qp);
+/* No message and no READ of the QP goes on: flush what its messages have matched, as sq_flush(). */
+bool tags_flush(struct skua_qp *qp, int32_t *budget);
 
 #endif /* SKUAD_CORE_TAGS_H */

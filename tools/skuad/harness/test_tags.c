@@ -287,12 +287,12 @@ static void memory_of_tags_counts(void **state)
 	srqn = must(t->w, t->b, create_srq_cmd(t->b, 1));
 	before = t->b->dev->pages_used;
 	must(t->w, t->b, object_cmd(SKUA_CMD_DESTROY_SRQ, srqn));
-	srqn = must(t->w, t->b, create_srq_cmd(t->b, 501));
-	assert_int_equal(t->b->dev->pages_used - before, 500 * 128 / 64);
+	srqn = must(t->w, t->b, create_srq_cmd(t->b, 201));
+	assert_int_equal(t->b->dev->pages_used - before, 200 * 128 / 64);
 	must(t->w, t->b, object_cmd(SKUA_CMD_DESTROY_SRQ, srqn));
-	t->b->dev->max_pages = t->b->dev->pages_used + 500;
-	recreate_srq(t, 500, SKUA_CMD_NO_RESOURCE);
-	recreate_srq(t, 100, SKUA_CMD_OK);
+	t->b->dev->max_pages = t->b->dev->pages_used + 200;
+	recreate_srq(t, 200, SKUA_CMD_NO_RESOURCE);
+	recreate_srq(t, 50, SKUA_CMD_OK);
 }
 
 /* Nothing of a list is there without the feature. */
@@ -511,6 +511,29 @@ static void tags_are_not_active_before_the_host_has_counted(void **state)
 	expect_tag(t, BOTH, 4, 4, 100);
 }
 
+/* What is added meanwhile could have taken it, and must not take the next. */
+static void tags_are_not_active_while_an_unexpected_message_comes(void **state)
+{
+	struct tags *t = *state;
+
+	post_recv(t->b, t->b->buf + 8 * SLOT, 4096);
+	post_recv(t->b, t->b->buf + 8 * SLOT, 4096);
+	write_header(t, 0, SKUA_TMH_EAGER, 5);
+	packet(t, FIRST_PSN, true, false, MTU);
+	operation(t, SKUA_WQE_TAG_ADD, SKUA_WQE_SIGNALED, tag_of(t, 1, 5, ALL, 1000));
+	expect_op(t, SKUA_CQE_TAG_ADD, SKUA_CQE_SUCCESS, SKUA_CQE_TAG_SYNC_REQ);
+	sync_count(t, 0);
+	expect_op(t, SKUA_CQE_TAG_SYNC, SKUA_CQE_SUCCESS, SKUA_CQE_TAG_SYNC_REQ);
+	packet(t, FIRST_PSN + 1, false, true, 300);
+	expect_recv(t, SKUA_CQE_TAG_UNEXPECTED, SKUA_CQE_SUCCESS, 0, 0);
+	packet(t, FIRST_PSN + 2, true, true, 116);
+	expect_recv(t, SKUA_CQE_TAG_UNEXPECTED, SKUA_CQE_SUCCESS, 0, 1);
+	sync_count(t, 2);
+	expect_op(t, SKUA_CQE_TAG_SYNC, SKUA_CQE_SUCCESS, 0);
+	packet(t, FIRST_PSN + 3, true, true, 116);
+	expect_tag(t, BOTH, 1, 5, 100);
+}
+
 /* Nobody can handle what no CQE tells of. */
 static void an_unexpected_message_that_ends_half_way(void **state)
 {
@@ -629,7 +652,7 @@ static void longer_than_the_buffer(void **state)
 
 	add(t, 1, 5, ALL, 99);
 	send(t, SKUA_TMH_EAGER, 5, 116);
-	expect_recv(t, SKUA_CQE_TAG_RECV, SKUA_CQE_LOC_LEN_ERR, 0, 1);
+	expect_recv(t, SKUA_CQE_TAG_RECV, SKUA_CQE_LOC_LEN_ERR, SKUA_CQE_TAG_MATCH, 1);
 	expect(t->w, t->a, SKUA_CQE_SEND, SKUA_CQE_REM_INV_REQ_ERR);
 	assert_int_equal(qp_state(t->w, t->b, t->qpn), SKUA_QPS_ERR);
 	add(t, 0x10001, 5, ALL, 99);	/* the number is free */
@@ -644,7 +667,7 @@ static void a_buffer_that_may_not_be_written(void **state)
 	op.sge.lkey = htole32(t->b->key + 0x100);
 	operation(t, SKUA_WQE_TAG_ADD, 0, op);
 	send(t, SKUA_TMH_EAGER, 5, 116);
-	expect_recv(t, SKUA_CQE_TAG_RECV, SKUA_CQE_LOC_PROT_ERR, 0, 1);
+	expect_recv(t, SKUA_CQE_TAG_RECV, SKUA_CQE_LOC_PROT_ERR, SKUA_CQE_TAG_MATCH, 1);
 	expect(t->w, t->a, SKUA_CQE_SEND, SKUA_CQE_REM_OP_ERR);
 }
 
@@ -704,6 +727,46 @@ static void no_fin_before_the_payload(void **state)
 	assert_true(skua_dev_set_impair(t->a->dev, NULL));
 	assert_int_equal(await_success(t->w, t->b)->flags & BOTH, SKUA_CQE_TAG_DATA);
 	assert_int_equal(await_success(t->w, t->a)->opcode, SKUA_CQE_RECV);
+}
+
+/* Buffers are looked up in the PD of the SRQ, whatever that of the QP is. */
+static void a_qp_of_another_pd(void **state)
+{
+	struct tags *t = *state;
+	struct skua_cmd pd = CMD(SKUA_CMD_CREATE_PD), cmd;
+	uint32_t pdn = must(t->w, t->b, pd);
+
+	must(t->w, t->b, object_cmd(SKUA_CMD_DESTROY_QP, t->qpn));
+	cmd = user_cmd(t, SKUA_QPT_RC);
+	cmd.create_qp.pdn = htole32(pdn);
+	t->qpn = must(t->w, t->b, cmd);
+	must(t->w, t->a, state_cmd(t->a->qpn, SKUA_QPS_RESET));
+	to_rts(t);
+	add(t, 1, 5, ALL, 5000);
+	add(t, 2, 5, ALL, 5000);
+	post_recv(t->a, t->a->buf + SLOT, 64);
+	send(t, SKUA_TMH_EAGER, 5, 116);
+	expect_tag(t, BOTH, 1, 5, 100);
+	request(t, 5, 4096, 3000, 48);
+	expect_tag(t, SKUA_CQE_TAG_MATCH, 2, 5, 0);
+	expect_tag(t, SKUA_CQE_TAG_DATA, 2, 5, 3000);
+	expect_data(t, 2, 4096, 3000);
+}
+
+/* The peer has no receive for it at once. */
+static void a_fin_that_waits(void **state)
+{
+	struct tags *t = *state;
+
+	add(t, 1, 5, ALL, 5000);
+	request(t, 5, 4096, 3000, 48);
+	sent(t);
+	expect_tag(t, SKUA_CQE_TAG_MATCH, 1, 5, 0);
+	expect_tag(t, SKUA_CQE_TAG_DATA, 1, 5, 3000);
+	expect_none(t->w, t->a);
+	post_recv(t->a, t->a->buf + SLOT, 64);
+	assert_int_equal(await_success(t->w, t->a)->opcode, SKUA_CQE_RECV);
+	assert_true(STAT(t->w, t->a, rnr_nak_sent) > 0);
 }
 
 static void a_rendezvous_of_nothing(void **state)
@@ -900,6 +963,9 @@ static void reset_completes_what_has_matched(void **state)
 	to_rts(t);
 	send(t, SKUA_TMH_EAGER, 3, 116);
 	expect_tag(t, BOTH, 0x10003, 3, 100);
+	post_recv(t->b, t->b->buf + TAGS * SLOT, 4096);
+	send(t, SKUA_TMH_EAGER, 99, 116);
+	expect_recv(t, SKUA_CQE_TAG_UNEXPECTED, SKUA_CQE_SUCCESS, 0, 0);
 }
 
 static void destruction_completes_what_has_matched(void **state)
@@ -1255,6 +1321,7 @@ int main(void)
 		TEST(the_first_that_matches_is_taken, "TAG-5"),
 		TEST(tags_are_not_active_before_the_host_has_counted, "TAG-6 TAG-7"),
 		TEST(an_unexpected_message_that_ends_half_way, "TAG-6"),
+		TEST(tags_are_not_active_while_an_unexpected_message_comes, "TAG-6"),
 		TEST(messages_find_their_tags, "TAG-8 TAG-9"),
 		TEST(no_more_than_the_payload_is_placed, "TAG-9"),
 		TEST(a_message_of_a_header_alone, "TAG-9"),
@@ -1264,6 +1331,8 @@ int main(void)
 		TEST(without_an_entry_the_peer_waits, "TAG-12"),
 		TEST(a_rendezvous, "TAG-10"),
 		TEST(no_fin_before_the_payload, "TAG-10"),
+		TEST(a_qp_of_another_pd, "TAG-3 SRQ-2"),
+		TEST(a_fin_that_waits, "TAG-10"),
 		TEST(a_rendezvous_of_nothing, "TAG-10"),
 		TEST(many_rendezvous, "TAG-10"),
 		TEST(a_read_that_the_peer_refuses, "TAG-10"),

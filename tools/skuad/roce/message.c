@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/srq.h"
+#include "core/tags.h"
 #include "roce/message.h"
 
 /* Many QPs are connected and take no message: room for a receive is made with the first. */
@@ -101,8 +102,17 @@ enum message_fault message_place(struct skua_qp *qp, struct message *msg, const 
 	return message_is_send(t->op) ? place_send(qp, msg, bytes, dst) : place_write(qp, msg, t->last, bytes, dst);
 }
 
+/* An unexpected message ends, or begins anew. */
+static void leave_list(struct message *msg)
+{
+	if (msg->list)
+		msg->list->under_way--;
+	msg->list = NULL;
+}
+
 void message_use_recv(struct message *msg, struct skua_cqe *cqe)
 {
+	leave_list(msg);
 	cqe->cookie = htole32(msg->recv->cookie);
 	msg->have_recv = false;
 }
@@ -111,6 +121,7 @@ void message_give_back(struct skua_qp *qp, struct message *msg)
 {
 	if (msg->have_recv && qp->rq.srq && !msg->tag)
 		srq_return(qp->rq.srq, msg->recv);
+	leave_list(msg);
 	msg->have_recv = false;
 	msg->tag = NULL;
 }

@@ -22,6 +22,7 @@ struct message {
 	bool under_way;
 	enum message_kind kind;
 	struct tag *tag;		/* that has matched, whose buffer is its receive; or NULL */
+	struct tag_list *list;		/* where it is unexpected, and under way; or NULL */
 	enum train_op op;
 	uint32_t offset;		/* bytes received */
 	uint64_t raddr;			/* WRITE: where the message is placed */

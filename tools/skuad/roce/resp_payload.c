@@ -172,7 +172,7 @@ void resp_rx_payload(struct skua_qp *qp, const struct train *t)
 	resp->nak_sent = false;
 	msg->offset += bytes;
 	qp->epsn = psn_add(qp->epsn, t->npkts);
-	if (msg->tag && t->first)
+	if (t->first && tags_of(qp) && message_is_send(t->op))
 		resp_tag_take(qp, msg, t);
 	if (t->last)
 		finish(qp, t);

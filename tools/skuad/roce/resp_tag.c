@@ -87,11 +87,16 @@ const struct train *resp_tag_part(const struct message *msg, const struct train 
 	return part;
 }
 
-void resp_tag_take(struct skua_qp *qp, const struct message *msg, const struct train *t)
+void resp_tag_take(struct skua_qp *qp, struct message *msg, const struct train *t)
 {
-	tag_take(qp, msg->tag);
-	if (!t->last)
-		tag_post(qp, msg->tag, &(struct skua_cqe){ .flags = SKUA_CQE_TAG_MATCH });
+	if (msg->tag) {
+		tag_take(qp, msg->tag);
+		if (!t->last)
+			tag_post(qp, msg->tag, &(struct skua_cqe){ .flags = SKUA_CQE_TAG_MATCH });
+	} else if (msg->kind == MESSAGE_UNEXPECTED && !t->last) {
+		msg->list = tags_of(qp);
+		msg->list->under_way++;
+	}
 }
 
 void resp_tag_end(struct skua_qp *qp, struct message *msg, const struct train *t)
@@ -118,8 +123,10 @@ void resp_tag_fail(struct skua_qp *qp, struct message *msg, uint8_t status, uint
 {
 	struct skua_cqe cqe = { .status = status, .vendor_err = vendor_err };
 
-	if (msg->tag->state == TAG_LISTED)
+	if (msg->tag->state == TAG_LISTED) {
 		tag_take(qp, msg->tag);
+		cqe.flags = SKUA_CQE_TAG_MATCH;
+	}
 	tag_end(qp, msg->tag, &cqe);
 	msg->tag = NULL;
 	msg->have_recv = false;

@@ -14,8 +14,8 @@ bool resp_tag_begin(struct skua_qp *qp, struct message *msg, const struct train 
 /* What of @t is to be placed: @t, or *@part, whose payload is @rest. */
 const struct train *resp_tag_part(const struct message *msg, const struct train *t, struct train *part,
 				  struct seglist *rest);
-/* @t, which begins the message, was accepted: the tag is the message's. */
-void resp_tag_take(struct skua_qp *qp, const struct message *msg, const struct train *t);
+/* @t, which begins the message, was accepted: the tag is the message's, or it is unexpected. */
+void resp_tag_take(struct skua_qp *qp, struct message *msg, const struct train *t);
 /* The message of a tag has come whole, with @t. */
 void resp_tag_end(struct skua_qp *qp, struct message *msg, const struct train *t);
 /* The message of a tag has failed. */
