@@ -11,6 +11,7 @@ mkdir -p /srv/share /etc/ksmbd
 mount -t tmpfs files /srv/share
 chmod 777 /srv/share
 head -c 64M /dev/urandom >/srv/share/data
+chmod 666 /srv/share/data
 modprobe ksmbd
 printf '%s\\n' '[global]' 'server signing = disabled' 'store dos attributes = no' \\
     '[files]' 'path = /srv/share' 'read only = no' >/etc/ksmbd/ksmbd.conf
