@@ -11,18 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/srq.h"
 #include "core/tags.h"
 #include "core/transport.h"
 
 #define TAG_COST	8	/* a comparison, of a turn */
 
 static_assert(sizeof(struct tag) <= 64 * TAG_BLOCKS, "memory of a tag");
-
-struct tag_list *tags_of(const struct skua_qp *qp)
-{
-	return qp->rq.srq ? qp->rq.srq->tags : NULL;
-}
 
 struct tag_list *tags_create(uint32_t size)
 {

@@ -5,7 +5,7 @@
 #ifndef SKUAD_CORE_TAGS_H
 #define SKUAD_CORE_TAGS_H
 
-#include "core/qp.h"
+#include "core/srq.h"
 
 #define LIMIT_TAGS	256u	/* of an SRQ: each of many held messages may be compared with all of them */
 #define TAG_BLOCKS	2u	/* what the quota counts for each, in blocks of 64 bytes */
@@ -39,8 +39,11 @@ struct tag_list {
 	struct tag tags[];
 };
 
-/* Those of a QP's SRQ; NULL: it has none. */
-struct tag_list *tags_of(const struct skua_qp *qp);
+/* Those of a QP's SRQ; NULL: it has none. Each message asks. */
+static inline struct tag_list *tags_of(const struct skua_qp *qp)
+{
+	return qp->rq.srq ? qp->rq.srq->tags : NULL;
+}
 
 /* NULL: no memory. */
 struct tag_list *tags_create(uint32_t size);
