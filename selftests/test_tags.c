@@ -805,6 +805,14 @@ static int end_qp(struct ibv_qp **qp, enum end how)
 	SEEN(IBV_WC_TM_RECV, 1, BOTH);					\
 } while (0)
 
+/* The QP that has ended is of use again. */
+#define GOES_ON() do {							\
+	RECONNECT(0);							\
+	ADD(0, 1, EXACT, 100, SIGNALED);				\
+	EAGER(1, 10);							\
+	SEEN(IBV_WC_TM_RECV, 0, BOTH);					\
+} while (0)
+
 TEST_F(tags, a_qp_is_destroyed_under_way)
 {
 	END_UNDER_WAY(END_DESTROY);
@@ -813,19 +821,13 @@ TEST_F(tags, a_qp_is_destroyed_under_way)
 TEST_F(tags, a_qp_is_reset_under_way)
 {
 	END_UNDER_WAY(END_RESET);
-	RECONNECT(0);
-	ADD(0, 1, EXACT, 100, SIGNALED);
-	EAGER(1, 10);
-	SEEN(IBV_WC_TM_RECV, 0, BOTH);
+	GOES_ON();
 }
 
 TEST_F(tags, a_qp_fails_under_way)
 {
 	END_UNDER_WAY(END_ERROR);
-	RECONNECT(0);
-	ADD(0, 1, EXACT, 100, SIGNALED);
-	EAGER(1, 10);
-	SEEN(IBV_WC_TM_RECV, 0, BOTH);
+	GOES_ON();
 }
 
 /* TAG-14: what tags have received is seen, though the QP is gone; unexpected messages go with it, and are no loss. */
