@@ -2,6 +2,9 @@
 /*
  * Posting on one processor while another takes the QP to RESET: what was posted before is gone, and
  * what comes after is refused. Nothing is left for the QP's next life.
+ *
+ * Posting on one processor while another polls a CQ that has a place for each work request: it never
+ * overflows.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -17,6 +20,7 @@
  * @done: completions of that
  * @pause: it is to pause
  * @paused: it does
+ * @full: there was no room for the last one
  */
 struct st_poster {
 	struct st_side *side;
@@ -24,6 +28,7 @@ struct st_poster {
 	atomic_t done;
 	bool pause;
 	bool paused;
+	bool full;
 };
 
 static void st_poster_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -47,7 +52,7 @@ static int st_poster_thread(void *data)
 		/* Release: what was posted before is. */
 		smp_store_release(&poster->paused, READ_ONCE(poster->pause));
 		if (!poster->paused)
-			ib_post_send(a->qp, &wr.wr, NULL);
+			WRITE_ONCE(poster->full, ib_post_send(a->qp, &wr.wr, NULL) == -ENOMEM);
 		cond_resched();
 	}
 	return 0;
@@ -101,5 +106,69 @@ const char *st_post_during_reset(struct st_side *side)
 	/* Its send queue may be full, so that it cannot be drained. */
 	if (ib_modify_qp(side[0].qp, &attr, IB_QP_STATE))
 		wrong = wrong ?: "last RESET";
+	return wrong;
+}
+
+/* Work requests of the QP, and places in its CQ: longer to read than one more takes to complete. */
+#define ST_TIGHT	4096
+#define ST_ROUNDS	16
+
+static const char *st_poll_tight(struct st_poster *poster, struct ib_cq *cq, struct ib_wc *wc)
+{
+	unsigned long end = jiffies + ST_TIMEOUT;
+	int round, i, n;
+
+	for (round = 0; round < ST_ROUNDS; round++) {
+		while (!READ_ONCE(poster->full) && time_before(jiffies, end))
+			usleep_range(1000, 2000);
+		/* The last of them completes. Then the CQ is full. */
+		msleep(30);
+		n = ib_poll_cq(cq, ST_TIGHT, wc);
+		CHECK(n > 0);
+		for (i = 0; i < n; i++)
+			CHECK(wc[i].status == IB_WC_SUCCESS);
+	}
+	return NULL;
+}
+
+static const char *st_tight(struct st_side *side, struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct st_poster poster = { .side = side };
+	struct ib_qp_cap cap = st_cap;
+	struct task_struct *thread;
+	const char *wrong;
+
+	cap.max_send_wr = ST_TIGHT;
+	CHECK(!st_new_qp(side, &side[0], cq, &cap));
+	thread = kthread_run(st_poster_thread, &poster, "skua_selftest");
+	if (IS_ERR(thread))
+		return "no thread";
+	wrong = st_poll_tight(&poster, cq, wc);
+	kthread_stop(thread);
+	return wrong;
+}
+
+const char *st_post_while_polling(struct st_side *side)
+{
+	struct ib_cq_init_attr attr = { .cqe = ST_TIGHT };
+	struct st_side *a = &side[0];
+	const char *wrong;
+	struct ib_wc *wc;
+	struct ib_cq *cq;
+
+	wc = kvcalloc(ST_TIGHT, sizeof(*wc), GFP_KERNEL);
+	if (!wc)
+		return "no memory";
+	cq = ib_create_cq(a->dev, NULL, NULL, NULL, &attr);
+	if (IS_ERR(cq)) {
+		kvfree(wc);
+		return "no CQ";
+	}
+	wrong = st_tight(side, cq, wc);
+	if (st_new_qp(side, a, a->cq, &st_cap))
+		wrong = wrong ?: "QP of before";
+	else
+		ib_destroy_cq(cq);
+	kvfree(wc);
 	return wrong;
 }

@@ -62,21 +62,21 @@ void st_event(struct ib_event *event, void *context)
 	complete(&side->has_event);
 }
 
-static int st_create_qp(struct st_side *side)
+const struct ib_qp_cap st_cap = {
+	.max_send_wr = ST_WRS, .max_recv_wr = ST_WRS, .max_send_sge = ST_SGES,
+	.max_recv_sge = ST_SGES, .max_inline_data = ST_INLINE,
+};
+
+static struct ib_qp *st_create_qp(struct st_side *side, struct ib_cq *cq,
+				  const struct ib_qp_cap *cap)
 {
 	struct ib_qp_init_attr attr = {
 		.event_handler = st_event, .qp_context = side,
-		.send_cq = side->cq, .recv_cq = side->cq,
-		.sq_sig_type = IB_SIGNAL_REQ_WR, .qp_type = IB_QPT_RC,
-		.cap = {
-			.max_send_wr = ST_WRS, .max_recv_wr = ST_WRS,
-			.max_send_sge = ST_SGES, .max_recv_sge = ST_SGES,
-			.max_inline_data = ST_INLINE,
-		},
+		.send_cq = cq, .recv_cq = cq, .sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC, .cap = *cap,
 	};
 
-	side->qp = ib_create_qp(side->pd, &attr);
-	return PTR_ERR_OR_ZERO(side->qp);
+	return ib_create_qp(side->pd, &attr);
 }
 
 static int st_open_side(struct st_side *side, struct ib_device *dev, enum ib_poll_context poll)
@@ -102,9 +102,11 @@ static int st_open_side(struct st_side *side, struct ib_device *dev, enum ib_pol
 		err = PTR_ERR(side->cq);
 		goto err_pd;
 	}
-	err = st_create_qp(side);
-	if (err)
+	side->qp = st_create_qp(side, side->cq, &st_cap);
+	if (IS_ERR(side->qp)) {
+		err = PTR_ERR(side->qp);
 		goto err_cq;
+	}
 	return 0;
 
 err_cq:
@@ -255,6 +257,18 @@ int st_reconnect(struct st_side side[2])
 		reinit_completion(&side[i].recv.done);
 	}
 	return st_connect(side);
+}
+
+int st_new_qp(struct st_side side[2], struct st_side *whose, struct ib_cq *cq,
+	      const struct ib_qp_cap *cap)
+{
+	struct ib_qp *qp = st_create_qp(whose, cq, cap);
+
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	ib_destroy_qp(whose->qp);
+	whose->qp = qp;
+	return st_reconnect(side);
 }
 
 int st_post_recv(struct st_side *side, u32 offset, u32 size)

@@ -70,6 +70,11 @@ void st_close(struct st_side side[2]);
 int st_connect(struct st_side side[2]);
 /* To RESET and connected again, after an error. */
 int st_reconnect(struct st_side side[2]);
+/* Give a side a QP whose completions go to @cq, and connect it. The old QP is destroyed. */
+int st_new_qp(struct st_side side[2], struct st_side *whose, struct ib_cq *cq,
+	      const struct ib_qp_cap *cap);
+/* Of each QP, as long as nobody says otherwise. */
+extern const struct ib_qp_cap st_cap;
 
 /* Of a QP whose context is a side. */
 void st_event(struct ib_event *event, void *context);
@@ -127,6 +132,7 @@ const char *st_srq(struct st_side *side);
 
 /* race.c: NULL, or what went wrong. */
 const char *st_post_during_reset(struct st_side *side);
+const char *st_post_while_polling(struct st_side *side);
 /* netpoll.c: the same. */
 const char *st_netpoll(struct st_side *side);
 

@@ -381,29 +381,6 @@ static int st_bare_open(struct st_bare *bare, struct st_side *side, unsigned int
 	return PTR_ERR_OR_ZERO(bare->cq);
 }
 
-static const struct ib_qp_cap st_cap = {
-	.max_send_wr = ST_WRS, .max_recv_wr = ST_WRS, .max_send_sge = ST_SGES,
-	.max_recv_sge = ST_SGES, .max_inline_data = ST_INLINE,
-};
-
-/* Give a side a QP whose completions go to @cq, and connect it. The old QP is destroyed. */
-static int st_new_qp(struct st_side side[2], struct st_side *whose, struct ib_cq *cq,
-		     const struct ib_qp_cap *cap)
-{
-	struct ib_qp_init_attr attr = {
-		.event_handler = st_event, .qp_context = whose,
-		.send_cq = cq, .recv_cq = cq, .sq_sig_type = IB_SIGNAL_REQ_WR,
-		.qp_type = IB_QPT_RC, .cap = *cap,
-	};
-	struct ib_qp *qp = ib_create_qp(whose->pd, &attr);
-
-	if (IS_ERR(qp))
-		return PTR_ERR(qp);
-	ib_destroy_qp(whose->qp);
-	whose->qp = qp;
-	return st_reconnect(side);
-}
-
 static bool st_poll(struct st_bare *bare, struct ib_wc *wc)
 {
 	unsigned long end = jiffies + ST_TIMEOUT;
@@ -739,6 +716,7 @@ static const struct {
 	{ "consumers: capabilities of a QP", st_queried_caps },
 	{ "a shared receive queue", st_srq },
 	{ "posting during RESET", st_post_during_reset },
+	{ "posting while a full CQ is polled", st_post_while_polling },
 	{ "polling without receiving", st_netpoll },
 };
 

@@ -259,7 +259,7 @@ static bool skua_cqe_of_qp(const struct skua_cqe *cqe, const void *arg)
 	if (cqe->opcode == SKUA_CQE_TAG_UNEXPECTED)
 		skua_tm_lose(qp->srq);
 	if (cookie < qp->srq->cookies)
-		skua_srq_retire(qp->srq, cookie);
+		skua_srq_complete(qp->srq, cookie);
 	return true;
 }
 
@@ -272,7 +272,12 @@ void skua_cq_purge(struct skua_cq *cq, uint32_t qpn, struct skua_srq *srq)
 	const struct skua_leaver qp = { .qpn = qpn, .srq = srq };
 
 	skua_lock(&cq->lock);
+	/* Entries of the SRQ are free when the places of their CQEs are: who posts finds one for its CQE. */
+	if (srq)
+		skua_lock(&srq->lock);
 	skua_cq_remove(&cq->ring, skua_cqe_of_qp, &qp);
+	if (srq)
+		skua_unlock(&srq->lock);
 	skua_unlock(&cq->lock);
 }
 

@@ -66,16 +66,22 @@ static inline struct skua_sge *skua_srq_begin(struct skua_srq *srq, uint64_t wr_
 	return (void *)(rqe + 1);
 }
 
-/* The entry with this cookie is complete. Returns its wr_id. */
+/* The entry with this cookie is complete. Returns its wr_id. The lock is held. */
+static inline uint64_t skua_srq_complete(struct skua_srq *srq, uint32_t cookie)
+{
+	srq->wrs[cookie].next = srq->free;
+	srq->free = cookie;
+	srq->ci++;
+	return srq->wrs[cookie].wr_id;
+}
+
+/* The same, for who does not hold the lock. The place of its CQE is the device's again. */
 static inline uint64_t skua_srq_retire(struct skua_srq *srq, uint32_t cookie)
 {
 	uint64_t wr_id;
 
 	skua_lock(&srq->lock);
-	wr_id = srq->wrs[cookie].wr_id;
-	srq->wrs[cookie].next = srq->free;
-	srq->free = cookie;
-	srq->ci++;
+	wr_id = skua_srq_complete(srq, cookie);
 	skua_unlock(&srq->lock);
 	return wr_id;
 }

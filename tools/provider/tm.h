@@ -59,13 +59,11 @@ static inline bool skua_cqe_is_of_list(const struct skua_cqe *cqe)
 
 /*
  * The CQE of an unexpected message goes, of which the program is never told. The device has counted it, and waits
- * for who counts it, too.
+ * for who counts it, too. The lock is held.
  */
 static inline void skua_tm_lose(struct skua_srq *srq)
 {
-	skua_lock(&srq->lock);
 	srq->tm->lost++;
-	skua_unlock(&srq->lock);
 }
 
 /* tm.c */

@@ -66,10 +66,10 @@ static inline u32 skua_sq_room(const struct skua_sq *sq)
 	return sq->blocks - (sq->pi - smp_load_acquire(&sq->ci));
 }
 
-/* Does @cqe retire at least one block, and none that was not posted (RST-11)? */
-static inline bool skua_sq_expects(const struct skua_sq *sq, const struct skua_cqe *cqe)
+/* Does @cqe retire at least one block behind @ci, and none that was not posted (RST-11)? */
+static inline bool skua_sq_expects(const struct skua_sq *sq, u32 ci, const struct skua_cqe *cqe)
 {
-	return le32_to_cpu(cqe->sq_ci) - sq->ci - 1 < READ_ONCE(sq->pi) - sq->ci;
+	return le32_to_cpu(cqe->sq_ci) - ci - 1 < READ_ONCE(sq->pi) - ci;
 }
 
 /* Blocks before @ci are free again. */
@@ -268,6 +268,24 @@ static inline void skua_cq_publish(struct skua_cq *cq)
 	/* The CQEs are read before they are given back: LoadStore, which no weaker one orders. */
 	dma_mb();
 	WRITE_ONCE(cq->dbr->ci, cpu_to_le32(cq->ci));
+}
+
+/*
+ * Copy the next CQE and give its place back. False if there is none.
+ *
+ * The place is free before whatever the CQE completes is taken off its queue: then others may post
+ * at once, and a CQ that has a place for each outstanding work request never overflows.
+ */
+static inline bool skua_cq_take(struct skua_cq *cq, struct skua_cqe *cqe)
+{
+	const struct skua_cqe *next = skua_cq_peek(cq);
+
+	if (!next)
+		return false;
+	*cqe = *next;
+	cq->ci++;
+	skua_cq_publish(cq);
+	return true;
 }
 
 /* The index behind the newest CQE. Those before it may be read. */

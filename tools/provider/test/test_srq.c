@@ -3,6 +3,9 @@
  * Shared receive queues: sizes, addresses, rings that take the place of others, and entries that complete in any
  * order.
  */
+#include <pthread.h>
+#include <sched.h>
+
 #include "kernel.h"
 #include "objects.h"
 
@@ -109,6 +112,59 @@ static void test_entries_complete_in_any_order(void **state)
 	assert_int_equal(skua_destroy_srq(srq), 0);
 }
 
+#define ENTRIES	1024
+#define LEAVER	5
+
+/* A thread that posts as soon as there is room, and what the device may overwrite of a CQ then. */
+struct poster {
+	struct ibv_srq *srq;
+	const struct skua_cq_dbr *cq_dbr;
+	bool tries;
+	uint32_t cq_ci;
+};
+
+static void *post_when_there_is_room(void *arg)
+{
+	struct poster *poster = arg;
+
+	while (post(poster->srq, 0))
+		__atomic_store_n(&poster->tries, true, __ATOMIC_RELEASE);
+	poster->cq_ci = le32toh(__atomic_load_n(&poster->cq_dbr->ci, __ATOMIC_ACQUIRE));
+	return NULL;
+}
+
+/*
+ * CQ-3, SRQ-7: the CQEs of a QP that goes leave a full CQ, and so their entries are free. Whoever posts one of them
+ * finds a place for its CQE.
+ */
+static void test_a_qp_that_goes_leaves_places_before_entries(void **state)
+{
+	static struct skua_cqe cqes[ENTRIES];
+	struct skua_cq_dbr dbr = {};
+	struct ibv_srq_attr attr;
+	struct skua_cq cq = { .ring = { .cqes = cqes, .dbr = &dbr } };
+	struct poster poster = { .srq = make(ENTRIES, 1, &attr), .cq_dbr = &dbr };
+	pthread_t thread;
+
+	skua_cq_set_size(&cq.ring, ENTRIES);
+	skua_lock_init(&cq.lock, true);
+	for (uint32_t i = 0; i < ENTRIES; i++) {
+		assert_int_equal(post(poster.srq, i), 0);
+		cqes[i] = (struct skua_cqe) {
+			.qpn = htole32(LEAVER), .opcode = SKUA_CQE_RECV, .flags = SKUA_CQE_FROM_SRQ | SKUA_CQE_PHASE,
+			.cookie = htole32(cookie(srq_req.buf_addr, ENTRIES, i)),
+			.qp_handle = htole64((uintptr_t)to_skua_srq(poster.srq)),
+		};
+	}
+	assert_int_equal(pthread_create(&thread, NULL, post_when_there_is_room, &poster), 0);
+	while (!__atomic_load_n(&poster.tries, __ATOMIC_ACQUIRE))
+		sched_yield();
+	skua_cq_purge(&cq, LEAVER, to_skua_srq(poster.srq));
+	pthread_join(thread, NULL);
+	assert_int_equal(poster.cq_ci, ENTRIES);
+	assert_int_equal(skua_destroy_srq(poster.srq), 0);
+}
+
 static void test_another_ring_has_the_entries(void **state)
 {
 	struct ibv_srq_attr attr;
@@ -167,6 +223,7 @@ int main(void)
 		T(test_the_kernel_learns_where_it_is),
 		T(test_limits),
 		T(test_entries_complete_in_any_order),
+		T(test_a_qp_that_goes_leaves_places_before_entries),
 		T(test_another_ring_has_the_entries),
 		T(test_the_limit_takes_no_ring),
 	};

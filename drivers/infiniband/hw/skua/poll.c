@@ -39,7 +39,7 @@ static_assert((int)SKUA_CQE_GENERAL_ERR == (int)IB_WC_GENERAL_ERR);
 /* False if the CQE is impossible. */
 static bool skua_ib_poll_send(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
 {
-	if (unlikely(!skua_sq_expects(&qp->sq, cqe)))
+	if (unlikely(!skua_sq_expects(&qp->sq, qp->sq.ci, cqe)))
 		return false;
 	wc->opcode = cqe->opcode < ARRAY_SIZE(skua_ib_wc_opcodes) ?
 		     skua_ib_wc_opcodes[cqe->opcode] : IB_WC_SEND;
@@ -89,10 +89,15 @@ static void skua_ib_fill_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe,
 /* False if the CQE is impossible. */
 static bool skua_ib_poll_srq(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
 {
-	if (unlikely(!skua_ib_srq_complete(to_skua_ib_srq(qp->ibqp.srq), cqe, &wc->wr_id)))
-		return false;
-	skua_ib_fill_recv(qp, cqe, wc);
-	return true;
+	struct skua_ib_srq *srq = to_skua_ib_srq(qp->ibqp.srq);
+	bool expected;
+
+	spin_lock(&srq->lock);
+	expected = skua_ib_srq_complete(srq, cqe, &wc->wr_id);
+	spin_unlock(&srq->lock);
+	if (likely(expected))
+		skua_ib_fill_recv(qp, cqe, wc);
+	return expected;
 }
 
 /* False if the CQE is impossible. */
@@ -133,25 +138,20 @@ int skua_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 {
 	struct skua_ib_dev *dev = to_skua_ib_dev(ibcq->device);
 	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
-	const struct skua_cqe *cqe;
+	struct skua_cqe cqe;
 	unsigned long irq;
 	int polled = 0;
 	bool dead;
-	u32 first;
 
 	spin_lock_irqsave(&cq->lock, irq);
 	/* Acquire: before the ring is looked at, to which nothing is added any more if so. */
 	dead = smp_load_acquire(&dev->dead);
-	first = cq->ring.ci;
-	while (polled < num_entries && (cqe = skua_cq_peek(&cq->ring))) {
-		if (likely(skua_ib_poll_one(dev, cqe, &wc[polled])))
+	while (polled < num_entries && skua_cq_take(&cq->ring, &cqe)) {
+		if (likely(skua_ib_poll_one(dev, &cqe, &wc[polled])))
 			polled++;
 		else
 			skua_dev_fail(dev->dev, "it completed work that is not outstanding");
-		cq->ring.ci++;
 	}
-	if (cq->ring.ci != first)
-		skua_cq_publish(&cq->ring);
 	/* The device's own completions come first. */
 	if (unlikely(dead && polled < num_entries))
 		polled += skua_ib_flush_poll(cq, num_entries - polled, wc + polled);

@@ -479,20 +479,16 @@ int skua_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 bool skua_ib_srq_complete(struct skua_ib_srq *srq, const struct skua_cqe *cqe, u64 *wr_id)
 {
 	u32 cookie = le32_to_cpu(cqe->cookie);
-	bool expected = false;
-	unsigned long irq;
+	struct skua_ib_srq_wr *wr;
 
-	spin_lock_irqsave(&srq->lock, irq);
-	if (cookie < srq->num_wrs && srq->wrs[cookie].posted) {
-		struct skua_ib_srq_wr *wr = &srq->wrs[cookie];
-
-		*wr_id = wr->wr_id;
-		wr->posted = false;
-		wr->next = srq->free;
-		srq->free = cookie;
-		srq->rq.ci++;
-		expected = true;
-	}
-	spin_unlock_irqrestore(&srq->lock, irq);
-	return expected;
+	lockdep_assert_held(&srq->lock);
+	if (cookie >= srq->num_wrs || !srq->wrs[cookie].posted)
+		return false;
+	wr = &srq->wrs[cookie];
+	*wr_id = wr->wr_id;
+	wr->posted = false;
+	wr->next = srq->free;
+	srq->free = cookie;
+	srq->rq.ci++;
+	return true;
 }

@@ -157,20 +157,25 @@ static int skua_channel_start_qp(struct skua_channel *ch)
 
 /* Polling */
 
-/* Is it of this channel's QP, and completes it what is outstanding? */
-static bool skua_channel_expects(const struct skua_channel *ch, const struct skua_cqe *cqe)
+/* Is it of this channel's QP, and completes it what is outstanding, blocks behind @sent if sent? */
+static bool skua_channel_expects(const struct skua_channel *ch, const struct skua_cqe *cqe,
+				 u32 sent)
 {
 	if (le32_to_cpu(cqe->qpn) != ch->qp_watch.number)
 		return false;
 	return cqe->opcode & SKUA_CQE_OPCODE_RECV ? skua_rq_expects(&ch->rx.rq, cqe) :
-						    skua_sq_expects(&ch->tx.sq, cqe);
+						    skua_sq_expects(&ch->tx.sq, sent, cqe);
 }
 
-static void skua_channel_complete(struct skua_channel *ch, const struct skua_cqe *cqe, int budget)
+/*
+ * Frames that were sent are only noted, in *@sent: their blocks are free when the CQE's place is, so
+ * that there is one for whatever is sent next.
+ */
+static void skua_channel_complete(struct skua_channel *ch, const struct skua_cqe *cqe, u32 *sent)
 {
 	struct skua_eth *eth = ch->eth;
 
-	if (unlikely(!skua_channel_expects(ch, cqe))) {
+	if (unlikely(!skua_channel_expects(ch, cqe, *sent))) {
 		skua_health_dead(eth->nic, "it completed work that is not outstanding");
 		return;
 	}
@@ -184,7 +189,7 @@ static void skua_channel_complete(struct skua_channel *ch, const struct skua_cqe
 	if (cqe->opcode & SKUA_CQE_OPCODE_RECV)
 		skua_rx_complete(ch, cqe);
 	else
-		skua_tx_complete(ch, le32_to_cpu(cqe->sq_ci), budget);
+		*sent = le32_to_cpu(cqe->sq_ci);
 }
 
 static bool skua_cqe_is_send(const struct skua_cqe *cqe, void *unused)
@@ -196,15 +201,17 @@ static bool skua_cqe_is_send(const struct skua_cqe *cqe, void *unused)
 static void skua_channel_reclaim(struct skua_channel *ch)
 {
 	u32 end = skua_cq_end(&ch->cq);
+	u32 sent = ch->tx.sq.ci;
 	u32 i;
 
 	for (i = ch->cq.ci; i != end; i++) {
 		const struct skua_cqe *cqe = &ch->cq.buf[i & (ch->cq.size - 1)];
 
 		if (skua_cqe_is_send(cqe, NULL))
-			skua_channel_complete(ch, cqe, 0);
+			skua_channel_complete(ch, cqe, &sent);
 	}
 	skua_cq_remove(&ch->cq, end, skua_cqe_is_send, NULL);
+	skua_tx_complete(ch, sent, 0);
 }
 
 static int skua_channel_poll(struct napi_struct *napi, int budget)
@@ -212,6 +219,7 @@ static int skua_channel_poll(struct napi_struct *napi, int budget)
 	struct skua_channel *ch = container_of(napi, struct skua_channel, napi);
 	struct skua_dev *dev = &ch->eth->nic->dev;
 	unsigned int sent_budget = ch->tx.sq.blocks;
+	u32 sent = ch->tx.sq.ci;
 	struct skua_cqe *cqe;
 	int received = 0;
 	bool filled;
@@ -227,10 +235,11 @@ static int skua_channel_poll(struct napi_struct *napi, int budget)
 			received++;
 		else
 			sent_budget--;
-		skua_channel_complete(ch, cqe, budget);
+		skua_channel_complete(ch, cqe, &sent);
 		ch->cq.ci++;
 	}
 	skua_cq_publish(&ch->cq);
+	skua_tx_complete(ch, sent, budget);
 	filled = skua_rx_fill(ch);
 	if (received == budget || !sent_budget || !filled)
 		return budget;

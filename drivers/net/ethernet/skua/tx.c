@@ -284,6 +284,8 @@ void skua_tx_complete(struct skua_channel *ch, u32 ci, int budget)
 	struct skua_tx *tx = &ch->tx;
 	u32 block = tx->sq.ci;
 
+	if (block == ci)
+		return;
 	while (block != ci) {
 		struct skua_tx_frame *frame = skua_tx_frame_at(tx, block);
 
