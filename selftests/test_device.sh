@@ -18,6 +18,17 @@ link_is_that_of_a_card() {
 	[ "$(cat $at/current_link_speed)" = '16.0 GT/s PCIe' ] && [ "$(cat $at/current_link_width)" = 16 ] &&
 		[ "$(cat $at/max_link_speed)" = '16.0 GT/s PCIe' ] && [ "$(cat $at/max_link_width)" = 16 ]
 }
+commands() { cat "/sys/kernel/debug/skua/$(pci skua_0)/commands"; }
+# CREATE_QP and DESTROY_QP: how many there were of either.
+qp_commands() { commands | awk '$1 == "0x0040" || $1 == "0x0043" { print $2 }'; }
+commands_are_counted() {
+	local made gone made_before gone_before
+	{ read -r made_before && read -r gone_before; } < <(qp_commands)
+	works || return
+	{ read -r made && read -r gone; } < <(qp_commands)
+	[ $((made - made_before)) -gt 0 ] && [ $((made - made_before)) = $((gone - gone_before)) ] &&
+		commands | awk 'NR > 1 && (!$2 || $3 > $2 || $5 > $4) { exit 1 }'
+}
 # The lab's script makes namespaces, which exist by now.
 again() {
 	ip netns del left
@@ -89,6 +100,7 @@ doorbells_are_uncached() {
 no_errors_in_log() { ! dmesg | grep -v 'module verification' | grep -E 'skua.*(error|failed|timed out)'; }
 
 t 'traffic' works
+t 'commands are counted' commands_are_counted
 t 'the PCI link is that of a card' link_is_that_of_a_card
 t 'doorbells are mapped without caches' doorbells_are_uncached
 for _ in 1 2 3 4 5; do

@@ -305,6 +305,7 @@ static struct skua_cmd_record skua_cmd_slot_record(const struct skua_cmd_slot *s
 static int skua_cmdq_finish(struct skua_nic *nic, struct skua_cmd_slot *slot, void *out,
 			    u32 out_size, struct skua_cmd_result *result)
 {
+	const struct skua_cmd_record record = skua_cmd_slot_record(slot);
 	struct skua_cmdq *cmdq = &nic->cmdq;
 	u32 index = slot - cmdq->slots;
 	int err = slot->err;
@@ -321,8 +322,9 @@ static int skua_cmdq_finish(struct skua_nic *nic, struct skua_cmd_slot *slot, vo
 	if (!err && result)
 		*result = slot->result;
 
+	skua_debugfs_count(nic, &record);
 	spin_lock(&cmdq->lock);
-	cmdq->last[cmdq->ended++ % SKUA_CMDQ_LAST] = skua_cmd_slot_record(slot);
+	cmdq->last[cmdq->ended++ % SKUA_CMDQ_LAST] = record;
 	slot->busy = false;
 	cmdq->busy--;
 	spin_unlock(&cmdq->lock);

@@ -289,9 +289,10 @@ static int skua_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto err_disable;
 	}
 	pci_set_drvdata(pdev, nic);
+	skua_debugfs_create(nic);
 	err = skua_bars_map(nic);
 	if (err)
-		goto err_free;
+		goto err_debugfs;
 	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	if (err)
 		goto err_bars;
@@ -308,7 +309,8 @@ static int skua_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 err_bars:
 	skua_bars_unmap(nic);
-err_free:
+err_debugfs:
+	skua_debugfs_destroy(nic);
 	skua_nic_free(nic);
 err_disable:
 	pci_disable_device(pdev);
@@ -325,6 +327,7 @@ static void skua_remove(struct pci_dev *pdev)
 	skua_detach(nic);
 	devl_unlock(devlink);
 	skua_bars_unmap(nic);
+	skua_debugfs_destroy(nic);
 	skua_nic_free(nic);
 	pci_disable_device(pdev);
 }
@@ -450,9 +453,12 @@ static int __init skua_init(void)
 	skua_wq = alloc_workqueue(SKUA_NAME, WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!skua_wq)
 		return -ENOMEM;
+	skua_debugfs_init();
 	err = pci_register_driver(&skua_driver);
-	if (err)
+	if (err) {
+		skua_debugfs_exit();
 		destroy_workqueue(skua_wq);
+	}
 	return err;
 }
 module_init(skua_init);
@@ -460,6 +466,7 @@ module_init(skua_init);
 static void __exit skua_exit(void)
 {
 	pci_unregister_driver(&skua_driver);
+	skua_debugfs_exit();
 	destroy_workqueue(skua_wq);
 }
 module_exit(skua_exit);

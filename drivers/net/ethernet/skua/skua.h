@@ -19,6 +19,7 @@
 #include <linux/skua/device.h>
 
 #include "cmdq.h"
+#include "debugfs.h"
 #include "eq.h"
 #include "health.h"
 #include "port.h"
@@ -37,6 +38,7 @@ struct skua_fault_watch;
  * @clock_lock: held while the clock is read, which is two registers
  * @cmdq: command queue
  * @cmd_timeout: in which each command is answered, jiffies
+ * @debugfs: what debugfs shows
  * @dbr_pool: doorbell records
  * @num_vectors: MSI-X vectors; the first is that of asynchronous events
  * @async_eq: asynchronous EQ
@@ -66,6 +68,7 @@ struct skua_nic {
 	struct mutex clock_lock;	/* reads of the clock */
 	struct skua_cmdq cmdq;
 	unsigned long cmd_timeout;
+	struct skua_debugfs debugfs;
 	struct dma_pool *dbr_pool;
 	unsigned int num_vectors;
 	struct skua_eq async_eq;
