@@ -3,8 +3,8 @@
  * Posting on one processor while another takes the QP to RESET: what was posted before is gone, and
  * what comes after is refused. Nothing is left for the QP's next life.
  *
- * Posting on one processor while another polls a CQ that has a place for each work request: it never
- * overflows.
+ * Posting on one processor while another polls a CQ that has a place for each work request: it
+ * never overflows.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>

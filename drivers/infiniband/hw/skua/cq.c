@@ -329,7 +329,7 @@ void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, struct skua_ib_qp *qp)
 	unsigned long irq;
 
 	spin_lock_irqsave(&cq->lock, irq);
-	/* Its entries are free when the places of their CQEs are: who posts finds one for its CQE. */
+	/* Its entries are free when their CQEs' places are: who posts has one for its CQE. */
 	if (srq)
 		spin_lock(&srq->lock);
 	skua_cq_remove(&cq->ring, skua_cq_end(&cq->ring), skua_ib_cqe_goes, qp);

@@ -73,8 +73,8 @@ int skua_ib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
 int skua_ib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 			  const struct ib_recv_wr **bad_wr);
 /*
- * A CQE of the kernel's SRQ was taken out of its CQ. False: it is of no entry that is posted. The SRQ's
- * lock is held, until the CQE's place was given back: then who posts finds one for its CQE.
+ * A CQE of the kernel's SRQ was taken out of its CQ. False: it is of no entry that is posted. The
+ * SRQ's lock is held until the CQE's place was given back: then who posts has one for its CQE.
  */
 bool skua_ib_srq_complete(struct skua_ib_srq *srq, const struct skua_cqe *cqe, u64 *wr_id);
 

@@ -168,8 +168,8 @@ static bool skua_channel_expects(const struct skua_channel *ch, const struct sku
 }
 
 /*
- * Frames that were sent are only noted, in *@sent: their blocks are free when the CQE's place is, so
- * that there is one for whatever is sent next.
+ * Frames that were sent are only noted, in *@sent: their blocks are free when the CQE's place is,
+ * so that there is one for whatever is sent next.
  */
 static void skua_channel_complete(struct skua_channel *ch, const struct skua_cqe *cqe, u32 *sent)
 {
