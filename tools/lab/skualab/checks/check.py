@@ -19,7 +19,7 @@ from skualab.host import paths, say, secrets
 from skualab.host.family import popen
 from skualab.host.lock import held
 from skualab.roots import root
-from skualab.roots.stage import digest
+from skualab.roots.stage import digest, tree
 
 OUT = os.path.join(paths.BUILD, 'check')
 _running = set()        # the processes of stages
@@ -50,7 +50,7 @@ class Check:
         """Whether a file, which may be gone, is one of its inputs or below one."""
         if callable(self.command) and not os.path.exists(root.VERSIONS):
             return True     # what it will run is known when there is a root
-        return any((path + '/').startswith(given + '/') for given in map(str, self._depends()) if os.path.isabs(given))
+        return any(given.has(path) for given in map(tree, self._depends()) if os.path.isabs(given.path))
 
     def kept(self, hashed):
         """The counts of an earlier pass with the same inputs, or None."""

@@ -5,11 +5,12 @@ import os
 from skualab.checks.check import Check, OUT
 from skualab.checks.selftests import selftests, text
 from skualab.host import paths
-from skualab.products import kernels, modules, provider, stages
+from skualab.products import kernels, modules, programs, provider, stages
 from skualab.roots import root
 from skualab.target.distro import DISTRO
 
 KERNEL = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
+# These two with their own tests, which no guest reads.
 SKUAD = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
 PROVIDER = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
 MANUAL = [paths.repo(name) for name in ('Documentation', 'include/skua', 'uapi')]
@@ -19,7 +20,7 @@ ALL = [paths.repo(name) for name in ('.ci', 'Documentation', 'Kbuild', 'Makefile
 LAB_OF_GUESTS = [paths.lab(name) for name in ('lab', 'in-guest', 'in-root/make-kernel.sh', 'skualab/__init__.py', *(
     'skualab/' + room for room in ('target', 'host', 'roots', 'products', 'machines', 'runs', 'command')))]
 # What every guest with NICs reads. selftests() adds the tests that it runs.
-SYSTEM = KERNEL + SKUAD + PROVIDER + LAB_OF_GUESTS + [paths.repo('tools/traffic')]
+SYSTEM = KERNEL + programs.SKUAD_INPUTS + provider.INPUTS + LAB_OF_GUESTS + [paths.repo('tools/traffic')]
 ROOT = [root.STAGE]
 SELFTESTS = stages.SELFTESTS
 LAB = paths.lab('lab')
