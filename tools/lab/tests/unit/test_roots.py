@@ -16,6 +16,7 @@ from unittest import mock
 
 from skualab.command import doctor
 from skualab.host import paths, say
+from skualab.products import kernels
 from skualab.roots import apt, mirror, root
 from skualab.target.arch import ARCH
 from skualab.target.distro import DISTRO
@@ -104,6 +105,39 @@ class Apt(WithArchive):
         self.assertEqual(len(self.archives()), 2)
         apt.prune(self.log)
         self.assertEqual(self.archives(), ['apt_2'])
+
+    RELEASE = '6.12.9+deb13-' + ARCH.debian
+    # Of this kernel, and what only looks like one of its packages.
+    KERNEL = [(DISTRO.image_package + RELEASE, '6.12.9-1', ''), ('linux-modules-' + RELEASE, '6.12.9-1', ''),
+              (DISTRO.image_package + RELEASE + '-dbg', '6.12.9-1', ''), ('linux-binary-6.12.9-' + ARCH.debian, '6.12.9-1', '')]
+
+    def kernel(self):
+        """The names of the files that a kernel's stage makes use of."""
+        with mock.patch.object(kernels.root, 'releases', return_value={'6.12': self.RELEASE}):
+            return [os.path.basename(path) for path in kernels._fetch('6.12', self.log)]
+
+    @unittest.skipUnless(shutil.which('apt-get'), 'for Debian')
+    def test_kernels_come_with_their_root_and_stay(self):
+        self.publish(('apt', '1', 'Essential: yes\n'), *self.KERNEL)
+        with mock.patch.object(root.needs, 'ready'), mock.patch.object(root, '_packages', return_value=[]), \
+                mock.patch.object(root, '_kernels', return_value={'6.12': self.RELEASE}):
+            root._before(self.log)
+        mine = sorted('%s_%s%s' % (name, version, SUFFIX) for name, version, _ in self.KERNEL[:2])
+        self.assertEqual(self.kernel(), mine)
+        # The mirror moves on, and the next day its lists are fetched again.
+        self.publish(('apt', '1', 'Essential: yes\n'))
+        os.unlink(apt.UPDATED)
+        apt.update(self.log)
+        self.assertEqual(self.kernel(), mine)
+
+    @unittest.skipUnless(shutil.which('apt-get'), 'for Debian')
+    def test_a_kernel_that_neither_is_here_nor_there(self):
+        self.publish(('apt', '1', 'Essential: yes\n'))
+        with self.assertRaisesRegex(say.LabError, 'no longer has the kernel 6.12.9.*; remove the file .*/root, [^\n]*$'):
+            self.kernel()
+        self.publish(('apt', '1', 'Essential: yes\n'), *self.KERNEL)
+        os.unlink(apt.UPDATED)
+        self.assertEqual(len(self.kernel()), 2)
 
     def test_offline_asks_for_no_mirror(self):
         os.makedirs(apt.LISTS)
