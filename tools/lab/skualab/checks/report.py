@@ -8,7 +8,6 @@ from skualab.checks import changed
 from skualab.checks.schedule import Schedule
 from skualab.checks.table import CHECKS
 from skualab.host import paths, say
-from skualab.roots.stage import tail
 
 # A test that failed: scripts say why below this line, kselftest_harness.h and cmocka above, unittest down to an empty
 # line. And what run_selftests.sh says of a script.
@@ -42,6 +41,11 @@ def failures(log, each=8, most=40):
     return [texts[i] for i in sorted(shown)[:most]]
 
 
+def _tail(path, lines):
+    with open(path, errors='replace') as file:
+        return ''.join('    ' + text for text in file.readlines()[-lines:]).rstrip()
+
+
 def check(names, full=False, debug=False, since=None):
     """Run stages by name, or all; debug: those under the debug kernel; since: of these, those that depend on what
     changed since a revision of git. Returns an exit status."""
@@ -66,7 +70,7 @@ def check(names, full=False, debug=False, since=None):
     # Last, since the end is often all that somebody else's machine shows of what it printed.
     for place in failed:
         log = os.path.join(paths.REPO, place, 'log')
-        print('failed: %s, artefacts in %s, the end of its log:\n%s' % (os.path.basename(place), place, tail(log, 8)))
+        print('failed: %s, artefacts in %s, the end of its log:\n%s' % (os.path.basename(place), place, _tail(log, 8)))
         print(''.join('    ' + text for text in failures(log)), end='')
     print('%s in all' % say.seconds(time.monotonic() - start))
     print('%d passed, %d failed, %d skipped' % tuple(total))

@@ -123,15 +123,10 @@ class Stage:
                 with say.Progress(self.name, self.log, self.budget):
                     self.make(log)
             except subprocess.CalledProcessError as error:
-                cause = failure.cause(self.log)
-                raise LabError('%s: %s' % (self.name, cause) if cause else '%s failed with status %d; the log %s ends with:\n%s' % (
-                    self.name, error.returncode, self.log, tail(self.log))) from None
+                raise LabError('%s: %s' % (self.name, failure.cause(self.log) or failure.unknown(self.log, error.returncode))
+                               ) from None
             except subprocess.TimeoutExpired:
-                raise LabError('%s took more than %d s; its log is %s' % (self.name, self.budget, self.log)) from None
+                raise LabError('%s took more than %d s; its log is %s; run the command again when this machine has less '
+                               'to do' % (self.name, self.budget, self.log)) from None
             finally:
                 secrets.hide_in(self.log)
-
-
-def tail(path, lines=15):
-    with open(path, errors='replace') as file:
-        return ''.join('    ' + text for text in file.readlines()[-lines:]).rstrip()
