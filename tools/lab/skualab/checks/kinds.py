@@ -54,10 +54,10 @@ def modules_command(series):
 
 
 def guest_tests(name, seconds, *words, series=DISTRO.kernel, rdma_core=DISTRO.rdma_core, more=(), full=False,
-                alone=False):
+                alone=False, smoke=False):
     options = ('--kernel', series, '--rdma-core', rdma_core, *more)
     return Check(name, seconds + 60, _guest_inputs(words), in_guest(name, seconds, *words, options=options),
-                 [*stages.guest(series, rdma_core), *SELFTESTS], full, alone=alone)
+                 [*stages.guest(series, rdma_core), *SELFTESTS], full, alone=alone, smoke=smoke)
 
 
 LOSS_PAIRS = 5
@@ -89,16 +89,16 @@ def debug_tests(name, *tests, last=('test_leaks.sh',)):
     words = './run_selftests.sh', *tests, *last
     inputs = [*_guest_inputs(words), *kernels.debug_inputs('debug')]
     return Check(name, 3660, inputs, in_guest(name, 3600, *words, options=options),
-                 [*stages.guest('debug'), *SELFTESTS], full=True, debug=True)
+                 [*stages.guest('debug'), *SELFTESTS], full=True, debug=True, smoke=False)
 
 
 def lab_tests(name, budget, script, *words, inputs=(), needs=(), series=DISTRO.kernel, full=False, alone=False,
-              debug=False):
+              debug=False, smoke=False):
     """A script of tools/lab/tests, which boots guests itself."""
     command = ['python3', paths.lab('tests', script), *words]
     inputs = [paths.lab('tests/testing.py'), paths.lab('tests/across.py'), *inputs]
     return Check(name, budget, [*SYSTEM, *inputs, *selftests(text(*command, *inputs))], command,
-                 [*stages.guest(series), *needs], full, debug, alone=alone)
+                 [*stages.guest(series), *needs], full, debug, alone=alone, smoke=smoke)
 
 
 def storage(name, budget, series, *words, full=True):

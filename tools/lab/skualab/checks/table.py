@@ -54,7 +54,7 @@ CHECKS = [
     *[Check('modules-' + series, 300, KERNEL, modules_command(series), [*ROOT, kernels.STAGES[series]])
       for series in DISTRO.series],
     # What make run shows: the door has to be open.
-    Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest(OLDER)),
+    Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest(OLDER), smoke=True),
     # The same on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
     Check('bare', 1560, [*LAB_OF_GUESTS, paths.lab('tests/test-bare'), paths.repo('Makefile')],
           ['python3', paths.lab('tests/test-bare')], ROOT),
