@@ -13,6 +13,9 @@ shell:
 check:
 	tools/lab/lab check
 
+check-all:
+	tools/lab/lab check --all
+
 check-full:
 	tools/lab/lab check --full
 
@@ -41,4 +44,4 @@ clean:
 	rm -rf build/bench build/check build/images build/driver-mutants build/modules build/mutants build/provider* build/rdma-core* \
 		build/selftests* build/skuad* build/traffic
 
-.PHONY: all run shell check check-full check-debug teeth fuzz man bench clean
+.PHONY: all run shell check check-all check-full check-debug teeth fuzz man bench clean

@@ -2,7 +2,9 @@
 
 The command ends its output with "N passed, N failed, N skipped", or counts as one test. A stage that
 passed and whose inputs are the same is not run again: its numbers stand. One that failed is run again
-the next time, but never twice in one check. What a stage left is in build/check/STAGE/: `log`, and for
+the next time, but never twice in one check. Of a guest's stage it is known, too, whether it passed with other sources
+of skuad and everything else as it is: make check leaves such a stage out, unless it is a smoke test of the device
+(report.py). What a stage left is in build/check/STAGE/: `log`, and for
 guests the artefacts of `lab run`. A skip fails its stage unless selftests/skips lists it, and so does a listed test
 that ran (skips.py).
 """
@@ -18,8 +20,9 @@ from skualab.checks import skips
 from skualab.host import paths, say, secrets
 from skualab.host.family import popen
 from skualab.host.lock import held
+from skualab.products import programs
 from skualab.roots import root
-from skualab.roots.stage import digest
+from skualab.roots.stage import digest, tree
 
 OUT = os.path.join(paths.BUILD, 'check')
 _running = set()        # the processes of stages
@@ -30,12 +33,13 @@ class Check:
     """A stage: its name, its budget in seconds, what it depends on, and its command, a list or a
     function that returns one (after what it needs is built). `full` ones are not in make check,
     `debug` ones are make check-debug. A command that `explains_skips` has its own list of them. Of
-    those with the same `writes` one runs at a time; beside one that is `alone`, none does."""
+    those with the same `writes` one runs at a time; beside one that is `alone`, none does. `smoke`: of
+    a stage with guests, whether it is a smoke test of the device; None: it has no guests."""
 
     def __init__(self, name, budget, inputs, command, needs=(), full=False, debug=False, explains_skips=False,
-                 writes=None, alone=False):
+                 writes=None, alone=False, smoke=None):
         self.name, self.budget, self.inputs = name, budget, inputs
-        self.writes, self.alone = writes, alone
+        self.writes, self.alone, self.smoke = writes, alone, smoke
         self.command, self.needs, self.full, self.debug = command, needs, full, debug
         self.explains_skips = explains_skips
         self.directory = os.path.join(OUT, name)
@@ -43,25 +47,37 @@ class Check:
     def _depends(self):
         return [*(self.command() if callable(self.command) else self.command), *self.inputs]
 
-    def hash(self):
-        return digest(root.VERSIONS, *self._depends())
+    def hash(self, *without):
+        return digest(root.VERSIONS, *(given for given in self._depends() if given not in without))
+
+    def _hash_without_skuad(self):
+        return self.hash(programs.SKUAD_SOURCES)
 
     def depends_on(self, path):
         """Whether a file, which may be gone, is one of its inputs or below one."""
         if callable(self.command) and not os.path.exists(root.VERSIONS):
             return True     # what it will run is known when there is a root
-        return any((path + '/').startswith(given + '/') for given in map(str, self._depends()) if os.path.isabs(given))
+        return any(given.has(path) for given in map(tree, self._depends()) if os.path.isabs(given.path))
+
+    def _passed(self):
+        """What is known of the last run, if it passed; else nothing."""
+        try:
+            with open(os.path.join(self.directory, 'passed')) as file:
+                passed = json.load(file)
+            # The list of skips may have changed since.
+            return {} if self._wrong_skips(passed['counts'][2]) else passed
+        except (OSError, ValueError):
+            return {}
 
     def kept(self, hashed):
         """The counts of an earlier pass with the same inputs, or None."""
-        try:
-            with open(os.path.join(self.directory, 'passed')) as file:
-                kept = json.load(file)
-            # The list of skips may have changed since.
-            same = kept['hash'] == hashed and not self._wrong_skips(kept['counts'][2])
-        except (OSError, ValueError):
-            return None
-        return kept['counts'] if same else None
+        passed = self._passed()
+        return passed['counts'] if passed.get('hash') == hashed else None
+
+    def passed_with_another_skuad(self):
+        """Whether nothing but the sources of skuad differs from the inputs of its last run, which passed."""
+        passed = self._passed()
+        return passed.get('without_skuad') == self._hash_without_skuad() and passed['hash'] != self.hash()
 
     def _wrong_skips(self, skipped):
         """What the log tells of skips, and of tests that should have skipped themselves."""
@@ -106,7 +122,7 @@ class Check:
         # Whoever edits while it runs has not tested what is there now.
         if not counts[1] and self.hash() == hashed:
             with open(os.path.join(self.directory, 'passed'), 'w') as file:
-                json.dump({'hash': hashed, 'counts': counts}, file)
+                json.dump({'hash': hashed, 'without_skuad': self._hash_without_skuad(), 'counts': counts}, file)
         return counts, False
 
 

@@ -5,11 +5,12 @@ import os
 from skualab.checks.check import Check, OUT
 from skualab.checks.selftests import selftests, text
 from skualab.host import paths
-from skualab.products import kernels, modules, provider, stages
+from skualab.products import kernels, modules, programs, provider, stages
 from skualab.roots import root
 from skualab.target.distro import DISTRO
 
 KERNEL = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
+# These two with their own tests, which no guest reads.
 SKUAD = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
 PROVIDER = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
 MANUAL = [paths.repo(name) for name in ('Documentation', 'include/skua', 'uapi')]
@@ -19,7 +20,7 @@ ALL = [paths.repo(name) for name in ('.ci', 'Documentation', 'Kbuild', 'Makefile
 LAB_OF_GUESTS = [paths.lab(name) for name in ('lab', 'in-guest', 'in-root/make-kernel.sh', 'skualab/__init__.py', *(
     'skualab/' + room for room in ('target', 'host', 'roots', 'products', 'machines', 'runs', 'command')))]
 # What every guest with NICs reads. selftests() adds the tests that it runs.
-SYSTEM = KERNEL + SKUAD + PROVIDER + LAB_OF_GUESTS + [paths.repo('tools/traffic')]
+SYSTEM = KERNEL + programs.SKUAD_INPUTS + provider.INPUTS + LAB_OF_GUESTS + [paths.repo('tools/traffic')]
 ROOT = [root.STAGE]
 SELFTESTS = stages.SELFTESTS
 LAB = paths.lab('lab')
@@ -53,10 +54,10 @@ def modules_command(series):
 
 
 def guest_tests(name, seconds, *words, series=DISTRO.kernel, rdma_core=DISTRO.rdma_core, more=(), full=False,
-                alone=False):
+                alone=False, smoke=False):
     options = ('--kernel', series, '--rdma-core', rdma_core, *more)
     return Check(name, seconds + 60, _guest_inputs(words), in_guest(name, seconds, *words, options=options),
-                 [*stages.guest(series, rdma_core), *SELFTESTS], full, alone=alone)
+                 [*stages.guest(series, rdma_core), *SELFTESTS], full, alone=alone, smoke=smoke)
 
 
 LOSS_PAIRS = 5
@@ -88,16 +89,16 @@ def debug_tests(name, *tests, last=('test_leaks.sh',)):
     words = './run_selftests.sh', *tests, *last
     inputs = [*_guest_inputs(words), *kernels.debug_inputs('debug')]
     return Check(name, 3660, inputs, in_guest(name, 3600, *words, options=options),
-                 [*stages.guest('debug'), *SELFTESTS], full=True, debug=True)
+                 [*stages.guest('debug'), *SELFTESTS], full=True, debug=True, smoke=False)
 
 
 def lab_tests(name, budget, script, *words, inputs=(), needs=(), series=DISTRO.kernel, full=False, alone=False,
-              debug=False):
+              debug=False, smoke=False):
     """A script of tools/lab/tests, which boots guests itself."""
     command = ['python3', paths.lab('tests', script), *words]
     inputs = [paths.lab('tests/testing.py'), paths.lab('tests/across.py'), *inputs]
     return Check(name, budget, [*SYSTEM, *inputs, *selftests(text(*command, *inputs))], command,
-                 [*stages.guest(series), *needs], full, debug, alone=alone)
+                 [*stages.guest(series), *needs], full, debug, alone=alone, smoke=smoke)
 
 
 def storage(name, budget, series, *words, full=True):

@@ -8,7 +8,6 @@ from skualab.checks import changed
 from skualab.checks.schedule import Schedule
 from skualab.checks.table import CHECKS
 from skualab.host import paths, say
-from skualab.roots.stage import tail
 
 # A test that failed: scripts say why below this line, kselftest_harness.h and cmocka above, unittest down to an empty
 # line. And what run_selftests.sh says of a script.
@@ -42,9 +41,20 @@ def failures(log, each=8, most=40):
     return [texts[i] for i in sorted(shown)[:most]]
 
 
-def check(names, full=False, debug=False, since=None):
+def _tail(path, lines):
+    with open(path, errors='replace') as file:
+        return ''.join('    ' + text for text in file.readlines()[-lines:]).rstrip()
+
+
+def _left_out(stages):
+    """Of a guest's stages those that make check need not run when skuad alone changed: its own tests run then, and
+    those in guests that are marked as smoke tests."""
+    return [one for one in stages if one.smoke is False and one.passed_with_another_skuad()]
+
+
+def check(names, full=False, debug=False, since=None, whole=False):
     """Run stages by name, or all; debug: those under the debug kernel; since: of these, those that depend on what
-    changed since a revision of git. Returns an exit status."""
+    changed since a revision of git; whole: leave none out. Returns an exit status."""
     if debug:
         names = [*names, *(one.name for one in CHECKS if one.debug)]
     unknown = set(names) - {one.name for one in CHECKS}
@@ -57,6 +67,8 @@ def check(names, full=False, debug=False, since=None):
         chosen = changed.only(chosen, since)
         if not chosen:
             return 0
+    left_out = [] if names or full or whole or since is not None else _left_out(chosen)
+    chosen = [one for one in chosen if one not in left_out]
     for one, counts, kept, took in Schedule(chosen).run():
         total = [a + b for a, b in zip(total, counts)]
         print('%-16s %d passed, %d failed, %d skipped, %s' % (
@@ -66,8 +78,11 @@ def check(names, full=False, debug=False, since=None):
     # Last, since the end is often all that somebody else's machine shows of what it printed.
     for place in failed:
         log = os.path.join(paths.REPO, place, 'log')
-        print('failed: %s, artefacts in %s, the end of its log:\n%s' % (os.path.basename(place), place, tail(log, 8)))
+        print('failed: %s, artefacts in %s, the end of its log:\n%s' % (os.path.basename(place), place, _tail(log, 8)))
         print(''.join('    ' + text for text in failures(log)), end='')
+    if left_out:
+        print('%d stages were left out and are not counted, because they passed with an earlier skuad; '
+              'run them with make check-all: %s' % (len(left_out), ' '.join(one.name for one in left_out)))
     print('%s in all' % say.seconds(time.monotonic() - start))
     print('%d passed, %d failed, %d skipped' % tuple(total))
     return 1 if total[1] or not total[0] else 0

@@ -23,10 +23,12 @@ PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuact
 CHECKS = [
     Check('manual', 60, MANUAL, in_root('python3', 'Documentation/check-manual'), ROOT),
     Check('manual-checker', 300, MANUAL, in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
-    Check('man', 60, [paths.repo('Documentation'), *SKUAD, *map(paths.lab, ('lab', 'skualab'))],
+    Check('man', 60, [paths.repo('Documentation'), *programs.SKUAD_INPUTS, *map(paths.lab, ('lab', 'skualab'))],
           in_root('python3', 'Documentation/check-man', made(paths.BUILD, 'man'), *PROGRAMS, LAB),
           [*ROOT, programs.SKUAD_STAGE]),
-    Check('completion', 60, SKUAD, in_root('tools/skuad/test-completion', *PROGRAMS), [*ROOT, programs.SKUAD_STAGE]),
+    Check('completion', 60, [*programs.SKUAD_INPUTS, *map(paths.repo, ('tools/skuad/test-completion',
+                                                                       'tools/skuad/completion.bash'))],
+          in_root('tools/skuad/test-completion', *PROGRAMS), [*ROOT, programs.SKUAD_STAGE]),
     Check('rules', 60, [paths.repo(name) for name in ('Documentation/manual', 'selftests', 'tools/provider/test',
                                                      'tools/skuad')],
           in_root('python3', 'tools/skuad/harness/untested-rules'), ROOT),
@@ -52,7 +54,7 @@ CHECKS = [
     *[Check('modules-' + series, 300, KERNEL, modules_command(series), [*ROOT, kernels.STAGES[series]])
       for series in DISTRO.series],
     # What make run shows: the door has to be open.
-    Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest(OLDER)),
+    Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest(OLDER), smoke=True),
     # The same on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
     Check('bare', 1560, [*LAB_OF_GUESTS, paths.lab('tests/test-bare'), paths.repo('Makefile')],
           ['python3', paths.lab('tests/test-bare')], ROOT),

@@ -57,7 +57,7 @@ def demo(args):
 
 def check(args):
     from skualab.checks import report
-    return report.check(args.stage, args.full, args.debug, args.changed)
+    return report.check(args.stage, args.full, args.debug, args.changed, args.all)
 
 
 def build(args):

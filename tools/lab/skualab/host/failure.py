@@ -43,6 +43,15 @@ def cause(log):
     return None
 
 
+def unknown(log, status):
+    """A failure whose cause is not known: the compiler's first error, else the log's last line, and where to look."""
+    with open(log, errors='replace') as file:
+        lines = [text.strip() for text in file if text.strip()]
+    errors = [text for text in lines if re.search(r':\d+: (?:fatal )?error: ', text)]
+    return '%s (status %d); its log is %s; correct the sources if you changed them, else run `lab doctor`' % (
+        (errors[:1] or lines[-1:] or ['nothing was said'])[0], status, log)
+
+
 def _not_permitted(error):
     """What cannot be written is nearly always a build directory that another user made."""
     there = paths.BUILD if os.path.exists(paths.BUILD) else paths.REPO

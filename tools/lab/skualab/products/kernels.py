@@ -24,10 +24,13 @@ def directory(series):
 
 
 def _fetch(series, log):
-    """The packages of a kernel."""
-    apt.update(log)
-    parts = apt.names(DISTRO.kernel_packages + root.releases()[series].replace('+', r'\+'))
-    return apt.download(parts, log)
+    """The packages of a kernel, which came with the root, unless an earlier lab made it."""
+    release = root.releases()[series]
+    files = apt.kept_kernel_packages(release)
+    if not files:
+        apt.update(log)
+        files = apt.kernel_packages(release, log)
+    return files
 
 
 def _fetch_source(series, log):

@@ -12,10 +12,12 @@ import shutil
 from skualab.host import paths
 from skualab.products import images, sources
 from skualab.roots import chroot
-from skualab.roots.stage import digest, Stage
+from skualab.roots.stage import digest, Stage, Tree
 from skualab.target.distro import DISTRO
 
-SKUAD_INPUTS = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
+# Of its tests, and of what runs them, nothing is linked into skuad.
+SKUAD_SOURCES = Tree(paths.repo('tools/skuad'), 'harness', 'fuzz', 'test[_-]*', 'run-test.sh', 'check-*', 'completion.bash')
+SKUAD_INPUTS = [SKUAD_SOURCES, paths.repo('include/skua')]
 
 
 def _skuad(log):

@@ -10,11 +10,11 @@ import shutil
 from skualab.host import paths
 from skualab.products import images, sources
 from skualab.roots import chroot
-from skualab.roots.stage import content, Stage
+from skualab.roots.stage import content, Stage, Tree
 from skualab.target.arch import ARCH
 from skualab.target.distro import DISTRO
 
-INPUTS = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
+INPUTS = [Tree(paths.repo('tools/provider'), 'test'), *map(paths.repo, ('include/skua', 'uapi'))]
 
 LIBDIR = 'usr/lib/' + ARCH.triplet
 CMAKE = ('-GNinja -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_SYSCONFDIR=/etc -DCMAKE_INSTALL_LIBDIR=/%s '

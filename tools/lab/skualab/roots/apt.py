@@ -180,6 +180,21 @@ def download(packages, log):
     return files
 
 
+def kernel_packages(release, log):
+    """Fetch the packages of a kernel, by the lists; return their files."""
+    found = names(DISTRO.kernel_packages + re.escape(release))
+    if not found:
+        raise LabError('the mirror no longer has the kernel %s, which the root was made for; remove the file %s, and the lab '
+                       'makes a root with a newer kernel' % (release, os.path.join(paths.STAMPS, 'root')))
+    return download(found, log)
+
+
+def kept_kernel_packages(release):
+    """The files of those that are here."""
+    pattern = DISTRO.kernel_packages + re.escape(release) + r'_[^_]*_[^_]*\.deb'
+    return [path for path in sorted(glob.glob(ARCHIVES + '/*.deb')) if re.fullmatch(pattern, os.path.basename(path))]
+
+
 @_alone
 def source(package, suite, log):
     """The original tarball of a source package, as a suite has it."""

@@ -1,7 +1,8 @@
 """The Debian root, made by mmdebstrap from build/apt's lists: chroot, guest and home of QEMU.
 
 The releases of the kernels are chosen here, by series, because their headers are part of the
-root; they are written down in build/kernels/chosen for everything that follows.
+root; they are written down in build/kernels/chosen for everything that follows. Their packages are
+fetched with those of the root.
 """
 
 import json
@@ -56,7 +57,11 @@ def _before(log):
     if not settings.offline:
         say.line('mirror: %s' % secrets.hide(mirror.uri()))
     apt.update(log)
-    apt.fetch(_packages(_kernels()), log)
+    kernels = _kernels()
+    apt.fetch(_packages(kernels), log)
+    # Their headers are part of the root, and tomorrow the mirror may have other kernels.
+    for release in kernels.values():
+        apt.kernel_packages(release, log)
 
 
 def _kernels():

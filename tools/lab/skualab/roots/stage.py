@@ -5,6 +5,7 @@ run again. Two `lab` commands at once wait for each other here, stage by stage.
 """
 
 import contextlib
+import fnmatch
 import hashlib
 import os
 import subprocess
@@ -18,16 +19,39 @@ from skualab.roots import apt
 times = []      # (name, seconds, made anew) of this command, for the summary
 
 
+class Tree:
+    """An input: a tree without the files and directories whose names match one of some patterns of the shell."""
+
+    def __init__(self, path, *without):
+        self.path, self.without = path, without
+
+    def __str__(self):
+        return self.path
+
+    def has(self, path):
+        """Whether a file, which may be gone, is the tree itself or in it."""
+        if not (path + '/').startswith(self.path + '/'):
+            return False
+        names = os.path.relpath(path, self.path).split('/')
+        return not any(fnmatch.filter(names, pattern) for pattern in self.without)
+
+
+def tree(given):
+    """An input as a tree."""
+    return given if isinstance(given, Tree) else Tree(str(given))
+
+
 def digest(*inputs):
     """A hash of strings and of files and trees (absolute paths that exist): names and content.
 
     Where the repository and its build directory are does not matter: what was made in one tree
     is current in a copy of it."""
     total = hashlib.sha256()
-    for text in map(str, inputs):
+    for given in map(tree, inputs):
+        text = given.path
         total.update(text.replace(paths.BUILD, 'build').replace(paths.REPO, '.').encode() + b'\0')
         if os.path.isabs(text) and os.path.exists(text):
-            for path in _files(text):
+            for path in filter(given.has, _files(text)):
                 total.update(os.path.relpath(path, paths.REPO).encode() + b'\0')
                 with open(path, 'rb') as file:
                     total.update(hashlib.sha256(file.read()).digest())
@@ -99,15 +123,10 @@ class Stage:
                 with say.Progress(self.name, self.log, self.budget):
                     self.make(log)
             except subprocess.CalledProcessError as error:
-                cause = failure.cause(self.log)
-                raise LabError('%s: %s' % (self.name, cause) if cause else '%s failed with status %d; the log %s ends with:\n%s' % (
-                    self.name, error.returncode, self.log, tail(self.log))) from None
+                raise LabError('%s: %s' % (self.name, failure.cause(self.log) or failure.unknown(self.log, error.returncode))
+                               ) from None
             except subprocess.TimeoutExpired:
-                raise LabError('%s took more than %d s; its log is %s' % (self.name, self.budget, self.log)) from None
+                raise LabError('%s took more than %d s; its log is %s; run the command again when this machine has less '
+                               'to do' % (self.name, self.budget, self.log)) from None
             finally:
                 secrets.hide_in(self.log)
-
-
-def tail(path, lines=15):
-    with open(path, errors='replace') as file:
-        return ''.join('    ' + text for text in file.readlines()[-lines:]).rstrip()

@@ -90,9 +90,12 @@ class Nodes:
         return not any(node.outcome for node in self.nodes)
 
     def must_boot(self, end):
+        """LabError, with the status that lab run has for it; a panic of one may be why others did not come up."""
         if not self.boot(end):
-            raise LabError('a guest did not come up: %s' % ', '.join(
-                '%s: %s' % (node.name, node.outcome[2]) for node in self.nodes if node.outcome))
+            failed = [node for node in self.nodes if node.outcome]
+            worst = next((node for node in failed if node.outcome[0] == run.KERNEL), failed[0])
+            raise LabError('a guest did not come up: %s; its logs are in %s' % (
+                ', '.join('%s: %s' % (node.name, node.outcome[2]) for node in failed), worst.play.directory), worst.outcome[0])
 
     def __enter__(self):
         return self

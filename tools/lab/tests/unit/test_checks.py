@@ -11,7 +11,7 @@ from unittest import mock
 from skualab.checks import changed, check, kinds, report, schedule, skips
 from skualab.checks.table import CHECKS
 from skualab.host import say
-from skualab.roots import root
+from skualab.roots import root, stage
 from testing import LAB, until
 
 
@@ -143,6 +143,90 @@ class Checks(unittest.TestCase):
 
     def test_budget(self):
         self.assertEqual(self.stage('sleep 60', budget=1).run()[0], [0, 1, 0])
+
+
+class EarlierSkuad(unittest.TestCase):
+    """make check leaves a guest's stage out when skuad alone changed since it passed, and says so."""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place = place.name
+        self.skuad = stage.Tree(self.path('skuad'), 'test_*')
+        os.mkdir(self.skuad.path)
+        for patch in (mock.patch.object(check.programs, 'SKUAD_SOURCES', self.skuad),
+                      mock.patch.object(root, 'VERSIONS', self.path('versions'))):
+            patch.start()
+            self.addCleanup(patch.stop)
+        for name in 'skuad/core.c', 'driver.c', 'versions':
+            self.write(name, 'first')
+
+    def path(self, name):
+        return os.path.join(self.place, name)
+
+    def write(self, name, text):
+        with open(self.path(name), 'w') as file:
+            file.write(text)
+
+    def check(self, *words, **options):
+        """The names of the stages that ran, the line about those that were left out, the last line, and the status."""
+        stages = [check.Check(name, 20, inputs, ['sh', '-c', 'echo ran >>%s.ran; %s' % (self.path(name), script)], smoke=smoke)
+                  for name, smoke, inputs, script in (
+                      ('host', None, [self.skuad], 'true'), ('smoke', True, [self.skuad, self.path('driver.c')], 'true'),
+                      ('guest', False, [self.skuad, self.path('driver.c')], 'true'),
+                      ('sick', False, [self.skuad, self.path('driver.c')], 'test -e %s' % self.path('cured')))]
+        for one in stages:
+            one.directory = self.path(one.name)
+        with mock.patch.object(report, 'CHECKS', stages), contextlib.redirect_stdout(io.StringIO()) as said:
+            status = report.check(list(words), **options)
+        ran = {one.name for one in stages if os.path.exists(self.path(one.name + '.ran'))}
+        for name in ran:
+            os.unlink(self.path(name + '.ran'))
+        lines = said.getvalue().splitlines()
+        return ran, [text for text in lines if 'earlier skuad' in text], lines[-1], status
+
+    def test_those_that_are_left_out_are_told_and_not_counted(self):
+        self.write('cured', '')
+        self.assertEqual(self.check(), ({'host', 'smoke', 'guest', 'sick'}, [], '4 passed, 0 failed, 0 skipped', 0))
+        self.assertEqual(self.check(), (set(), [], '4 passed, 0 failed, 0 skipped', 0))
+        self.write('skuad/core.c', 'second')
+        ran, told, last, status = self.check()
+        self.assertEqual((ran, last, status), ({'host', 'smoke'}, '2 passed, 0 failed, 0 skipped', 0))
+        self.assertRegex(told[0], '^2 stages were left out and are not counted.* make check-all: guest sick$')
+        # Until they ran, whatever skuad becomes.
+        self.assertEqual(self.check()[:1] + self.check()[2:3], (set(), '2 passed, 0 failed, 0 skipped'))
+        self.write('skuad/core.c', 'third')
+        self.assertEqual(self.check()[0], {'host', 'smoke'})
+        self.assertEqual(self.check(whole=True), ({'guest', 'sick'}, [], '4 passed, 0 failed, 0 skipped', 0))
+        self.assertEqual(self.check()[1], [])
+
+    def test_whoever_asks_for_them_gets_them(self):
+        for number, (words, options) in enumerate(((['guest'], {}), ([], {'full': True}), ([], {'whole': True}))):
+            self.write('skuad/core.c', 'a%d' % number)
+            self.check(whole=True)
+            self.write('skuad/core.c', 'b%d' % number)
+            self.assertIn('guest', self.check(*words, **options)[0])
+
+    def test_one_that_failed_or_whose_other_inputs_changed_runs(self):
+        self.assertIn('sick', self.check()[0])
+        self.write('skuad/core.c', 'second')
+        self.assertIn('sick', self.check()[0])
+        self.write('driver.c', 'second')
+        self.assertIn('guest', self.check()[0])
+        self.write('skuad/core.c', 'third')
+        self.write('versions', 'second')
+        self.assertIn('guest', self.check()[0])
+
+    def test_the_smoke_tests(self):
+        """Of the stages with guests that are in make check some are smoke tests. Whatever tests the device without one
+        is none."""
+        guests = {one.name for one in CHECKS if one.smoke is not None}
+        smoke = {one.name for one in CHECKS if one.smoke and not one.full}
+        self.assertTrue(smoke)
+        self.assertGreater(len(guests), 10 * len(smoke))
+        self.assertFalse(guests & {'skuad', 'skuad-tsan', 'worlds', 'fuzz', 'man', 'completion', 'lab'})
+        self.assertFalse([one.name for one in CHECKS if one.name.startswith(('guest-', 'pyverbs-', 'loss'))
+                          and one.name not in guests])
 
 
 class AtOnce(unittest.TestCase):

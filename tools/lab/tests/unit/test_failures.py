@@ -10,7 +10,8 @@ import unittest
 from unittest import mock
 
 from skualab.host import failure, say
-from skualab.runs import demo
+from skualab.roots import stage
+from skualab.runs import demo, nodes, run
 from skualab.target.distro import DISTRO
 from testing import LAB, until
 
@@ -67,6 +68,37 @@ class NoTraceback(unittest.TestCase):
                 demo.demo(DISTRO.kernel)
         self.assertEqual(failure.told(caught.exception),
                          (126, "the guest's kernel: Kernel panic; its logs are in /there"))
+
+    def test_a_panic_while_guests_boot(self):
+        """Has the status that it has in lab run, whatever became of the others."""
+        def node(name, *outcome):
+            return mock.Mock(outcome=outcome, play=mock.Mock(directory='/' + name), **{'boot.return_value': None})
+        late, panic, lost = ((run.TIMEOUT, 'timeout', 'late'), (run.KERNEL, 'kernel', 'Kernel panic'), (run.LAB, 'lab', 'QEMU'))
+        for outcomes, status, logs in (((late, panic), 126, '/1'), ((lost, panic), 126, '/1'), ((late, lost), 124, '/0'),
+                                       ((lost,), 125, '/0')):
+            up = nodes.Nodes([node(str(i), *outcome) for i, outcome in enumerate(outcomes)], None)
+            with self.assertRaises(say.LabError) as caught:
+                up.must_boot(0)
+            self.assertIn(outcomes[-1][2], self.told(caught.exception, status))
+            self.assertTrue(str(caught.exception).endswith('; its logs are in ' + logs))
+
+    def test_a_step_that_fails_for_a_reason_of_its_own(self):
+        with tempfile.TemporaryDirectory() as place, mock.patch.multiple(stage.paths, STAMPS=place, LOGS=place), \
+                mock.patch.object(say, 'line'):
+            for said, shown in (('a.c: In function f:\na.c:3:1: error: b\nx.c:1: error: c\nmake: *** Error 1\n\n', 'a.c:3:1: error: b'),
+                                ('one\nlast\n\n', 'last'), ('', 'nothing was said')):
+                for script, how in (('exit 2', ' (status 2)'), ('sleep 9', 'took more than 1 s')):
+                    words = ['sh', '-c', 'printf "%%s" "$0"; %s' % script, said]
+                    one = stage.Stage('s', lambda log: subprocess.run(words, stdout=log, check=True, timeout=1),
+                                      lambda: [], place + '/none', 1)
+                    with self.assertRaises(say.LabError) as caught:
+                        one.run()
+                    text = self.told(caught.exception)
+                    self.assertIn(how, text)
+                    self.assertIn('; its log is %s/s.log; ' % place, text)
+                    self.assertRegex(text, 'run `lab doctor`$' if 'status' in how else 'again when this machine has less to do$')
+                    if 'status' in how:
+                        self.assertTrue(text.startswith('s: %s (' % shown), text)
 
     def test_ctrl_c(self):
         """And a closed terminal, a cancelled job, and a second one of each."""

@@ -8,11 +8,14 @@ import unittest
 from skualab.checks.selftests import selftests
 from skualab.checks.table import CHECKS
 from skualab.host import paths
+from skualab.products import programs, provider
+from skualab.roots import stage
 from skualab.target.distro import DISTRO
 
 OLDER, NEWER = DISTRO.series
 _, NEXT = DISTRO.rdma_cores
 HOME = paths.repo('selftests')
+TRAFFIC = paths.repo('tools/traffic/rdma_traffic.c')     # for guests alone
 
 
 def words(one):
@@ -63,6 +66,36 @@ class Selftests(unittest.TestCase):
         for name in 'test_rc', 'hostile':
             self.assertIn(os.path.join(paths.SELFTESTS, name), found)
         self.assertNotIn(os.path.join(paths.SELFTESTS, 'test_ud'), found)
+
+
+class HostTests(unittest.TestCase):
+    """No guest has to run again for a test of skuad or of libskua that runs on the host."""
+
+    def guests(self, path):
+        """The stages with guests that depend on a file."""
+        everything = paths.repo('tools')
+        guests = [one for one in CHECKS if everything not in map(str, one.inputs) and one.depends_on(TRAFFIC)]
+        self.assertGreater(len(guests), 20)
+        return [one.name for one in guests if one.depends_on(paths.repo(path))]
+
+    def test_host_tests(self):
+        for path in ('tools/skuad/harness/test_rc.c', 'tools/skuad/harness/verify.h', 'tools/skuad/link/test_switch.c',
+                     'tools/skuad/packet/test_packet_vectors.py', 'tools/skuad/fuzz/fuzz.h', 'tools/skuad/run-test.sh',
+                     'tools/provider/test/test_cq.c', 'tools/provider/test/shim/x.h'):
+            self.assertEqual(self.guests(path), [])
+            inputs = map(stage.tree, programs.SKUAD_INPUTS + provider.INPUTS)
+            self.assertFalse([given.path for given in inputs if given.has(paths.repo(path))], path)
+        host = {one.name: one for one in CHECKS}
+        for name, path in (('skuad', 'tools/skuad/harness/verify.h'), ('fuzz', 'tools/skuad/fuzz/fuzz.h'),
+                           ('provider', 'tools/provider/test/test_cq.c'), ('teeth', 'tools/provider/test/test_cq.c'),
+                           ('completion', 'tools/skuad/completion.bash')):
+            self.assertTrue(host[name].depends_on(paths.repo(path)), name)
+
+    def test_what_skuad_and_libskua_are_made_of(self):
+        everywhere = set(self.guests('drivers/infiniband/hw/skua/qp.c'))
+        for path in 'tools/skuad/core/qp.c', 'tools/skuad/Makefile', 'tools/skuad/new/file.c', 'tools/provider/qp.c', \
+                'tools/provider/drop-in.sh':
+            self.assertEqual(set(self.guests(path)), everywhere, path)
 
 
 class Patterns(unittest.TestCase):

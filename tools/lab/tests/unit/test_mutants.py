@@ -71,17 +71,28 @@ class Mutants(unittest.TestCase):
             self.assertEqual(self.mutants.unnamed(mutant, 'harness/a *c', failed), missing)
         self.assertEqual(self.mutants.unnamed(mutant, 'provider/a', ['c']), set())
 
-    def test_rules_without_a_mutant(self):
-        self.mutants.MANUAL = self.mutants.TREE
+    def rules(self, *more, exempt=''):
+        """The status, and the first word of each line about the rules of a manual and some mutants."""
+        self.mutants.MANUAL, self.mutants.EXEMPT = self.mutants.TREE, os.path.join(self.mutants.TREE, 'x.exempt')
         self.mutants.write(os.path.join(self.mutants.TREE, 'x.rst'), '**CMD-1** One.\n\n**CMD-2** Two.\n**CMD-3** Three.\n')
+        self.mutants.write(self.mutants.EXEMPT, '# why\n\n' + exempt)
         mutants = [self.mutants.Mutant(name + ': x\nin x.c\n%s\n-a' % found) for name, found in (
-            ('CMD-1', 'found by a'), ('CMD-3', 'survives: none looks'))]
+            ('CMD-1', 'found by a'), ('CMD-3', 'survives: none looks'), *((name, 'found by a') for name in more))]
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            self.assertEqual(self.mutants.rules(mutants), 0)
-        self.assertEqual(re.findall(r'^\S+', said.getvalue(), re.M), ['CMD-2', 'CMD-3', '1'])
-        mutants.append(self.mutants.Mutant('CMD-4: x\nin x.c\nfound by a\n-a'))
-        with contextlib.redirect_stdout(io.StringIO()):
-            self.assertEqual(self.mutants.rules(mutants), 1)
+            return self.mutants.rules(mutants), re.findall(r'^[A-Z\d-]+', said.getvalue(), re.M)
+
+    def test_rules_without_a_mutant(self):
+        self.assertEqual(self.rules(), (1, ['CMD-2', 'CMD-3', '1']))
+        self.assertEqual(self.rules('CMD-2 CMD-3'), (0, ['3']))
+        self.assertEqual(self.rules('CMD-2 CMD-3', 'CMD-4'), (1, ['CMD-4', '3']))
+
+    def test_rules_with_a_reason(self):
+        self.assertEqual(self.rules(exempt='CMD-2 a definition\nCMD-3 none can tell\n'), (0, ['1']))
+        self.assertEqual(self.rules('CMD-2', exempt='CMD-2 a definition\nCMD-3 none can tell\n'), (1, ['CMD-2', '2']))
+        self.assertEqual(self.rules('CMD-2', exempt='CMD-3 none can tell\nCMD-5 is gone\n'), (1, ['CMD-5', '2']))
+        for line in ('CMD-2', 'CMD-2 ', 'CMD-2: why', 'why CMD-2', 'CMD-2 one\nCMD-2 two'):
+            with self.assertRaises(self.mutants.TableError):
+                self.rules(exempt=line + '\n')
 
     def test_the_table_fits_the_sources(self):
         mutants = script('../mutants/mutants')

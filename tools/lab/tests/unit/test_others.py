@@ -71,6 +71,13 @@ class Readme(unittest.TestCase):
         for text in (text, self.section('Your tests in CI').split('```')[1]):
             self.assertEqual(brought & set(re.findall(r'(?<=[ \t])[a-z][\w-]*', re.sub('#.*', '', text))), set())
 
+    def test_ci_leaves_no_stage_out(self):
+        with open(os.path.join(LAB, '../../.ci/run')) as file:
+            target, = re.findall(r'^exec make (.*)$', file.read(), re.M)
+        done = subprocess.run(['make', '-n', '-C', os.path.join(LAB, '../..'), target], stdout=subprocess.PIPE, text=True,
+                              check=True)
+        self.assertRegex(done.stdout, r'(?m)^tools/lab/lab check --all$')
+
     def test_ci_keeps_packages_until_their_list_changes(self):
         files, = re.findall(r'hashFiles\((.*)\)', self.section('Your tests in CI'))
         for pattern in re.findall(r"'skua/([^']+)'", files):

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import http.server
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -16,6 +17,7 @@ from unittest import mock
 
 from skualab.command import doctor
 from skualab.host import paths, say
+from skualab.products import kernels
 from skualab.roots import apt, mirror, root
 from skualab.target.arch import ARCH
 from skualab.target.distro import DISTRO
@@ -23,6 +25,10 @@ from testing import LAB
 
 SUFFIX = '_%s.deb' % ARCH.debian
 SOURCES = mirror.sources
+# A kernel's release, and packages: two that are its own, and two that only look so.
+RELEASE = DISTRO.kernel + '.9+deb13-' + ARCH.debian
+KERNEL = [(name, '1', '') for name in (DISTRO.image_package + RELEASE, 'linux-modules-' + RELEASE,
+                                       DISTRO.image_package + RELEASE + '-dbg', 'linux-binary-%s.9' % DISTRO.kernel)]
 
 
 class WithArchive(unittest.TestCase):
@@ -104,6 +110,35 @@ class Apt(WithArchive):
         self.assertEqual(len(self.archives()), 2)
         apt.prune(self.log)
         self.assertEqual(self.archives(), ['apt_2'])
+
+    def kernel(self):
+        """The names of the files that a kernel's stage makes use of."""
+        with mock.patch.object(kernels.root, 'releases', return_value={DISTRO.kernel: RELEASE}):
+            return [os.path.basename(path) for path in kernels._fetch(DISTRO.kernel, self.log)]
+
+    @unittest.skipUnless(shutil.which('apt-get'), 'for Debian')
+    def test_kernels_come_with_their_root_and_stay(self):
+        self.publish(('apt', '1', 'Essential: yes\n'), *KERNEL)
+        with mock.patch.object(root.needs, 'ready'), mock.patch.object(root, '_packages', return_value=[]), \
+                mock.patch.object(root, '_kernels', return_value={DISTRO.kernel: RELEASE}):
+            root._before(self.log)
+        mine = sorted('%s_%s%s' % (name, version, SUFFIX) for name, version, _ in KERNEL[:2])
+        self.assertEqual(self.kernel(), mine)
+        # The mirror moves on, and the next day its lists are fetched again.
+        self.publish(('apt', '1', 'Essential: yes\n'))
+        os.unlink(apt.UPDATED)
+        apt.update(self.log)
+        self.assertEqual(self.kernel(), mine)
+
+    @unittest.skipUnless(shutil.which('apt-get'), 'for Debian')
+    def test_a_kernel_that_neither_is_here_nor_there(self):
+        self.publish(('apt', '1', 'Essential: yes\n'))
+        with self.assertRaisesRegex(say.LabError, 'no longer has the kernel %s, .*; remove the file .*/root, [^\n]*$'
+                                    % re.escape(RELEASE)):
+            self.kernel()
+        self.publish(('apt', '1', 'Essential: yes\n'), *KERNEL)
+        os.unlink(apt.UPDATED)
+        self.assertEqual(len(self.kernel()), 2)
 
     def test_offline_asks_for_no_mirror(self):
         os.makedirs(apt.LISTS)

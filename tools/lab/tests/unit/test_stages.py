@@ -27,6 +27,22 @@ class Stages(unittest.TestCase):
             self.assertEqual(stage.digest(path), stage.digest(path))
             self.assertNotEqual(stage.digest('a', 'b'), stage.digest('ab'))
 
+    def test_a_tree_without_some_names(self):
+        with tempfile.TemporaryDirectory() as place:
+            given, hashes = stage.Tree(place, 'test_*', 'harness'), []
+            os.mkdir(place + '/harness')
+            for name in 'a', 'test_a', 'harness/b', 'a_test_', 'c':
+                with open(os.path.join(place, name), 'w') as file:
+                    file.write('x')
+                hashes.append(stage.digest(given))
+            self.assertEqual(hashes[:3], hashes[:1] * 3)
+            self.assertEqual(len(set(hashes)), 3)
+            self.assertNotIn(hashes[0], hashes[3:])
+            for name, has in (('a', True), ('gone/c', True), ('test_a/gone', False), ('d/harness/e', False)):
+                self.assertEqual(given.has(os.path.join(place, name)), has, name)
+            self.assertTrue(given.has(place))
+            self.assertFalse(given.has(place + '2/a'))
+
     def test_a_script_that_moves_is_the_same_input(self):
         with tempfile.TemporaryDirectory() as place:
             hashes = []
