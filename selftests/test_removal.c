@@ -421,6 +421,30 @@ TEST_F(removal, a_group_is_left)
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 }
 
+/* SRQ-12: nothing takes the receives of an SRQ any more, and nothing has to be there to post them: they fill the SRQ. */
+TEST_F(removal, a_million_posts_to_an_srq)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1000, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(s->pd, &attr);
+	struct ibv_recv_wr *bad, recv = {};
+	unsigned int posted = 0, refused = 0;
+
+	ASSERT_NE(NULL, srq);
+	ASSERT_EQ(0, ibv_post_srq_recv(srq, &recv, &bad));
+	ASSERT_EQ(0, take_away(variant, s));
+	ASSERT_TRUE(is_dead(s));
+	for (int i = 0; i < 1000000; i++) {
+		int err = ibv_post_srq_recv(srq, &recv, &bad);
+
+		posted += !err;
+		refused += err == ENOMEM && bad == &recv;
+	}
+	EXPECT_EQ(attr.attr.max_wr - 1, posted);
+	EXPECT_EQ(1000000, posted + refused);
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+}
+
 /* QPs of all programs, as the kernel counts them. */
 static int count_qps(void)
 {
