@@ -31,11 +31,14 @@ many() {
 	done
 }
 
-# RST-11 CQE-4: stray_completion TYPE: of no QP, in the CQ of a QP of the kernel's.
-stray_completion() {
-	echo workqueue >$dir/hold && within 10 a_qp "$1" || return
+# RST-11 CQE-4: stray FAULT TYPE: a completion of no QP in the CQ of a QP of the kernel's, or one of a receive that the
+# QP does not have.
+stray() {
+	local number
+	echo workqueue >$dir/hold && within 10 a_qp "$2" || return
+	[ "$1" = stray-receive ] && number=$qpn || number=$cqn
 	lines=$(dmesg | wc -l)
-	skuactl inject skua0 stray-completion "$cqn" && within 15 is_dead &&
+	skuactl inject skua0 "$1" "$number" && within 15 is_dead &&
 		dmesg | tail -n "+$((lines + 1))" | grep 'device is dead: it completed work that is not outstanding'
 	local status=$?
 	echo end >$dir/hold
@@ -48,7 +51,8 @@ for fault in command-timeout fatal gone; do
 		t "$fault, $poll" many $poll $fault
 	done
 done
-t 'a completion of nothing' stray_completion RC
-t 'a completion of no frame' stray_completion ETH
+t 'a completion of nothing' stray stray-completion RC
+t 'a completion of no receive' stray stray-receive RC
+t 'a completion of no frame' stray stray-completion ETH
 t 'unload' rmmod skua_selftest
 end

@@ -47,22 +47,29 @@ frames_flow() {
 	tail -n 5 /tmp/iperf /tmp/ping
 	return 1
 }
+replies() { grep -c 'bytes from' /tmp/ping; }
+more_replies() { [ "$(replies)" -gt "$1" ]; }
+# Connections outlive their NICs: iperf3 ends well, and there are replies to ping again.
 reload_under_frames() {
-	local frames=() status
-	right iperf3 -s -1 -D
+	local iperf ping server status before
+	right iperf3 -s -1 &
+	server=$!
 	within 5 right sh -c 'ss -ltnH | grep -q :5201'
-	left iperf3 -c 192.0.2.2 -P 16 -t 60 --forceflush >/tmp/iperf 2>&1 &
-	frames+=($!)
-	left ping -q -f -w 60 192.0.2.2 >/tmp/ping 2>&1 &
-	frames+=($!)
-	frames_flow "${frames[@]}"
+	left iperf3 -c 192.0.2.2 -P 16 -t $((20 + 10 * slowness)) --forceflush >/tmp/iperf 2>&1 &
+	iperf=$!
+	left ping -i 0.01 192.0.2.2 >/tmp/ping 2>&1 &
+	ping=$!
+	frames_flow $iperf $ping
 	status=$?
-	rmmod skua_ib && rmmod skua || return
-	kill -INT "${frames[@]}"
-	pkill -x iperf3
-	wait "${frames[1]}"
-	grep -E '[1-9][0-9]* received' /tmp/ping || status=1
-	again && return $status
+	rmmod skua_ib && rmmod skua && modprobe skua && modprobe skua_ib && dress || return
+	before=$(replies)
+	within 10 more_replies "$((before + 10))" || status=1
+	wait $iperf || { status=1; tail -n 20 /tmp/iperf; }
+	wait $server || status=1
+	kill -INT $ping
+	wait $ping || status=1
+	tail -n 3 /tmp/ping
+	works_in 5 && return $status
 }
 reload_ib() {
 	rmmod skua_ib && gone && left ping -q -c 1 192.0.2.2 && modprobe skua_ib && works_in 5

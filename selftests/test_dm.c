@@ -356,18 +356,27 @@ TEST_F(dm, no_windows)
 /* DM-2: to the last page, and all over again. */
 TEST_F(dm, as_much_as_there_is)
 {
-	struct ibv_context *context = self->s[0].context;
+	struct side *a = &self->s[1], *b = &self->s[0];
+	struct ibv_context *context = b->context;
 	struct ibv_device_attr_ex attr;
 	static struct ibv_dm *dms[100000];
 	unsigned int n = 0;
 
+	memcpy(a->mem, self->bytes, 4096);
 	ASSERT_EQ(0, ibv_query_device_ex(context, NULL, &attr));
 	for (int round = 0; round < 2; round++) {
 		struct ibv_dm *all = alloc(context, attr.max_dm_size);
 
+		struct ibv_mr *mr;
+
 		ASSERT_NE(NULL, all);
 		ASSERT_EQ(NULL, alloc(context, 1));
 		ASSERT_EQ(ENOMEM, errno);
+		mr = ibv_reg_dm_mr(b->pd, all, 0, attr.max_dm_size, ALL);
+		ASSERT_NE(NULL, mr);
+		ASSERT_EQ(IBV_WC_SUCCESS, remote(a, IBV_WR_RDMA_WRITE, a->mem, 4096, attr.max_dm_size - 4096, mr->rkey));
+		ASSERT_TRUE(holds(all, (uint32_t)attr.max_dm_size - 4096, self->bytes, 4096));
+		ASSERT_EQ(0, ibv_dereg_mr(mr));
 		ASSERT_EQ(0, ibv_free_dm(all));
 		for (n = 0; n < 100000 && (dms[n] = alloc(context, 1)); n++)
 			;

@@ -204,10 +204,12 @@ TEST_F(mcast, limits)
 {
 	uint32_t groups = (uint32_t)self->attr.max_mcast_grp;
 	uint32_t members = (uint32_t)self->attr.max_mcast_qp_attach;
-	struct side *b = &self->s[1];
+	struct side *a = &self->s[0], *b = &self->s[1];
 	struct ibv_qp **qps = calloc(members + 1, sizeof(*qps));
 	union ibv_gid gid;
+	struct ibv_wc wc;
 
+	pair_fill(a->mem, 100, 6);
 	ASSERT_LT(0, groups);
 	ASSERT_GT(65536, groups);
 	ASSERT_LT(0, members);
@@ -215,6 +217,17 @@ TEST_F(mcast, limits)
 	for (uint32_t i = 0; i <= groups; i++) {
 		gid = numbered(&self->group, i);
 		ASSERT_EQ(i < groups ? 0 : ENOMEM, ibv_attach_mcast(b->qp, &gid, 0));
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		struct ibv_ah *ah;
+
+		gid = numbered(&self->group, i * (groups - 1) / 2);
+		ah = ud_ah(a, &gid);
+		ASSERT_NE(NULL, ah);
+		ASSERT_EQ(0, ud_recv(b, b->qp, i, SLOT));
+		WELL(ud_sends(a, ah, GROUP_QPN, 100));
+		WELL(ud_arrives(b, b->qp, a, &gid, i, 100));
+		ASSERT_EQ(0, ibv_destroy_ah(ah));
 	}
 	for (uint32_t i = 0; i < groups; i++) {
 		gid = numbered(&self->group, i);
@@ -224,6 +237,18 @@ TEST_F(mcast, limits)
 		qps[i] = ud_qp(b);
 		ASSERT_NE(NULL, qps[i]);
 		ASSERT_EQ(i < members ? 0 : ENOMEM, ibv_attach_mcast(qps[i], &self->group, 0));
+	}
+	/* A copy for each: here for the first, one in the middle and the last, which have a receive. */
+	for (uint32_t i = 0; i < 3; i++)
+		ASSERT_EQ(0, ud_recv(b, qps[i * (members - 1) / 2], i, SLOT));
+	WELL(ud_sends(a, self->ah[0], GROUP_QPN, 100));
+	for (uint32_t i = 0; i < 3; i++) {
+		ASSERT_TRUE(side_wait(b, &wc, 5));
+		ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+		ASSERT_GT(3, wc.wr_id);
+		ASSERT_EQ(qps[wc.wr_id * (members - 1) / 2]->qp_num, wc.qp_num);
+		ASSERT_EQ(0, memcmp(ud_slot(b, wc.wr_id) + HEADER, a->mem, 100));
+		memset(ud_slot(b, wc.wr_id), 0, SLOT);
 	}
 	for (uint32_t i = 0; i <= members; i++) {
 		if (i < members)

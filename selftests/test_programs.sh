@@ -74,6 +74,12 @@ raw_ethernet() {
 	[ "$status" = 0 ]
 }
 
+# Nobody tells the sender how fast it may be, so that frames are lost; but each side says how many there were.
+raw_bandwidth() {
+	raw_ethernet raw_ethernet_bw -s 1000 -D 3 >/tmp/raw || { cat /tmp/raw; return 1; }
+	awk '$1 == 1000 && $2 > 0 && $4 > 0 { n++ } END { exit n != 2 }' /tmp/raw || { cat /tmp/raw; return 1; }
+}
+
 t 'ibv_devices lists both NICs' lists
 t 'ibv_devinfo tells of a port and its GIDs' tells
 t 'ibv_devinfo tells the speed of the link' speed
@@ -85,5 +91,6 @@ t 'ibv_srq_pingpong, polling' srq_pingpong
 t 'ibv_srq_pingpong -e, with events' srq_pingpong -e
 t 'ibv_xsrq_pingpong, three clients, polling' xsrq_pingpong
 t 'ibv_xsrq_pingpong -e, with events' xsrq_pingpong -e
+t 'raw_ethernet_bw' raw_bandwidth
 t 'raw_ethernet_lat' raw_ethernet raw_ethernet_lat -s 64 -n 200
 end

@@ -542,13 +542,26 @@ TEST_F(raw, wrong_qps)
 TEST_F(raw, as_many_as_there_are)
 {
 	struct ibv_flow *f[1024];
+	uint8_t mac[6] = { 2, 0x77 };
 	unsigned int n = 0;
 
-	while (n < 1024 && (f[n] = flow(&self->b, to_mac(self->mac[1]))))
+	/* Each has a MAC of its own. */
+	while (mac[4] = (uint8_t)(n >> 8), mac[5] = (uint8_t)n,
+	       n < 1024 && (f[n] = flow(&self->b, to_mac(mac))))
 		n++;
 	EXPECT_LT(15, n);
 	EXPECT_LT(n, 1024);
 	EXPECT_EQ(ENOMEM, errno);
+	for (unsigned int i = 0; i < 3; i++) {
+		unsigned int number = i * (n - 1) / 2;
+
+		mac[4] = (uint8_t)(number >> 8);
+		mac[5] = (uint8_t)number;
+		make_frame(&self->a, mac, self->mac[0]);
+		ASSERT_EQ(0, post_recvs(&self->b, 1));
+		ASSERT_TRUE(send_frame(&self->a, 0));
+		ASSERT_TRUE(got(&self->b, &self->a));
+	}
 	while (n--)
 		ASSERT_EQ(0, ibv_destroy_flow(f[n]));
 	f[0] = flow(&self->b, to_mac(self->mac[1]));

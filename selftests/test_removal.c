@@ -12,10 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "datagram.h"
 #include "dmabuf.h"
 #include "kselftest_harness.h"
 #include "pair.h"
@@ -421,6 +423,30 @@ TEST_F(removal, a_group_is_left)
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 }
 
+/* SRQ-12: nothing takes the receives of an SRQ any more, and nothing has to be there to post them: they fill the SRQ. */
+TEST_F(removal, a_million_posts_to_an_srq)
+{
+	struct side *s = &self->sides[0];
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1000, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(s->pd, &attr);
+	struct ibv_recv_wr *bad, recv = {};
+	unsigned int posted = 0, refused = 0;
+
+	ASSERT_NE(NULL, srq);
+	ASSERT_EQ(0, ibv_post_srq_recv(srq, &recv, &bad));
+	ASSERT_EQ(0, take_away(variant, s));
+	ASSERT_TRUE(is_dead(s));
+	for (int i = 0; i < 1000000; i++) {
+		int err = ibv_post_srq_recv(srq, &recv, &bad);
+
+		posted += !err;
+		refused += err == ENOMEM && bad == &recv;
+	}
+	EXPECT_EQ(attr.attr.max_wr - 1, posted);
+	EXPECT_EQ(1000000, posted + refused);
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+}
+
 /* QPs of all programs, as the kernel counts them. */
 static int count_qps(void)
 {
@@ -565,6 +591,124 @@ TEST_F(removal, in_the_middle_of_verbs)
 		ASSERT_EQ(0, pthread_join(threads[i], &gone));
 		EXPECT_NE(NULL, gone);
 	}
+}
+
+/* A device that lives is reset, while programs and consumers in the kernel use it, and both have members of groups. */
+
+#define HOLD "/sys/kernel/debug/skua_selftest/hold"
+
+/* What the consumer in the kernel (kernel/hold.c) has transferred, or -1 if its state is not this one. */
+static long transferred(const char *state)
+{
+	char text[100] = "", format[50];
+	FILE *file = fopen(HOLD, "r");
+	long n = -1, wrong = 0;
+
+	if (!file)
+		return -1;
+	snprintf(format, sizeof(format), "%s transfers %%ld flushed %%*d wrong %%ld", state);
+	if (!fgets(text, sizeof(text), file) || sscanf(text, format, &n, &wrong) != 2 || wrong)
+		n = -1;
+	fclose(file);
+	return n;
+}
+
+FIXTURE(living) {
+	struct side sides[2];
+	struct ibv_qp *members[2];
+	struct ibv_ah *ah;
+	pthread_t thread;
+	unsigned long done;		/* of the program's transfers; read and written by __atomic */
+};
+
+FIXTURE_VARIANT(living) {
+	const char *reset;
+};
+
+FIXTURE_VARIANT_ADD(living, function) { "echo 1 >/sys/class/net/skua0/device/reset" };
+FIXTURE_VARIANT_ADD(living, reload) {
+	"at=$(readlink -f /sys/class/net/skua0/device) && nsenter --net=/proc/1/ns/net devlink dev reload pci/${at##*/}"
+};
+
+FIXTURE_SETUP(living)
+{
+	/* A network namespace has a /sys of its own, without what was mounted there. */
+	if (mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL))
+		ASSERT_EQ(EBUSY, errno);
+	ASSERT_EQ(0, system("modprobe skua_selftest"));
+	ASSERT_EQ(0, pair_open(self->sides));
+	for (int i = 0; i < 2; i++) {
+		self->members[i] = qp_in_a_group(&self->sides[i], &group);
+		ASSERT_NE(NULL, self->members[i]);
+	}
+	self->ah = ud_ah(&self->sides[1], &group);
+	ASSERT_NE(NULL, self->ah);
+}
+
+FIXTURE_TEARDOWN(living)
+{
+	/* The peer's device was not reset. */
+	EXPECT_EQ(0, ibv_detach_mcast(self->members[1], &group, 0));
+	EXPECT_EQ(EIO, ibv_detach_mcast(self->members[0], &group, 0));
+	EXPECT_EQ(0, ibv_destroy_ah(self->ah));
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(0, ibv_destroy_qp(self->members[i]));
+	pair_close(self->sides);
+	EXPECT_EQ(0, system("rmmod skua_selftest"));
+}
+
+/* WRITEs of the device that is reset, and datagrams of the other to the group. It ends when the device is gone. */
+static void *transfers_in_a_loop(void *data)
+{
+	FIXTURE_DATA(living) *self = data;
+	struct side *a = &self->sides[0], *b = &self->sides[1];
+	struct ibv_sge sge[2] = {
+		{ (uintptr_t)a->mem, 4096, a->mr->lkey }, { (uintptr_t)b->mem + 8192, 64, b->mr->lkey },
+	};
+	struct ibv_send_wr *bad, write = {
+		.sg_list = &sge[0], .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)b->mem, b->mr->rkey },
+	}, datagram = {
+		.sg_list = &sge[1], .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = { self->ah, 0xffffff, 0x11111111 },
+	};
+	struct ibv_recv_wr *bad_recv, recv = { .sg_list = &sge[0], .num_sge = 1 };
+	struct ibv_wc wc;
+	int n = 0;
+
+	while (n >= 0) {
+		if (ibv_post_recv(self->members[0], &recv, &bad_recv) || ibv_post_send(a->qp, &write, &bad) ||
+		    ibv_post_send(self->members[1], &datagram, &bad))
+			return NULL;
+		/* The WRITE, and the datagram that came. */
+		for (int left = 2; n >= 0 && left; left -= n > 0)
+			n = ibv_poll_cq(a->cq, 1, &wc);
+		while (n > 0 && ibv_poll_cq(b->cq, 1, &wc) == 1)
+			;
+		__atomic_add_fetch(&self->done, n > 0, __ATOMIC_RELAXED);
+	}
+	return self;
+}
+
+TEST_F(living, is_reset_under_traffic)
+{
+	struct side sides[2];
+	void *ended;
+
+	ASSERT_EQ(0, write_file(HOLD, "workqueue"));
+	ASSERT_EQ(0, pthread_create(&self->thread, NULL, transfers_in_a_loop, self));
+	for (time_t end = time(NULL) + SECONDS; time(NULL) < end; usleep(10000))
+		if (transferred("running") > 100 && __atomic_load_n(&self->done, __ATOMIC_RELAXED) > 100)
+			break;
+	EXPECT_LT(100, __atomic_load_n(&self->done, __ATOMIC_RELAXED));
+	EXPECT_LT(100, transferred("running"));
+	ASSERT_EQ(0, system(variant->reset));
+	EXPECT_LT(100, transferred("released"));
+	ASSERT_EQ(0, pthread_join(self->thread, &ended));
+	EXPECT_NE(NULL, ended);
+	ASSERT_EQ(0, pair_open(sides));
+	check_that_it_works(_metadata, sides);
+	pair_close(sides);
 }
 
 /* A RESET that the device refuses leaves driver and device where they were. */

@@ -241,6 +241,27 @@ TEST_F(xrc, the_device_tells_of_it)
 	ASSERT_TRUE(attr.device_cap_flags & IBV_DEVICE_XRC);
 }
 
+/* XRC-1 LIM-1: as many domains as there are, and no more; messages arrive by the first ones. */
+TEST_F(xrc, as_many_as_there_are)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT,
+	};
+	static struct ibv_xrcd *xrcds[100000];
+	unsigned int n = 0;
+
+	while (n < 100000 && (xrcds[n] = ibv_open_xrcd(self->home[0].side.context, &attr)))
+		n++;
+	EXPECT_EQ(ENOMEM, errno);
+	EXPECT_LE(1000, n);
+	EXPECT_GT(100000, n);
+	for (unsigned int i = 0; i < SRQS; i++)
+		SEND(i, 1000);
+	while (n--)
+		ASSERT_EQ(0, ibv_close_xrcd(xrcds[n]));
+	SEND(0, 1000);
+}
+
 /* XRC-2, XRC-10, XRC-12: each message arrives where it is to. */
 TEST_F(xrc, messages_choose_their_srq)
 {

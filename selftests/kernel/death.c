@@ -21,6 +21,8 @@
 #define ST_DEATH_SIZE	256		/* of each message */
 #define ST_DEATH_BATCH	64		/* completions polled at once; faults can make no end */
 #define ST_DEATH_RECVS	4		/* of each CQ of our own */
+/* To an SRQ; KASAN makes them slow. */
+#define ST_DEATH_POSTS	(IS_ENABLED(CONFIG_KASAN) ? 100000 : 1000000)
 #define ST_PATTERN	0xa5
 
 #define ST_DYING_WRS	(ST_WRS - 1)	/* of each kind; draining posts one more */
@@ -87,8 +89,8 @@ struct st_sharing {
  * @unarmed: a CQ that is never armed
  * @armed: a CQ that is armed once before death
  * @sharing: an SRQ and its QP
- * @group_qp: a QP that is attached to a multicast group
- * @group: that group
+ * @member: a QP that is attached to a multicast group
+ * @domain: an XRC domain and its QP, in INIT
  */
 struct st_dying {
 	struct st_side side[2];
@@ -100,8 +102,8 @@ struct st_dying {
 	struct st_handled unarmed;
 	struct st_handled armed;
 	struct st_sharing sharing;
-	struct ib_qp *group_qp;
-	union ib_gid group;
+	struct ib_qp *member;
+	struct st_domain domain;
 };
 
 static struct st_dying *st_dying;
@@ -344,15 +346,42 @@ static int st_sharing_open(struct st_sharing *sharing, struct st_side *side)
 	return st_to_init(sharing->qp) ?: ib_post_srq_recv(sharing->srq, &wr, NULL);
 }
 
+/* Nothing takes receives any more: they fill the SRQ, in which there is one. */
+static const char *st_sharing_fill(struct ib_srq *srq)
+{
+	const struct ib_recv_wr *bad;
+	struct ib_recv_wr wr = {};
+	u32 i;
+
+	for (i = 1; i < ST_WRS; i++)
+		CHECK(!ib_post_srq_recv(srq, &wr, NULL));
+	for (; i < ST_DEATH_POSTS; i++) {
+		CHECK(ib_post_srq_recv(srq, &wr, &bad) == -ENOMEM);
+		CHECK(bad == &wr);
+		cond_resched();
+	}
+	return NULL;
+}
+
 static const char *st_sharing_judge(struct st_sharing *sharing)
 {
 	unsigned long end = jiffies + ST_TIMEOUT;
-	struct ib_recv_wr wr = {};
 
 	while (!atomic_read(&sharing->told) && time_before(jiffies, end))
 		msleep(20);
 	CHECK(atomic_read(&sharing->told) == 1);
-	CHECK(!ib_post_srq_recv(sharing->srq, &wr, NULL));
+	return st_sharing_fill(sharing->srq);
+}
+
+/* An XRC domain of a device that is dead is taken apart, and there is no new one. */
+static const char *st_domain_judge(struct st_dying *dying)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct st_domain other;
+
+	CHECK(!ib_modify_qp(dying->domain.qp, &attr, IB_QP_STATE));
+	CHECK(st_domain_open(&other, &dying->side[0]) == -EIO);
+	CHECK(!st_domain_close(&dying->domain));
 	return NULL;
 }
 
@@ -375,7 +404,8 @@ static const char *st_death_judge(struct st_dying *dying)
 	completed = READ_ONCE(dying->completed);
 	CHECK(completed > 100);
 	wrong = st_handled_judge(dying);
-	return wrong ?: st_sharing_judge(&dying->sharing);
+	wrong = wrong ?: st_sharing_judge(&dying->sharing);
+	return wrong ?: st_domain_judge(dying);
 }
 
 /* Verbs that take away work on a device that is dead. */
@@ -383,12 +413,10 @@ static const char *st_death_close(struct st_dying *dying)
 {
 	const char *wrong = NULL;
 
-	if (!IS_ERR_OR_NULL(dying->group_qp)) {
-		if (ib_detach_mcast(dying->group_qp, &dying->group, 0))
-			wrong = "detach_mcast";
-		if (ib_destroy_qp(dying->group_qp))
-			wrong = wrong ?: "destroy_qp of what was attached";
-	}
+	if (!IS_ERR_OR_NULL(dying->member) && st_leave(dying->member))
+		wrong = "the member of a group";
+	if (st_domain_close(&dying->domain))
+		wrong = wrong ?: "the XRC domain";
 	st_sharing_close(&dying->sharing);
 	st_handled_close(&dying->armed);
 	st_handled_close(&dying->unarmed);
@@ -403,22 +431,16 @@ static int st_death_open(struct st_dying *dying)
 	struct st_side *side = &dying->side[0];
 	int err;
 
-	ipv6_addr_set_v4mapped(cpu_to_be32(0xefc00001), (struct in6_addr *)&dying->group);
 	err = st_handled_open(&dying->unarmed, side);
 	err = err ?: st_handled_open(&dying->armed, side);
 	err = err ?: st_sharing_open(&dying->sharing, side);
+	err = err ?: st_domain_open(&dying->domain, side);
+	err = err ?: st_to_init(dying->domain.qp);
 	if (err)
 		return err;
 	ib_req_notify_cq(dying->armed.cq, IB_CQ_NEXT_COMP);
-	dying->group_qp = st_ud_qp(side);
-	if (IS_ERR(dying->group_qp))
-		return PTR_ERR(dying->group_qp);
-	err = ib_attach_mcast(dying->group_qp, &dying->group, 0);
-	if (err) {
-		ib_destroy_qp(dying->group_qp);
-		dying->group_qp = NULL;
-	}
-	return err;
+	dying->member = st_join(side);
+	return PTR_ERR_OR_ZERO(dying->member);
 }
 
 static void st_dying_init(struct st_dying *dying)

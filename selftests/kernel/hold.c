@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Traffic that goes on until its device is removed: a thread that writes to the peer, compares, and
- * begins again. Removal stops it, drains the QPs, and destroys all that it has of either device.
+ * begins again. Each side has a member of a multicast group, too. Removal stops it, drains the QPs,
+ * and destroys all that it has of either device.
  */
 #include <linux/kthread.h>
 #include <linux/seq_buf.h>
@@ -10,9 +11,12 @@
 #include "skua_selftest.h"
 
 #define ST_HOLD_SIZE	4096
+#define ST_HOLD_PAGES	32
 
 static struct st_held {
 	struct st_side side[2];
+	struct ib_qp *member[2];	/* of a multicast group, one of each side */
+	struct ib_mr *mr;		/* of the first side; for `rdma resource` to tell of */
 	struct task_struct *thread;
 	u64 transfers;
 	u64 flushed;
@@ -53,6 +57,33 @@ static int st_hold_thread(void *data)
 	return 0;
 }
 
+/* What there is besides connections. True: it could be given back. */
+static bool st_hold_drop(struct st_held *held)
+{
+	bool well = IS_ERR_OR_NULL(held->mr) || !ib_dereg_mr(held->mr);
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (!IS_ERR_OR_NULL(held->member[i]) && st_leave(held->member[i]))
+			well = false;
+	return well;
+}
+
+static int st_hold_make(struct st_held *held)
+{
+	int i;
+
+	held->mr = ib_alloc_mr(held->side[0].pd, IB_MR_TYPE_MEM_REG, ST_HOLD_PAGES);
+	if (IS_ERR(held->mr))
+		return PTR_ERR(held->mr);
+	for (i = 0; i < 2; i++) {
+		held->member[i] = st_join(&held->side[i]);
+		if (IS_ERR(held->member[i]))
+			return PTR_ERR(held->member[i]);
+	}
+	return 0;
+}
+
 int st_hold(struct ib_device *const devs[2], enum ib_poll_context poll)
 {
 	struct st_held *held;
@@ -66,6 +97,9 @@ int st_hold(struct ib_device *const devs[2], enum ib_poll_context poll)
 	err = st_open(held->side, devs, poll);
 	if (err)
 		goto err_free;
+	err = st_hold_make(held);
+	if (err)
+		goto err_close;
 	/* Receives that nobody ever uses: they are flushed. */
 	for (i = 0; i < ST_WRS - 1; i++) {
 		err = st_post_recv(&held->side[1], 0, 64);
@@ -82,6 +116,7 @@ int st_hold(struct ib_device *const devs[2], enum ib_poll_context poll)
 	return 0;
 
 err_close:
+	st_hold_drop(held);
 	st_close(held->side);
 err_free:
 	kfree(held);
@@ -97,6 +132,8 @@ void st_release(struct ib_device *dev)
 	kthread_stop(held->thread);
 	ib_drain_qp(held->side[0].qp);
 	ib_drain_qp(held->side[1].qp);
+	if (!st_hold_drop(held))
+		held->wrong++;
 	st_close(held->side);
 	st_was = *held;
 	kfree(held);

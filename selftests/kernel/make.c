@@ -3,7 +3,6 @@
  * One object of each kind, made and destroyed again. What fails leaves nothing behind.
  */
 #include <linux/slab.h>
-#include <net/ipv6.h>
 
 #include "skua_selftest.h"
 
@@ -18,9 +17,9 @@ static int st_make_ah(struct st_side *side)
 	return 0;
 }
 
-static int st_make_mr(struct st_side *side)
+static int st_make_mr(struct st_side *side, enum ib_mr_type type)
 {
-	struct ib_mr *mr = ib_alloc_mr(side->pd, IB_MR_TYPE_MEM_REG, 1024);
+	struct ib_mr *mr = ib_alloc_mr(side->pd, type, 256);
 
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);
@@ -41,26 +40,28 @@ static int st_make_srq(struct st_side *side)
 	attr.attr.srq_limit = 1;
 	err = ib_modify_srq(srq, &attr.attr, IB_SRQ_LIMIT);
 	err = err ?: ib_query_srq(srq, &attr.attr);
+	attr.attr.max_wr = 4 * ST_WRS;
+	err = err ?: ib_modify_srq(srq, &attr.attr, IB_SRQ_MAX_WR);
 	ib_destroy_srq(srq);
 	return err;
 }
 
 static int st_make_member(struct st_side *side)
 {
-	union ib_gid group;
-	struct ib_qp *qp;
-	int err;
+	struct ib_qp *qp = st_join(side);
 
-	ipv6_addr_set_v4mapped(cpu_to_be32(0xefc00002), (struct in6_addr *)&group);
-	qp = st_ud_qp(side);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	err = ib_attach_mcast(qp, &group, 0);
 	/* Whoever detaches or destroys cannot do without: that never fails for want of memory. */
-	if (!err)
-		WARN_ON(ib_detach_mcast(qp, &group, 0));
-	ib_destroy_qp(qp);
-	return err;
+	WARN_ON(st_leave(qp));
+	return 0;
+}
+
+static int st_make_domain(struct st_side *side)
+{
+	struct st_domain domain;
+
+	return st_domain_open(&domain, side) ?: st_domain_close(&domain);
 }
 
 int st_make(struct ib_device *const devs[2])
@@ -71,13 +72,16 @@ int st_make(struct ib_device *const devs[2])
 	side = kcalloc(2, sizeof(*side), GFP_KERNEL);
 	if (!side)
 		return -ENOMEM;
+	/* Its PDs have get_dma_mr()'s key to all memory. */
 	err = st_open(side, devs, IB_POLL_WORKQUEUE);
 	if (err)
 		goto err_free;
 	err = st_make_ah(side);
-	err = err ?: st_make_mr(side);
+	err = err ?: st_make_mr(side, IB_MR_TYPE_MEM_REG);
+	err = err ?: st_make_mr(side, IB_MR_TYPE_SG_GAPS);
 	err = err ?: st_make_srq(side);
 	err = err ?: st_make_member(side);
+	err = err ?: st_make_domain(side);
 	st_close(side);
 err_free:
 	kfree(side);

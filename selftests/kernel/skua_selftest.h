@@ -111,6 +111,9 @@ void st_run(struct ib_device *const devs[2], struct seq_buf *tap);
 /* ud.c: a QP in RTS; NULL, or what went wrong. */
 struct ib_qp *st_ud_qp(struct st_side *side);
 const char *st_ud(struct st_side *side);
+/* The same, as a member of a multicast group; and its end: 0 or an errno. */
+struct ib_qp *st_join(struct st_side *side);
+int st_leave(struct ib_qp *qp);
 /* The way of the side's connected QP, and its MAC. */
 struct ib_ah *st_ud_ah(struct st_side *side, u8 mac[ETH_ALEN]);
 
@@ -129,6 +132,22 @@ const char *st_queried_caps(struct st_side *side);
 
 /* srq.c: the same. */
 const char *st_srq(struct st_side *side);
+
+/**
+ * struct st_domain - an XRC domain and a target QP in it
+ * @xrcd: the domain
+ * @qp: the QP, in RESET at first; NULL: there is neither
+ */
+struct st_domain {
+	struct ib_xrcd *xrcd;
+	struct ib_qp *qp;
+};
+
+/* xrc.c: 0 or an errno; what fails leaves nothing behind. */
+int st_domain_open(struct st_domain *domain, struct st_side *side);
+int st_domain_close(struct st_domain *domain);
+/* NULL, or what went wrong. */
+const char *st_xrc(struct st_side *side);
 
 /* race.c: NULL, or what went wrong. */
 const char *st_post_during_reset(struct st_side *side);

@@ -715,6 +715,7 @@ static const struct {
 	{ "consumers: a WRITE of nothing", st_write_of_nothing },
 	{ "consumers: capabilities of a QP", st_queried_caps },
 	{ "a shared receive queue", st_srq },
+	{ "an XRC domain", st_xrc },
 	{ "posting during RESET", st_post_during_reset },
 	{ "posting while a full CQ is polled", st_post_while_polling },
 	{ "polling without receiving", st_netpoll },

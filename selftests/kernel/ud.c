@@ -4,12 +4,14 @@
  * after one that could not be sent. What GSI does is what the connection manager's tests show.
  */
 #include <linux/etherdevice.h>
+#include <net/ipv6.h>
 #include <rdma/ib_cache.h>
 
 #include "skua_selftest.h"
 
 #define ST_QKEY		0x11223344
 #define ST_GRH		40
+#define ST_GROUP	cpu_to_be32(0xefc00001)
 
 /**
  * struct st_ud - datagram QPs beside the connected ones of two sides
@@ -49,6 +51,31 @@ struct ib_qp *st_ud_qp(struct st_side *side)
 		return ERR_PTR(err);
 	}
 	return qp;
+}
+
+struct ib_qp *st_join(struct st_side *side)
+{
+	struct ib_qp *qp = st_ud_qp(side);
+	union ib_gid group;
+	int err;
+
+	if (IS_ERR(qp))
+		return qp;
+	ipv6_addr_set_v4mapped(ST_GROUP, (struct in6_addr *)&group);
+	err = ib_attach_mcast(qp, &group, 0);
+	if (err) {
+		ib_destroy_qp(qp);
+		return ERR_PTR(err);
+	}
+	return qp;
+}
+
+int st_leave(struct ib_qp *qp)
+{
+	union ib_gid group;
+
+	ipv6_addr_set_v4mapped(ST_GROUP, (struct in6_addr *)&group);
+	return ib_detach_mcast(qp, &group, 0) ?: ib_destroy_qp(qp);
 }
 
 struct ib_ah *st_ud_ah(struct st_side *side, u8 mac[ETH_ALEN])

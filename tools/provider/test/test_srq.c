@@ -206,6 +206,22 @@ static void test_another_ring_has_the_entries(void **state)
 	assert_int_equal(skua_destroy_srq(srq), 0);
 }
 
+/* SRQ-12: a dead device takes nothing out of the ring, and posting asks no device. */
+static void test_a_million_posts_to_a_dead_device(void **state)
+{
+	struct ibv_srq_attr attr;
+	struct ibv_srq *srq = make(1024, 1, &attr);
+
+	info.state = SKUA_INFO_DEAD;
+	for (uint64_t i = 0; i < 1000000; i++)
+		assert_int_equal(post(srq, i), i < 1024 ? 0 : ENOMEM);
+	assert_int_equal(le32toh(((struct skua_dbr *)(uintptr_t)srq_req.dbr_addr)->pi), 1024);
+	/* The entries are those that were posted first. */
+	for (uint32_t i = 0; i < 1024; i++)
+		assert_int_equal(skua_srq_retire(to_skua_srq(srq), cookie(srq_req.buf_addr, 1024, i)), i);
+	assert_int_equal(skua_destroy_srq(srq), 0);
+}
+
 /* The limit alone is the kernel's. */
 static void test_the_limit_takes_no_ring(void **state)
 {
@@ -229,6 +245,7 @@ int main(void)
 		T(test_entries_complete_in_any_order),
 		T(test_a_qp_that_goes_leaves_places_before_entries),
 		T(test_another_ring_has_the_entries),
+		T(test_a_million_posts_to_a_dead_device),
 		T(test_the_limit_takes_no_ring),
 	};
 

@@ -27,6 +27,7 @@ enum skua_fault {
 	SKUA_FAULT_QP_ACCESS_ERROR,
 	SKUA_FAULT_EQ_OVERFLOW,		/* more asynchronous events than there is room for */
 	SKUA_FAULT_STRAY_COMPLETION,	/* in a CQ, of a QP that is not there */
+	SKUA_FAULT_STRAY_RECEIVE,	/* a completion of the next entry of a QP's RQ, whether it is posted or not */
 	SKUA_FAULT_STRAY_EVENTS,	/* of an unknown type, and of objects that are not there */
 	/* Another device than its ids tell, resets or not; the last one asked for. */
 	SKUA_FAULT_OTHER_SIGNATURE,

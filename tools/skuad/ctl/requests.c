@@ -504,6 +504,7 @@ static const struct fault {
 	{ "qp-access-error",	SKUA_FAULT_QP_ACCESS_ERROR,	NUMBER_QP },
 	{ "eq-overflow",	SKUA_FAULT_EQ_OVERFLOW,		NUMBER_NONE },
 	{ "stray-completion",	SKUA_FAULT_STRAY_COMPLETION,	NUMBER_CQ },
+	{ "stray-receive",	SKUA_FAULT_STRAY_RECEIVE,	NUMBER_QP },
 	{ "stray-events",	SKUA_FAULT_STRAY_EVENTS,	NUMBER_NONE },
 	{ "other-signature",	SKUA_FAULT_OTHER_SIGNATURE,	NUMBER_NONE },
 	{ "other-version",	SKUA_FAULT_OTHER_VERSION,	NUMBER_NONE },

@@ -533,6 +533,7 @@ static const char argp_doc[] =
 	"      qp-fatal, qp-request-error, qp-access-error\n"
 	"                          QP NUMBER goes to ERR with this event\n"
 	"      stray-completion    CQ NUMBER gets a completion of a QP that does not exist\n"
+	"      stray-receive       QP NUMBER completes its next receive, posted or not\n"
 	"      eq-overflow         raise more asynchronous events than the EQ holds\n"
 	"      stray-events        raise events of an unknown type, and of objects that do not exist\n"
 	"      other-signature, other-version, no-limits, no-mrs\n"

@@ -239,6 +239,23 @@ static void a_stray_completion_is_of_no_qp(void **state)
 	assert_null(poll_cq(n));
 }
 
+/* Nothing is posted: it would be the first entry. */
+static void a_stray_receive_is_of_no_entry(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	const struct skua_cqe *cqe;
+
+	inject(n, SKUA_FAULT_STRAY_RECEIVE, n->qpn);
+	settle(w);
+	cqe = poll_cq(n);
+	assert_non_null(cqe);
+	assert_int_equal(le32toh(cqe->qpn), n->qpn);
+	assert_int_equal(cqe->opcode, SKUA_CQE_RECV);
+	assert_int_equal(le32toh(cqe->cookie), 0);
+	assert_null(poll_cq(n));
+}
+
 static void a_device_that_poses_as_another_does_so_through_resets(void **state)
 {
 	static const struct { enum skua_fault fault; uint32_t reg, value; } guises[] = {
@@ -290,6 +307,7 @@ static void what_is_not_there_cannot_fail(void **state)
 
 	assert_int_equal(skua_dev_inject(n->dev, SKUA_FAULT_CQ_ERROR, 0), -ENOENT);
 	assert_int_equal(skua_dev_inject(n->dev, SKUA_FAULT_QP_FATAL, 0), -ENOENT);
+	assert_int_equal(skua_dev_inject(n->dev, SKUA_FAULT_STRAY_RECEIVE, 0), -ENOENT);
 	skua_dev_reset(n->dev);
 	assert_int_equal(skua_dev_inject(n->dev, SKUA_FAULT_QP_FATAL, n->qpn), -ENXIO);
 	assert_int_equal(skua_dev_inject(n->dev, SKUA_FAULT_EQ_OVERFLOW, 0), -ENXIO);
@@ -310,6 +328,7 @@ int main(void)
 		STEPPED(an_eq_that_runs_full_ends_with_how_the_port_is, "EVT-5 EVT-7"),
 		STEPPED(stray_events_are_of_nothing, "EQE-2"),
 		STEPPED(a_stray_completion_is_of_no_qp, "CQE-4"),
+		STEPPED(a_stray_receive_is_of_no_entry, "RST-11"),
 		STEPPED(a_device_that_poses_as_another_does_so_through_resets, "INI-1"),
 		STEPPED(limits_can_be_hidden, "INI-6"),
 		cmocka_unit_test_setup_teardown(what_is_not_there_cannot_fail, setup_stepped,

@@ -76,6 +76,19 @@ static int inject_stray_completion(struct skua_dev *dev, uint32_t number)
 	return 0;
 }
 
+/* The QP completes the next entry of its RQ, whether it is posted or not. */
+static int inject_stray_receive(struct skua_dev *dev, uint32_t number)
+{
+	struct skua_qp *qp = numtab_get(&dev->qps, number);
+	struct skua_cqe cqe = { .opcode = SKUA_CQE_RECV };
+
+	if (!qp || !qp->rq.size)
+		return -ENOENT;
+	cqe.cookie = htole32(qp->rq.ci & (qp->rq.size - 1));
+	qp_complete_recv(qp, &cqe);
+	return 0;
+}
+
 /* Like a device that was pulled out: nothing leaves it any more, and nothing gets in. */
 static void vanish(struct skua_dev *dev)
 {
@@ -146,6 +159,8 @@ int skua_dev_inject(struct skua_dev *dev, enum skua_fault fault, uint32_t number
 		return inject_stray_events(dev);
 	case SKUA_FAULT_STRAY_COMPLETION:
 		return inject_stray_completion(dev, number);
+	case SKUA_FAULT_STRAY_RECEIVE:
+		return inject_stray_receive(dev, number);
 	default:
 		return -EINVAL;
 	}
