@@ -11,6 +11,7 @@
  */
 #include "core/device.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/race.h"
 #include "harness/datagram.h"
 #include "nic/control.h"
 
@@ -21,7 +22,7 @@
 
 enum verb {
 	COMMAND, TABLE, STORE, BAR_WRITE, BAR_READ, BELL, PUBLISH, WORK, PASS, MASTER, MEMORY,
-	AGAIN, POST, LINK, FAIL, NUM_VERBS
+	AGAIN, POST, LINK, FAIL, RACE, NUM_VERBS
 };
 
 enum kind { EQ, PD, CQ, QP, MR, SRQ, MW, XRCD, DM, FLOW, SPREAD, COUNTER_SET, NUM_KINDS };
@@ -676,6 +677,7 @@ static void again(struct host *h)
 {
 	struct node *n = h->n;
 
+	race_stop();
 	n->used = h->scratch - IOVA + SCRATCH + TABLES * 4096;
 	n->cmd_pi = 0;
 	memset(at(n, IOVA), 0, n->used + 4 * 4096);
@@ -710,6 +712,14 @@ static void set_master(struct host *h, bool on)
 {
 	h->master = on;
 	skua_dev_set_bus_master(h->n->dev, on);
+}
+
+/* From now on the host races with the device. @b: how; @c: how often; n[0]: after how many loads; v[0]: the value. */
+static void start_race(struct host *h, const struct step *s)
+{
+	race_start(&(struct race){
+		.mem = at(h->n, IOVA), .size = h->n->used, .how = s->b % NUM_RACE_HOWS, .value = s->v[0],
+		.skip = s->n[0] % 256, .times = s->c % 16 });
 }
 
 static void play(struct host *h, const struct step *s)
@@ -768,6 +778,9 @@ static void play(struct host *h, const struct step *s)
 	case FAIL:
 		skua_dev_fail(n->dev, s->a);
 		break;
+	case RACE:
+		start_race(h, s);
+		break;
 	}
 }
 
@@ -782,8 +795,10 @@ static void fuzz_run(const struct step *steps, unsigned int n)
 	h.scratch = take(h.n, SCRATCH);
 	h.tables = take(h.n, TABLES * 4096);
 	again(&h);
-	for (unsigned int i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++) {
+		race_step();
 		play(&h, &steps[i]);
+	}
 	work(&h);
 	set_memory(&h, true, true);
 	set_master(&h, true);
@@ -861,6 +876,11 @@ static void fuzz_seeds(void)
 		  DO(TO_RTR), DO(TO_RTS), { .verb = POST, .n = { 0, 1 }, .v[0] = 0x10101 },
 		  { .verb = BELL }, { .verb = WORK }, { .verb = POST, .n = { 1, 2 }, .v[0] = 0x10102 },
 		  { .verb = BELL }, DO(TO_ERR), { .verb = PASS, .n = { 20000 } }, DO(DESTROY_QP));
+	/* Commands, records and lists that are not the same when they are loaded once more. */
+	FUZZ_SEED("races", PAGES(0, 0), PAGES(1, 1), PAGES(2, 1), { .verb = RACE, .b = RACE_SET, .c = 15, .v[0] = UINT64_MAX },
+		  DO(CREATE_MR_3, .n[1] = 599), DO(CREATE_MR_1, .n[1] = 3), DO(CREATE_PD), DO(QUERY_DEVICE), { .verb = AGAIN },
+		  { .verb = RACE, .b = RACE_ADD, .c = 15, .v[0] = 1 }, DO(CREATE_PD, .c = 1), DO(CREATE_PD), DO(NOP),
+		  { .verb = AGAIN });
 	FUZZ_SEED("bars", { .verb = BAR_READ, .b = 2, .n = { 8 } }, { .verb = BAR_READ, .a = 2, .b = 3 },
 		  { .verb = BAR_WRITE, .b = 2, .n = { SKUA_REG_CONTROL }, .v[0] = SKUA_CONTROL_RESET },
 		  { .verb = BAR_WRITE, .b = 2, .n = { SKUA_REG_CMD_LOG_SIZE }, .v[0] = 11 },

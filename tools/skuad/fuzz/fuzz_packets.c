@@ -226,6 +226,7 @@ static void fuzz_run(const struct step *steps, unsigned int n)
 
 	traffic_create(&t, &steps[0]);
 	for (unsigned int i = 1; i < n; i++) {
+		race_step();
 		if (steps[i].verb % (2 * TRAIN) < TRAIN)
 			traffic_play(&t, &steps[i]);
 		else if (steps[i].b >= REPEAT)
@@ -308,6 +309,9 @@ static void fuzz_seeds(void)
 		  PACKET(TRAIN_WRITE, .n[1] = 5000, .bytes = { [17] = 0x80 }),
 		  PACKET(TRAIN_WRITE, .a = 8, .n[1] = 3000, .bytes = { [17] = 0x80 }),
 		  { .verb = PASS, .n[0] = 60000 }, { .verb = POLL, .n[0] = 9 });
+	FUZZ_SEED("races", CONFIG(), ALONE, RQE(0, ALL), { .verb = RACE, .b = RACE_SET, .c = 15, .v[0] = UINT64_MAX },
+		  PACKET(TRAIN_SEND, .n[1] = 3000), PACKET(TRAIN_SEND_IMM, .n[1] = 100), PACKET(TRAIN_WRITE_IMM, .n[1] = 1),
+		  { .verb = POLL, .n[0] = 99 });
 	FUZZ_SEED("mtus", CONFIG(.b = 2, .c = 3), WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = WORK },
 		  WQE(SKUA_WQE_WRITE, 1, 1, ALL), { .verb = WORK },
 		  PACKET(TRAIN_WRITE, .c = 0x40, .n[1] = 600), { .verb = POLL, .n[0] = 9 });

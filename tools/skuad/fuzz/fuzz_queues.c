@@ -11,8 +11,10 @@ static void fuzz_run(const struct step *steps, unsigned int n)
 	struct traffic t;
 
 	traffic_create(&t, &steps[0]);
-	for (unsigned int i = 1; i < n; i++)
+	for (unsigned int i = 1; i < n; i++) {
+		race_step();
 		traffic_play(&t, &steps[i]);
+	}
 	traffic_destroy(&t);
 }
 
@@ -161,4 +163,18 @@ static void fuzz_seeds(void)
 		  WQE(SKUA_WQE_READ, 1, 1, SGE(K_EXTRA, 0, 30000), .n[2] = K_EXTRA),
 		  { .verb = REGION, .a = 1, .b = K_EXTRA }, { .verb = WORK },
 		  { .verb = REGION, .a = 1, .b = K_EXTRA, .c = 1 });
+	/* What is loaded a second time is not what it was: records of both sides, then rings and lists, then payload. */
+	FUZZ_SEED("races", CONFIG(), { .verb = RACE, .b = RACE_ADD, .c = 3, .v[0] = 1 }, RQE(0, ALL), RQE(1, ALL),
+		  WQE(SKUA_WQE_SEND, SIGNALED, 1, ALL), WQE(SKUA_WQE_SEND, SIGNALED, 2, ALL), { .verb = WORK },
+		  { .verb = RACE, .a = 1, .b = RACE_SET, .c = 15, .v[0] = UINT64_MAX },
+		  WQE(SKUA_WQE_SEND, SIGNALED, 1, ALL), WQE(SKUA_WQE_READ, SIGNALED, 1, ALL, .n[2] = K_READ), { .verb = WORK },
+		  { .verb = MODIFY, .c = 2 }, { .verb = RACE, .b = RACE_SET, .c = 15, .v[0] = UINT64_MAX },
+		  WQE(SKUA_WQE_SEND, SIGNALED, 4, ALL), { .verb = WORK }, { .verb = POLL, .n[0] = 99 });
+	FUZZ_SEED("races of frames", CONFIG(.a = 0x20), RQE(1, ALL),
+		  { .verb = RACE, .b = RACE_XOR | 4, .c = 15, .v[0] = 0xff },
+		  WQE(SKUA_WQE_TSO, 1, 1, ALL, .n[1] = 1448), { .verb = WORK },
+		  WQE(SKUA_WQE_SEND, SKUA_WQE_IP_CSUM, 1, SGE(K_ALL, 0, 100)), { .verb = WORK });
+	FUZZ_SEED("races of lists", CONFIG(.a = 8), WQE(SKUA_WQE_LOCAL_INV, 1, 0, 0, .n[2] = K_FAST),
+		  { .verb = RACE, .b = RACE_SET, .c = 15, .v[0] = UINT64_MAX },
+		  WQE(SKUA_WQE_REG_MR, 1, 0, 5, .n[2] = K_FAST, .v = { 15, 64 << 16 | 8000 }), { .verb = WORK });
 }

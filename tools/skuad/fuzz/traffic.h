@@ -2,7 +2,8 @@
 /*
  * Two devices on a wire, and between them a pair of QPs that is ill-treated: work requests that
  * are good or nearly so, rings and records written over, memory and rights taken away, states
- * changed, time. To be included once, after fuzz.h.
+ * changed, time; and records, rings and payload that change between two fetches (race.h). To be included once, after
+ * fuzz.h.
  *
  * What must hold whatever happens: the engine comes to rest, and what is left to do then waits for
  * something that will come; every CQE is one of its QP; bytes that no right was given to are as
@@ -14,6 +15,7 @@
 #include "base/bytes.h"
 #include "core/mw.h"
 #include "core/qp.h"
+#include "fuzz/race.h"
 #include "harness/datagram.h"
 #include "nic/control.h"
 #include "roce/cnp.h"
@@ -27,7 +29,7 @@
 
 enum traffic_verb {
 	POST, RECV, PATCH, RECORD, BELL, POLL, PASS, WORK, STEPS, MODIFY, MEMORY, REGION, LINK,
-	NUM_TRAFFIC_VERBS
+	RACE, NUM_TRAFFIC_VERBS
 };
 
 /* Keys that work requests and packets may name; windows begin as if they were bound to all of K_BIND. */
@@ -706,6 +708,21 @@ static void region(struct traffic *t, const struct step *p)
 		create_region(t, s, k);
 }
 
+/*
+ * From now on the host races with the device. @b: how, and whether for records, rings and lists or for payload; @c: how
+ * often; n[0]: after how many loads; v[0]: the value.
+ */
+static void start_race(struct traffic *t, const struct step *p)
+{
+	const struct side *s = &t->side[p->a & 1];
+	uint64_t from = p->b & 4 ? base_of(s, K_ALL) : s->cq;
+	uint64_t end = p->b & 4 ? from + regions[K_ALL].length : s->list + 4096;
+
+	race_start(&(struct race){
+		.mem = at(s->n, from), .size = end - from, .how = (p->b & 3) % NUM_RACE_HOWS, .value = p->v[0],
+		.skip = p->n[0] % 256, .times = p->c % 16 });
+}
+
 static void traffic_play(struct traffic *t, const struct step *p)
 {
 	switch (p->verb % NUM_TRAFFIC_VERBS) {
@@ -749,6 +766,9 @@ static void traffic_play(struct traffic *t, const struct step *p)
 		break;
 	case LINK:
 		skua_dev_set_link(t->w->n[p->a & 1].dev, p->b & 1);
+		break;
+	case RACE:
+		start_race(t, p);
 		break;
 	}
 }
@@ -797,6 +817,7 @@ static void check_neighbours(struct traffic *t)
 
 static void traffic_destroy(struct traffic *t)
 {
+	race_stop();
 	work(t);
 	skua_dev_set_link(t->w->n[0].dev, true);
 	skua_dev_set_link(t->w->n[1].dev, true);
