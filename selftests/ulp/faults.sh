@@ -4,18 +4,20 @@
 # Faults of the wire between two guests, and the end of a scenario, for the scripts here that set $address.
 # skuactl in a guest speaks to the skuad of both.
 
+. "$(dirname "${BASH_SOURCE[0]}")/counters.sh"
+
 # The name of this guest's NIC: skuad and the guest call it the same.
 nic=$(awk '{ print $2; exit }' /usr/lib/skua-lab/nics.list)
 
-# lossy COMMAND...: run it while 1% of the frames of both directions are lost. Some have to be.
+# lossy COMMAND...: run it while 1% of the frames of both directions are lost. RC has to retransmit some, since the lost
+# frames may all be others.
 lossy() {
-	local status lost
+	local status before
+	before=$(counted retransmits)
 	skuactl impair "$nic" drop=1% || return
 	"$@"
 	status=$?
-	lost=$(skuactl impair "$nic" | awk 'NR > 1 { sum += $NF } END { print sum + 0 }')
-	echo "$lost frames were lost"
-	skuactl impair "$nic" none && [ $status = 0 ] && [ "$lost" -gt 0 ]
+	skuactl impair "$nic" none && [ $status = 0 ] && has_counted retransmits "$before" 1
 }
 
 # keep SECONDS COMMAND...: run it again and again for so long.

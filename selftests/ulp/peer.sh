@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 #
 # For scenarios of several guests, node1, node2 and so on, whose NICs are on one wire: a scenario runs on node1 and
-# starts servers on node2 by ssh. It tests in TAP (tap.sh). skuactl reaches all NICs from each guest.
+# starts servers on node2 by ssh. It tests in TAP (tap.sh).
 
 . "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/counters.sh"
 
 # shellcheck disable=SC2034 # for those who source this
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
@@ -38,8 +39,8 @@ start() {
 stop() { ssh -n $peer "kill \$(</tmp/${1:-server}.pid)"; }
 
 # Bytes of RDMA that all NICs have sent.
-sent() { skuactl --json counters | awk '$1 == "\"rdma_tx_bytes\":" { sum += $2 } END { printf "%d\n", sum }'; }
-has_sent() { [ $(($(sent) - $1)) -ge "$2" ]; }
+sent() { counted rdma_tx_bytes; }
+has_sent() { has_counted rdma_tx_bytes "$1" "$2"; }
 
 # by_rdma BYTES COMMAND...: the command ends well, and the NICs have carried so much meanwhile.
 by_rdma() {
@@ -62,12 +63,20 @@ during() {
 	wait $running && [ $status = 0 ]
 }
 outage() { skuactl link $peer down && sleep 1 && skuactl link $peer up; }
-# 1% of the frames are lost, both ways: for three seconds, and until there was one.
-has_lost() { skuactl impair $peer | awk 'NR > 1 { sum += $NF } END { exit !sum }'; }
-loss() {
+# lossy_until COMMAND...: 1% of the frames are lost, both ways, for three seconds and until the command succeeds.
+lossy_until() {
 	local status=0
 	skuactl impair $peer drop=1% || return
 	sleep 3
-	within 20 has_lost || { echo 'no frame was lost'; status=1; }
+	within 20 "$@" || status=1
 	skuactl impair $peer none && return $status
 }
+# RC has to retransmit. The lost frames may be those of ssh.
+loss() {
+	local before
+	before=$(counted retransmits)
+	lossy_until has_counted retransmits "$before" 1 || { echo 'RC has retransmitted nothing'; return 1; }
+}
+# UD loses its datagrams, and the program repeats them.
+has_lost() { skuactl impair $peer | awk 'NR > 1 { sum += $NF } END { exit !sum }'; }
+datagram_loss() { lossy_until has_lost || { echo 'no frame was lost'; return 1; }; }

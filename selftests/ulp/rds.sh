@@ -31,10 +31,10 @@ t 'the server answers' rds reach
 t 'messages' rds messages 3
 t 'it is RDMA' rds shows
 t 'RDMA READ and WRITE of memory that a message names' rds remote 3
-t 'messages while 1% of the frames are lost' lossy rds messages 5
-t 'RDMA while 1% of the frames are lost' lossy rds remote 5
 t 'messages while the link goes down and up' flapping 3 rds messages 8
 t 'RDMA while the link goes down and up' flapping 3 rds remote 8
+t 'messages while 1% of the frames are lost' lossy rds messages 5
+t 'RDMA while 1% of the frames are lost' lossy rds remote 5
 t 'messages afterwards' rds messages 2
 t 'RDMA afterwards' rds remote 2
 t 'end' rds end

@@ -46,8 +46,8 @@ t 'write' put 256k
 t 'read' compare 128k
 t 'read in pages' compare 4k
 t 'random' random
-t 'while 1% of the frames are lost' lossy keep 5 random
 t 'while the link goes down and up' flapping 3 keep 8 random
+t 'while 1% of the frames are lost' lossy keep 5 random
 t 'afterwards' random
 t 'unmap' detach
 t 'map again' attach second

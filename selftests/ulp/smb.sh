@@ -78,8 +78,8 @@ for size in 65536 1048576; do
 	t 'write' put 64k
 	t 'read' compare
 	t 'many files' many
-	t 'while 1% of the frames are lost' lossy keep 5 both_ways
 	t 'while the link goes down and up' flapping 3 keep 8 both_ways
+	t 'while 1% of the frames are lost' lossy keep 5 both_ways
 	t 'afterwards' both_ways
 	t 'unmount' detach
 done

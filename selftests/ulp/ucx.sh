@@ -78,7 +78,9 @@ t 'ud_verbs, all tests of UCT' all "$uct_ud" ud_verbs '-d skua_0:1 -x ud_verbs'
 for tls in rc ud; do
 	t "$tls, all tests of UCP" all "$ucp" $tls ''
 	t "$tls, io_demo" demo $tls '-i 300'
-	for fault in outage loss; do
+	loss=loss
+	[ $tls = rc ] || loss=datagram_loss
+	for fault in outage $loss; do
 		t "$tls, io_demo, $fault" during $fault demo $tls '-i 1000000 -l 10'
 	done
 	t "$tls, io_demo, afterwards" demo $tls '-i 100'

@@ -8,6 +8,7 @@
 #define OFFSET		100	/* of the memory in its first page */
 #define SIZE		(PAGES * 4096 - OFFSET - 50)
 #define REGION_IOVA	0x5000000ull
+#define PROBE_NS	(4096ull << 14)	/* by then a packet without an ACK is retransmitted */
 #define LATER		65536	/* in the buffer: what pages that are registered do not hold */
 
 struct block {
@@ -741,6 +742,42 @@ static void under_loss(void **state)
 	assert_true(STAT(w, a, retransmits) > 100);
 }
 
+/*
+ * Each transmission reads the payload. When the ACK of a SEND is lost, and the peer invalidates the key of its payload
+ * by the answer, the retransmitted SEND fails. The initiator of iSER takes the answer for the end of the SEND.
+ */
+static void invalidated_before_the_ack(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = must(w, a, free_mr_cmd(a, PAGES));
+
+	a->key = key;
+	must_register(w, a, reg_of(a, key));
+	post_recv(a, a->buf + LATER, 8);
+	post_recv(b, b->buf, 8);
+	IMPAIR(a, "drop=every:1,opcode=0x11,dir=in");
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, REGION_IOVA, 8, 0, 0, 0);
+	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+	post(b, SKUA_WQE_SEND_INV, SKUA_WQE_SIGNALED, 0, 0, 0, 0, key);
+	expect(w, a, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+	expect(w, b, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+	pass(w, PROBE_NS);
+	expect_vendor(w, a, SKUA_CQE_SEND, SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_KEY_STALE);
+	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_ERR);
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, REGION_IOVA, 8, 0, 0, 0);
+	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_WR_FLUSH_ERR);
+	/* Both QPs can be connected again. */
+	IMPAIR(a, NULL);
+	reconnect(w, a, b);
+	reconnect(w, b, a);
+	must_register(w, a, reg_of(a, key));
+	post_recv(b, b->buf, 8);
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, REGION_IOVA, 8, 0, 0, 0);
+	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+}
+
 #define TEST(f, rules)	{ rules ": " #f, f, setup, teardown, NULL }
 #define TABLE(f, rules)	{ rules ": " #f, f, NULL, NULL, NULL }
 
@@ -769,6 +806,7 @@ int main(void)
 		TEST(a_list_is_longer_than_the_longest, "FST-2 FST-7 FST-8"),
 		TABLE(a_list_that_is_not_read_has_no_price, "SEC-8"),
 		TEST(under_loss, "ORD-5 MEM-12"),
+		TEST(invalidated_before_the_ack, "MEM-9 ERR-1"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
