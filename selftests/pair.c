@@ -298,6 +298,14 @@ static const enum ibv_wc_opcode completes_as[] = {
 	[IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 };
 
+int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
 const char *side_sends(struct side *side, struct ibv_send_wr *wr)
 {
 	struct ibv_wc wc;

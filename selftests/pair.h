@@ -94,6 +94,9 @@ bool side_wait(struct side *side, struct ibv_wc *wc, unsigned int seconds);
 /* Post one request. 0, an errno, or -1: something else was called bad. */
 int side_post(struct side *side, struct ibv_send_wr *wr);
 
+/* Of a clock that only goes forward. */
+int64_t now_ns(void);
+
 /* These return NULL, or what went wrong. */
 
 /* Post one request, which completes well. */

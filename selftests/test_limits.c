@@ -337,12 +337,16 @@ static const char *use_one_more(struct side s[2], enum kind kind)
 	return pair_reconnect(s) ? "the pair cannot be connected again" : NULL;
 }
 
+/* What an eighth of the objects may take longer when the others are there: less than a search through all makes it. */
+#define SLOWER	6
+
 /*
- * Create until it is refused, which is by ENOMEM and not before the limit. Then an object is used in the
- * place of the first, of one in the middle and of the last.
+ * Create until it is refused, which is by ENOMEM and not before the limit. The last eighth is made about as fast as
+ * the first. Then an object is used in the place of the first, of one in the middle and of the last.
  */
 #define COUNT(limit, kind, create, destroy) do {			\
 	uint32_t *handles = calloc((size_t)(limit) + 1, sizeof(*handles)); \
+	int64_t begin = now_ns(), first = 0, last = 0;			\
 	uint32_t n;							\
 	int err = 0;							\
 									\
@@ -350,7 +354,15 @@ static const char *use_one_more(struct side s[2], enum kind kind)
 	for (n = 0; n <= (limit) && !err; n += !err) {			\
 		uint32_t i = n, *handle __attribute__((unused)) = &handles[i]; \
 									\
+		if (n == (limit) / 8)					\
+			first = now_ns() - begin;			\
+		if (n == (limit) - (limit) / 8)				\
+			last = now_ns();				\
 		err = create;						\
+	}								\
+	last = now_ns() - last;						\
+	EXPECT_GE(SLOWER * first, last) {				\
+		TH_LOG("%u of %u took %.3f s, the last %.3f s", (limit) / 8, limit, first / 1e9, last / 1e9); \
 	}								\
 	EXPECT_EQ(ENOMEM, err);						\
 	EXPECT_TRUE(n <= (limit) && n + OTHERS >= (limit)) {		\

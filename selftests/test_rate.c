@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -23,14 +22,6 @@
 static int64_t least_ns(int64_t bytes)
 {
 	return (bytes - 4096) * 8000000 / KBPS - 1000000;
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
 static int set_limit(struct ibv_qp *qp, uint32_t kbps, uint32_t burst, uint16_t packet)
