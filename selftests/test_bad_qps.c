@@ -124,7 +124,6 @@ CHANGE(cur_state_rts, attr->cur_qp_state = IBV_QPS_RTS)
 CHANGE(cur_state_sqe, attr->cur_qp_state = IBV_QPS_SQE)
 CHANGE(cur_state_none, attr->cur_qp_state = 77)
 CHANGE(port_0, attr->port_num = 0)
-/* QPS-5: there is one port. */
 CHANGE(port_2, attr->port_num = 2)
 CHANGE(pkey_1, attr->pkey_index = 1)
 CHANGE(access_unknown, attr->qp_access_flags = 1 << 16)
@@ -351,6 +350,20 @@ TEST_F(bad, modify_qp_in_error)
 	ASSERT_EQ(0, ibv_modify_qp(qp, &err, IBV_QP_STATE));
 	REFUSES(qp, IBV_QPS_ERR, IBV_QPS_RESET, IBV_QP_STATE, rows);
 	ASSERT_EQ(IBV_QPS_RESET, qp_state(qp));
+	ASSERT_EQ(0, ibv_destroy_qp(qp));
+}
+
+/* QPS-5: there is one port. */
+TEST_F(bad, the_port_is_port_1)
+{
+	struct ibv_qp *qp = side_create_qp(&self->s[0]);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	ASSERT_NE(NULL, qp);
+	ASSERT_EQ(0, qp_to_init(qp, 0));
+	ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_PORT, &init));
+	EXPECT_EQ(1, attr.port_num);
 	ASSERT_EQ(0, ibv_destroy_qp(qp));
 }
 

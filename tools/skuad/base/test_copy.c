@@ -18,6 +18,7 @@
 #define MOST		65536u		/* bytes of a copy */
 #define ROUNDS		4000
 #define LEAST_ROUNDS	200
+#define CHANGES		100000		/* of a word that is copied again and again */
 #define SECONDS		2		/* where others keep the cores, a round takes as long as their turns */
 
 struct shared {
@@ -137,16 +138,24 @@ static void aligned_words_are_never_torn(void **state)
 {
 	uint64_t memory[8] = { 0 };
 	struct shared s = { NULL, (uint8_t *)memory, sizeof(memory), 0 };
-	uint64_t torn = 0;
+	uint64_t torn = 0, last = 0;
+	unsigned int changes = 0;
+	time_t end = time(NULL) + SECONDS;
 	pthread_t thread;
 
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, flipper, &s), 0);
-	for (unsigned int i = 0; i < 200000; i++) {
-		uint64_t word = __atomic_load_n(&memory[i & 7], __ATOMIC_RELAXED);
+	/* The other thread has to be seen at work. */
+	for (unsigned int i = 0; !torn && changes < CHANGES; i++) {
+		uint64_t word = __atomic_load_n(&memory[i / 4 % 8], __ATOMIC_RELAXED);
 
 		if (word && word != ~0ull)
 			torn = word;
+		changes += word != last;
+		last = word;
+		spin();
+		if (i % 4096 == 0 && time(NULL) > end)
+			break;
 	}
 	__atomic_store_n(&s.ready, 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);

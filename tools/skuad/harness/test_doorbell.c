@@ -289,6 +289,12 @@ static void in_err_both_queues_are_looked_at(void **state)
 	struct world *w = *state;
 	struct node *n = &w->n[0];
 
+	/* Before ERR, when a receive is needed. */
+	for (int i = 0; i < 2; i++) {
+		post_recv(n, n->buf, 8);
+		post(&w->n[1], SKUA_WQE_SEND, 0, w->n[1].buf, 8, 0, 0, 0);
+		expect(w, n, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+	}
 	post_recv(n, n->buf, 8);
 	must(w, n, state_cmd(n->qpn, SKUA_QPS_ERR));
 	expect(w, n, SKUA_CQE_RECV, SKUA_CQE_WR_FLUSH_ERR);	/* on entering */

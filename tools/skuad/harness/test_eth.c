@@ -470,11 +470,21 @@ static void a_sender_does_not_hear_itself(void **state)
 static void frames_for_others(void **state)
 {
 	static const uint8_t other[6] = { 2, 0, 0, 0, 0, 99 };
+	static const uint8_t groups[][6] = { { 255, 255, 255, 255, 255, 255 }, { 0x33, 0x33, 0, 0, 0, 1 } };
+	static const uint32_t flags[] = { 0, SKUA_PORT_F_ALLMULTI };
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 
 	both_eth(w);
-	post_slots(b, 2);
+	post_slots(b, 6);
+	for (unsigned int i = 0; i < 4; i++) {
+		set_port(w, b, SKUA_PORT_F_ENABLE | flags[i / 2]);
+		make_frame(a, groups[i % 2], a->mac, 60);
+		send_frame(a, 60);
+		expect_sent(w, a);
+		expect_frame(w, b, at(a, a->buf), 60);
+	}
+	set_port(w, b, SKUA_PORT_F_ENABLE);
 	make_frame(a, other, a->mac, 60);
 	send_frame(a, 60);
 	expect_sent(w, a);
@@ -483,7 +493,7 @@ static void frames_for_others(void **state)
 	send_frame(a, 60);
 	expect_sent(w, a);
 	expect_frame(w, b, at(a, a->buf), 60);
-	assert_int_equal(STAT(w, b, rx_frames), 1);
+	assert_int_equal(STAT(w, b, rx_frames), 5);
 	assert_int_equal(STAT(w, b, rx_dropped) + STAT(w, b, rx_no_buffer), 0);
 }
 

@@ -206,7 +206,7 @@ static void nothing_is_allocated(void **state)
 static void made_with_pages(void **state)
 {
 	struct world *w = *state;
-	struct node *b = &w->n[1];
+	struct node *a = &w->n[0], *b = &w->n[1];
 	struct skua_cmd cmd = create_mr_cmd(b);
 	struct block k;
 	uint32_t key;
@@ -215,6 +215,10 @@ static void made_with_pages(void **state)
 	cmd.create_mr.length = htole64(PAGES * 4096ull);
 	cmd.create_mr.pages = list(b->buf, PAGES * 4096ull);
 	key = must(w, b, cmd);
+	fill(a, 64, 5);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 64, b->buf + 4096, key, 0);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	assert_memory_equal(at(b, b->buf + 4096), at(a, a->buf), 64);
 	invalidate(w, b, key, SKUA_VENDOR_ERR_NONE);
 	must_register(w, b, reg_of(b, key));
 	use(w, key);

@@ -33,6 +33,56 @@ static void write_moves_bytes(void **state)
 	}
 }
 
+/* A right is only needed where the device writes. */
+static void memory_that_is_only_read_needs_no_right(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cmd mr = create_mr_cmd(a);
+
+	mr.create_mr.access = 0;
+	a->key = must(w, a, mr);
+	fill(a, 3000, 1);
+	post_recv(b, b->buf, 3000);
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 3000, 0, 0, 0);
+	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+	assert_memory_equal(at(b, b->buf), at(a, a->buf), 3000);
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 3000, b->buf + 4096, b->key, 0);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	assert_memory_equal(at(b, b->buf + 4096), at(a, a->buf), 3000);
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	expect_vendor(w, a, SKUA_CQE_READ, SKUA_CQE_LOC_PROT_ERR, SKUA_VENDOR_ERR_RIGHTS);
+}
+
+static uint32_t region_of_cq(struct world *w, struct node *n)
+{
+	struct skua_cmd mr = create_mr_cmd(n);
+
+	mr.create_mr.iova = htole64(n->cq);
+	mr.create_mr.pages = list(n->cq, 4096);
+	return must(w, n, mr);
+}
+
+/* The buffers lie where the CQEs go: the host finds there what was written last. */
+static void payload_is_there_before_its_cqe(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t peer = b->key;
+
+	memset(at(a, a->buf), 0x5a, sizeof(struct skua_cqe));
+	memset(at(b, b->buf), 0x5a, sizeof(struct skua_cqe));
+	b->key = region_of_cq(w, b);
+	post_recv(b, b->cq, sizeof(struct skua_cqe));
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, sizeof(struct skua_cqe), 0, 0, 0);
+	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+	a->key = region_of_cq(w, a);
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->cq + sizeof(struct skua_cqe), sizeof(struct skua_cqe), b->buf, peer, 0);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+}
+
 static void read_moves_bytes(void **state)
 {
 	struct world *w = *state;
@@ -300,6 +350,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STEPPED(write_moves_bytes, "ROC-6 CQE-1 MEM-3"),
 		STEPPED(read_moves_bytes, "ROC-7 WQE-9 ORD-2"),
+		STEPPED(memory_that_is_only_read_needs_no_right, "WQE-9"),
+		STEPPED(payload_is_there_before_its_cqe, "MEM-10"),
 		STEPPED(send_meets_receive, "RQE-3 CQE-1"),
 		STEPPED(many_messages_keep_their_order, "CQE-2 ROC-8"),
 		STEPPED(send_without_receive_waits_and_gives_up, "ROC-11 ROC-12 ERR-1"),

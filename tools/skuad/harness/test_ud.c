@@ -337,7 +337,7 @@ static void the_entry_of_the_gid(void **state)
 	port_allow_spoof(a->dev->port, true);
 	to.av.sl = 3;
 	set_gid(w, b, 1, b->gid, b->mac, 12);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		post_recv(b, b->buf, 4096);
 	post_ud(a, SKUA_WQE_SEND, 0, a->buf, 8, to, 0);
 	cqe = expect_datagram(w, b, HEADER + 8);
@@ -348,6 +348,13 @@ static void the_entry_of_the_gid(void **state)
 	assert_int_equal(le16toh(cqe->vlan), 3 << 13 | 12);
 	assert_memory_equal(cqe->smac, mac, 6);
 	assert_memory_equal((uint8_t *)at(b, b->buf) + 20 + 12, other + 12, 4);
+	/* The WQE says which entry it is. */
+	to.av.sgid_index = 1;
+	set_gid(w, a, 1, other, a->mac, 12);
+	post_ud(a, SKUA_WQE_SEND, 0, a->buf, 8, to, 0);
+	cqe = expect_datagram(w, b, HEADER + 8);
+	assert_memory_equal(cqe->smac, a->mac, 6);
+	to.av.sgid_index = 0;
 	/* In a VLAN of none of its entries, it is a frame, that no QP takes. */
 	set_gid(w, a, 0, other, mac, 13);
 	post_ud(a, SKUA_WQE_SEND, 0, a->buf, 8, to, 0);
@@ -830,7 +837,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UD(datagrams, "UD-1 UD-7 UD-8 ROC-1 ORD-6"),
-		UD(bad_wqes, "UD-1 UD-3 UD-5 WQE-6"),
+		UD(bad_wqes, "UD-1 UD-2 UD-3 UD-5 WQE-6"),
 		UD(a_queue_in_sqe, "QPS-12 UD-5 ERR-8"),
 		UD(the_longest_datagram, "UD-3 PRT-6"),
 		UD(a_port_that_is_down, "UD-4"),
