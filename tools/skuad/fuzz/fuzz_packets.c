@@ -85,8 +85,18 @@ static enum train_op op_of(enum transport transport, uint8_t b)
 		TRAIN_SEND, TRAIN_SEND_IMM, TRAIN_WRITE, TRAIN_WRITE_IMM,
 	};
 
-	return transport == TRANSPORT_RC || transport == TRANSPORT_XRC ? b % TRAIN_CNP : transport == TRANSPORT_CNP ? TRAIN_CNP :
-	       transport == TRANSPORT_UC ? uc[b % 4] : b % 2 ? TRAIN_SEND_IMM : TRAIN_SEND;
+	switch (transport) {
+	case TRANSPORT_RC:
+		return b % TRAIN_CNP;
+	case TRANSPORT_XRC:	/* neither FLUSH nor ATOMIC WRITE */
+		return b % TRAIN_FLUSH;
+	case TRANSPORT_UC:
+		return uc[b % 4];
+	case TRANSPORT_CNP:
+		return TRAIN_CNP;
+	default:
+		return b % 2 ? TRAIN_SEND_IMM : TRAIN_SEND;
+	}
 }
 
 /* The same packets, one by one, after what @p says was done to them. */

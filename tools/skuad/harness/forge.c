@@ -47,7 +47,7 @@ static void begin_op(struct forge *f, enum target target, enum train_op op)
 	struct scene *s = f->s;
 	const struct skua_qp *qp = s->qp[target];
 	static const enum transport transports[NUM_TARGETS] = {
-		[UC] = TRANSPORT_UC, [UD] = TRANSPORT_UD };
+		[UC] = TRANSPORT_UC, [UD] = TRANSPORT_UD, [XRC] = TRANSPORT_XRC };
 	uint32_t len = below(f, 8) ? below(f, 200) : FORGE_PMTU;
 	bool response = train_is_response(op);
 
@@ -62,6 +62,8 @@ static void begin_op(struct forge *f, enum target target, enum train_op op)
 		.rkey = s->victim->key, .raddr = s->victim->buf + 8 * below(f, 1000), .msg_len = len,
 		.swap_add = forge_random(s), .compare = forge_random(s), .path = &f->path,
 	};
+	if (target == XRC)
+		f->t.srqn = s->srqn;		/* in the place of the Q_Key */
 	if (op == TRAIN_SEND_INV)
 		f->t.imm = s->victim->key;
 	f->t.flush = SKUA_FLUSH_GLOBAL;
@@ -75,6 +77,7 @@ static void begin_request(struct forge *f, enum target target)
 {
 	static const enum train_op rc[] = { TRAIN_SEND, TRAIN_SEND_IMM, TRAIN_SEND_INV, TRAIN_WRITE,
 		TRAIN_WRITE_IMM, TRAIN_READ_REQ, TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_FLUSH, TRAIN_ATOMIC_WRITE };
+	const uint32_t not_xrc = 2;	/* at the end of it */
 	static const enum train_op uc[] = { TRAIN_SEND, TRAIN_SEND_IMM, TRAIN_WRITE, TRAIN_WRITE_IMM };
 
 	if (target == UD)
@@ -82,7 +85,7 @@ static void begin_request(struct forge *f, enum target target)
 	else if (target == UC)
 		begin_op(f, target, uc[below(f, ARRAY_SIZE(uc))]);
 	else
-		begin_op(f, target, rc[below(f, ARRAY_SIZE(rc))]);
+		begin_op(f, target, rc[below(f, ARRAY_SIZE(rc) - (target == XRC ? not_xrc : 0))]);
 }
 
 static void begin_response(struct forge *f, enum target target)
@@ -94,7 +97,7 @@ static void begin_response(struct forge *f, enum target target)
 
 static void begin(struct forge *f, enum target target)
 {
-	if (target != UC && target != UD && !below(f, 4))
+	if (target != UC && target != UD && target != XRC && !below(f, 4))
 		begin_response(f, target);
 	else
 		begin_request(f, target);
@@ -108,6 +111,12 @@ static enum target any_pair(struct forge *f)
 static enum target any_rc(struct forge *f)
 {
 	return below(f, 2) ? RC_IPV4 : RC_IPV6;
+}
+
+/* A responder of requests that are acknowledged. */
+static enum target any_responder(struct forge *f)
+{
+	return below(f, 3) ? any_rc(f) : XRC;
 }
 
 static bool is_ipv4(const struct forge *f)
@@ -249,7 +258,7 @@ static void other_ip_length(struct forge *f)
 /* No room for the headers of its opcode. */
 static void headers_missing(struct forge *f)
 {
-	begin(f, below(f, 2) ? UD : any_rc(f));
+	begin(f, below(f, 2) ? UD : any_responder(f));
 	if (f->t.op == TRAIN_SEND && f->t.transport == TRANSPORT_RC)
 		f->t.op = TRAIN_WRITE;
 	build(f);
@@ -395,7 +404,7 @@ static void ipv4_address_in_ipv6(struct forge *f)
 
 static void other_source(struct forge *f)
 {
-	begin(f, below(f, 3) ? any_rc(f) : UC);
+	begin(f, below(f, 3) ? any_responder(f) : UC);
 	f->path.sgid[15 - below(f, 4)] ^= other(f);
 	build(f);
 }
@@ -431,7 +440,7 @@ static void cnp_for_datagrams(struct forge *f)
 
 static void cnp_from_elsewhere(struct forge *f)
 {
-	begin_cnp(f, below(f, 3) ? any_rc(f) : UC);
+	begin_cnp(f, below(f, 3) ? any_responder(f) : UC);
 	f->path.sgid[15 - below(f, 4)] ^= other(f);
 	build(f);
 }
@@ -519,10 +528,17 @@ static void ahead(struct forge *f)
 	build(f);
 }
 
+static void ahead_of_a_target(struct forge *f)
+{
+	begin_request(f, XRC);
+	f->t.psn = psn_add(f->t.psn, 1 + below(f, (1 << 23) - 1));
+	build(f);
+}
+
 static void behind(struct forge *f)
 {
 	do
-		begin_request(f, any_rc(f));
+		begin_request(f, any_responder(f));
 	while (f->t.op >= TRAIN_READ_REQ);
 	f->t.psn = psn_add(f->t.psn, -1 - below(f, 1 << 23));
 	f->answered = f->t.ack_req;
@@ -571,7 +587,7 @@ static void read_again_of_more(struct forge *f)
 
 static void no_receive(struct forge *f)
 {
-	begin_op(f, any_rc(f), below(f, 2) ? TRAIN_SEND : TRAIN_WRITE_IMM);
+	begin_op(f, any_responder(f), below(f, 2) ? TRAIN_SEND : TRAIN_WRITE_IMM);
 	f->answered = true;
 	build(f);
 }
@@ -594,6 +610,12 @@ static void response_of_nothing(struct forge *f)
 	begin_response(f, target);
 	f->t.syndrome = syndromes[below(f, ARRAY_SIZE(syndromes))];
 	f->t.psn = psn_of_nothing(f, f->s->qp[target]);
+	build(f);
+}
+
+static void response_to_a_target(struct forge *f)
+{
+	begin_response(f, XRC);
 	build(f);
 }
 
@@ -808,6 +830,14 @@ static void invalid_request(struct forge *f)
 	build(f);
 }
 
+/* The SRQ is of no domain, or is none. */
+static void foreign_srq(struct forge *f)
+{
+	begin_request(f, XRC);
+	f->t.srqn = below(f, 2) ? f->s->foreign_srqn : below(f, 2) ? f->s->srqn ^ 1u << below(f, 24) : 0;
+	build(f);
+}
+
 #define C(name)	(offsetof(struct device_stats, name))
 
 #define KIND(name_, forge_, cause_, ...)	{ .name = name_, .forge = forge_, .cause = cause_, ##__VA_ARGS__ }
@@ -853,11 +883,13 @@ const struct kind forge_kinds[] = {
 	KIND("QP by group", qp_by_group, C(rdma_rx_bad_packet)),
 
 	KIND("ahead", ahead, C(out_of_order), .one_nak = true),
+	KIND("ahead of a target", ahead_of_a_target, C(out_of_order), .one_nak = true),
 	KIND("behind", behind, C(duplicates)),
 	KIND("READ behind", read_behind, C(duplicates)),
 	KIND("READ again of more", read_again_of_more, C(duplicates)),
 	KIND("no receive", no_receive, C(rnr_nak_sent)),
 	KIND("response of nothing", response_of_nothing, NO_CAUSE),
+	KIND("response to a target", response_to_a_target, C(rdma_rx_bad_opcode)),
 	KIND("syndrome", unknown_syndrome, C(rdma_rx_bad_packet)),
 	KIND("Q_Key", other_qkey, C(rdma_rx_bad_qkey)),
 	KIND("UD without receive", datagram_without_receive, C(rdma_rx_no_receive)),
@@ -877,6 +909,7 @@ const struct kind forge_kinds[] = {
 
 	KIND("no right", no_right, C(access_nak_sent), .event = SKUA_EVENT_QP_ACCESS_ERR),
 	KIND("invalid request", invalid_request, C(invalid_nak_sent), .event = SKUA_EVENT_QP_REQ_ERR),
+	KIND("SRQ of no domain", foreign_srq, C(invalid_nak_sent), .event = SKUA_EVENT_QP_ACCESS_ERR, .target = XRC),
 };
 
 const size_t forge_num_kinds = ARRAY_SIZE(forge_kinds);

@@ -17,7 +17,9 @@
 
 /* QPs of the victim. Those in front have a peer that they hear from in between. */
 enum target {
-	RC_IPV4, RC_IPV6, UC, UD, NUM_PAIRS,
+	RC_IPV4, RC_IPV6, UC, UD,
+	XRC,				/* a target: only the peer sends */
+	NUM_PAIRS,
 	RC_INIT = NUM_PAIRS, RC_RTR,
 	RC_BUSY,			/* has requests that nobody answers */
 	ETH, NUM_TARGETS
@@ -33,6 +35,7 @@ struct scene {
 	uint8_t second_address[16];		/* of the victim */
 	uint8_t group[16];			/* that UD is attached to, IPv4; 4 is none's last byte */
 	uint32_t stale_key, foreign_key, local_key;
+	uint32_t srqn, foreign_srqn;	/* of XRC's domain, and of none */
 	uint32_t other_key;		/* good for what is read in between, which had another */
 	bool odd;			/* every second batch of a kind */
 	uint64_t random;
@@ -55,7 +58,8 @@ struct kind {
 	const char *name;
 	void (*forge)(struct forge *f);
 	size_t cause;			/* offset in struct device_stats; NO_CAUSE: none */
-	uint8_t event;			/* 0, or: the QP RC_IPV4 goes to ERR, for this reason */
+	uint8_t event;			/* 0, or: the QP @target goes to ERR, for this reason */
+	enum target target;		/* RC_IPV4 or XRC */
 	bool one_nak;			/* of all, PSN sequence error */
 };
 #define NO_CAUSE	SIZE_MAX

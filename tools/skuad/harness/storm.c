@@ -41,6 +41,8 @@ struct storm {
 	struct world *w;
 	enum storm_kind kinds[STORM_KINDS];
 	unsigned int nkinds;
+	enum transport transport;
+	uint32_t srqn;
 	uint64_t mean_ns, next_at, slice_at, random;
 	int fd;				/* of the capture's file */
 	struct capture *capture;	/* of node 0's port; NULL: nothing is replayed */
@@ -169,11 +171,21 @@ static void load(struct storm *s, struct train *t, struct seglist *payload)
 	t->msg_len = t->first && !t->last ? PMTU * (1 + below(s, 100)) : len;
 }
 
+/* For @n's QP. */
+static struct train begin(const struct storm *s, struct node *n, enum train_op op, uint32_t psn)
+{
+	struct train t = train_from(n, op, psn);
+
+	t.transport = s->transport;
+	t.srqn = s->srqn;
+	return t;
+}
+
 /* @packets: at most so many responses to a READ. */
 static void request(struct storm *s, struct node *n, const struct node *peer, enum train_op op, uint32_t psn,
 		    uint32_t wrong_key, uint32_t packets)
 {
-	struct train t = train_from(n, op, psn);
+	struct train t = begin(s, n, op, psn);
 	struct seglist payload;
 
 	t.ack_req = below(s, 2);
@@ -206,7 +218,7 @@ static enum train_op atomic_op(struct storm *s)
 {
 	static const enum train_op ops[] = { TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_FLUSH, TRAIN_ATOMIC_WRITE };
 
-	return ops[below(s, ARRAY_SIZE(ops))];
+	return ops[below(s, s->transport == TRANSPORT_XRC ? 2 : ARRAY_SIZE(ops))];	/* XRC has the first two */
 }
 
 static enum train_op any_op(struct storm *s)
@@ -228,7 +240,7 @@ static void response(struct storm *s, struct node *n, const struct node *peer, e
 		[STORM_ACK] = TRAIN_ACK, [STORM_NAK] = TRAIN_ACK, [STORM_RNR] = TRAIN_ACK,
 		[STORM_READ_RESP] = TRAIN_READ_RESP, [STORM_ATOMIC_RESP] = TRAIN_ATOMIC_RESP };
 	static const uint8_t naks[] = { AETH_NAK_SEQ, AETH_NAK_INV_REQ, AETH_NAK_ACCESS, AETH_NAK_OP, 0x64, 0x7f };
-	struct train t = train_from(n, ops[kind], psn);
+	struct train t = begin(s, n, ops[kind], psn);
 	struct seglist payload;
 
 	t.syndrome = kind == STORM_NAK ? naks[below(s, ARRAY_SIZE(naks))] :
@@ -414,6 +426,12 @@ struct storm *storm_create(struct world *w, uint32_t kinds, unsigned int pps, un
 			open_capture(s);
 	}
 	return s;
+}
+
+void storm_use_xrc(struct storm *s, uint32_t srqn)
+{
+	s->transport = TRANSPORT_XRC;
+	s->srqn = srqn;
 }
 
 void storm_destroy(struct storm *s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A storm: somebody who is not the peer sends packets from the peer's address, to both ends of an RC
- * connection, while they work. For test_neighbour.c.
+ * A storm: somebody who is not the peer sends packets from the peer's address, to both ends of an RC or XRC
+ * connection, while they work. For test_neighbour.c and test_xrc.c.
  *
  * PSNs are relative to what the ends have outstanding. What RC takes for the peer's own is left out: a request
  * with the expected PSN, a response or an ACK within the PSNs outstanding, or a CNP. A request ahead of the
@@ -48,6 +48,8 @@ struct storm;
  */
 struct storm *storm_create(struct world *w, uint32_t kinds, unsigned int pps, unsigned int seed);
 void storm_destroy(struct storm *s);
+/* The connection is one of XRC, and the SRQ one of the target's. */
+void storm_use_xrc(struct storm *s, uint32_t srqn);
 /* Go on to the next event or the next packet of the storm. */
 void storm_turn(struct storm *s);
 /* Packets that arrived, of each kind. */

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "harness/forge.h"
+#include "harness/initiator.h"
 #include "nic/control.h"
 #include "roce/roce.h"
 
@@ -89,6 +90,51 @@ static void create_pair(struct scene *s, enum target target)
 		to_rtr(s, &s->w->n[i], &s->w->n[!i], target);
 		to_rts(s, &s->w->n[i], target);
 	}
+}
+
+static void connect_xrc(struct scene *s)
+{
+	struct node *a = s->peer, *b = s->victim;
+
+	must(s->w, a, init_cmd(a->qpn));
+	must(s->w, a, xrc_ini_rtr_cmd(a->qpn, b, b->qpn));
+	must(s->w, a, rts_cmd(a->qpn));
+	must(s->w, b, init_cmd(b->qpn));
+	must(s->w, b, rtr_cmd(b->qpn, a, a->qpn));
+	must(s->w, b, xrc_tgt_rts_cmd(b->qpn));
+}
+
+static void reconnect_xrc(struct scene *s)
+{
+	struct node *a = s->peer;
+
+	must(s->w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+	host_store32(at(a, a->sq_dbr), 0);
+	a->sq_pi = 0;
+	must(s->w, s->victim, state_cmd(s->victim->qpn, SKUA_QPS_RESET));
+	connect_xrc(s);
+}
+
+/* post_recv() of the victim fills the SRQ. */
+static void create_xrc(struct scene *s)
+{
+	struct queues *q = s->pairs[XRC];
+	struct node *a = s->peer, *b = s->victim;
+	struct skua_cmd xrcd = CMD(SKUA_CMD_CREATE_XRCD), srq;
+	uint32_t xrcdn = must(s->w, b, xrcd);
+
+	q[0] = new_queues(a);
+	q[1] = new_queues(b);
+	srq = (struct skua_cmd)CMD(SKUA_CMD_CREATE_SRQ, .create_srq = {
+		.pdn = htole32(b->pdn), .log_size = LOG_RQ, .log_stride = 6, .srq_handle = htole64(QP_HANDLE),
+		.dbr_addr = htole64(b->rq_dbr), .ring = list(b->rq, 64u << LOG_RQ) });
+	s->foreign_srqn = must(s->w, b, srq);
+	srq.create_srq.xrcdn = htole32(xrcdn);
+	srq.create_srq.cqn = htole32(b->cqn);
+	s->srqn = must(s->w, b, srq);
+	b->qpn = must(s->w, b, xrc_tgt_cmd(xrcdn));
+	a->qpn = must(s->w, a, xrc_ini_cmd(a));
+	connect_xrc(s);
 }
 
 static void note_target(struct scene *s, enum target target, uint32_t qpn)
@@ -183,6 +229,9 @@ static struct scene *create_scene(void)
 	note_target(s, UC, n->qpn);
 	use_pair(s, s->pairs[UC]);
 	create_datagrams(s);
+	create_xrc(s);
+	note_target(s, XRC, n->qpn);
+	use_pair(s, s->pairs[XRC]);
 	create_busy(s);
 	new_pair(s, apart, SKUA_QPT_RC);
 	must(w, n, init_cmd(n->qpn));
@@ -308,6 +357,26 @@ static void check_images(struct scene *s, const struct kind *kind, struct device
 	check_image(s, kind, 0, &peer);
 }
 
+/* A SEND or a READ for the SRQ. */
+static void post_xrc(struct scene *s, uint8_t opcode, uint64_t addr, uint32_t len, uint64_t raddr)
+{
+	struct node *n = s->peer;
+	struct {
+		struct skua_wqe_ctrl c;
+		struct skua_wqe_xrc x;
+		struct skua_wqe_rdma r;
+		struct skua_sge s;
+	} w = {
+		.c = { opcode, SKUA_WQE_SIGNALED, 1, 1, htole32(n->sq_pi) }, .x.srqn = htole32(s->srqn),
+		.r = { htole64(raddr), htole32(s->victim->key), 0 },
+		.s = { htole64(addr), htole32(len), htole32(n->key) },
+	};
+
+	if (opcode == SKUA_WQE_SEND)
+		memcpy(&w.r, &w.s, sizeof(w.s));
+	post_block(n, &w);
+}
+
 /* Good messages over all pairs, one way and the other. */
 static void transfer_over(struct scene *s, enum target target, struct node *from, struct node *to)
 {
@@ -317,14 +386,19 @@ static void transfer_over(struct scene *s, enum target target, struct node *from
 	post_recv(to, to->buf + 8192, 2048);
 	if (target == UD)
 		post_ud(from, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, from->buf, len, ud_to(to), 0);
+	else if (target == XRC)
+		post_xrc(s, SKUA_WQE_SEND, from->buf, len, 0);
 	else
 		post(from, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, from->buf, len, 0, 0, 0);
 	expect(s->w, from, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
 	expect(s->w, to, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
 	assert_memory_equal(at(to, to->buf + 8192 + behind), at(from, from->buf), len);
-	if (target > RC_IPV6)
+	if (target == UC || target == UD)
 		return;
-	post(from, SKUA_WQE_READ, SKUA_WQE_SIGNALED, from->buf + 16384, len, to->buf + 8192, to->key, 0);
+	if (target == XRC)
+		post_xrc(s, SKUA_WQE_READ, from->buf + 16384, len, to->buf + 8192);
+	else
+		post(from, SKUA_WQE_READ, SKUA_WQE_SIGNALED, from->buf + 16384, len, to->buf + 8192, to->key, 0);
 	expect(s->w, from, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
 	assert_memory_equal(at(from, from->buf + 16384), at(from, from->buf), len);
 }
@@ -334,7 +408,8 @@ static void transfer(struct scene *s)
 	for (enum target target = 0; target < NUM_PAIRS; target++) {
 		use_pair(s, s->pairs[target]);
 		transfer_over(s, target, s->peer, s->victim);
-		transfer_over(s, target, s->victim, s->peer);
+		if (target != XRC)
+			transfer_over(s, target, s->victim, s->peer);
 		use_pair(s, s->pairs[target]);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -392,7 +467,7 @@ static void batch(struct scene *s, const struct kind *kind, uint64_t n)
 static void one_that_ends(struct scene *s, const struct kind *kind)
 {
 	struct node *n = s->victim;
-	struct queues *q = s->pairs[RC_IPV4];
+	struct queues *q = s->pairs[kind->target];
 	struct device_stats want;
 	static struct forge f;
 
@@ -402,16 +477,20 @@ static void one_that_ends(struct scene *s, const struct kind *kind)
 	want.events++;
 	forge_one(s, kind, &f, &want);
 	want.interrupts = n->dev->stats.interrupts;
-	assert_int_equal(s->qp[RC_IPV4]->state, SKUA_QPS_ERR);
+	assert_int_equal(s->qp[kind->target]->state, SKUA_QPS_ERR);
 	for (unsigned int i = 0; i < before[1].nqps; i++)
-		if (before[1].qps[i].qpn == s->qp[RC_IPV4]->number)
+		if (before[1].qps[i].qpn == s->qp[kind->target]->number)
 			before[1].qps[i].state = SKUA_QPS_ERR;
 	memcpy(before[1].mem + (n->aeq - IOVA), at(n, n->aeq), 4096);
 	check_images(s, kind, &want);
 	use_pair(s, q);
 	expect_event(s->w, n, kind->event, n->qpn);
-	reconnect(s->w, n, s->peer);
-	reconnect(s->w, s->peer, n);
+	if (kind->target == XRC) {
+		reconnect_xrc(s);
+	} else {
+		reconnect(s->w, n, s->peer);
+		reconnect(s->w, s->peer, n);
+	}
 	use_pair(s, q);
 }
 
@@ -462,7 +541,7 @@ static void forged_packets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "ERR-2 ERR-3 ERR-4 ROC-2 ROC-4 ROC-5 ROC-10 ROC-16 REP-2 UC-5: forged_packets", forged_packets,
+		{ "ERR-2 ERR-3 ERR-4 ROC-2 ROC-4 ROC-5 ROC-10 ROC-16 REP-2 UC-5 XRC-5 XRC-11: forged_packets", forged_packets,
 		  NULL, NULL, NULL },
 	};
 

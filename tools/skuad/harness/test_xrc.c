@@ -6,6 +6,8 @@
 #include "core/device.h"
 #include "harness/harness.h"
 #include "harness/lossy.h"
+#include "harness/storm.h"
+#include "harness/initiator.h"
 
 #define HOMES		2
 #define SRQ_HANDLE(i)	(0x5125125000ull + (i))
@@ -35,27 +37,6 @@ static struct skua_cmd create_srq_cmd(struct conn *c, int i)
 		.dbr_addr = htole64(h->rq.rq_dbr), .xrcdn = htole32(c->xrcdn), .cqn = htole32(h->cq.cqn),
 		.ring = list(h->rq.rq, 64u << LOG_RQ) });
 
-	return cmd;
-}
-
-static struct skua_cmd target_cmd(const struct conn *c)
-{
-	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_QP, .create_qp = {
-		.type = SKUA_QPT_XRC_TGT, .xrcdn = htole32(c->xrcdn), .qp_handle = htole64(QP_HANDLE) });
-
-	return cmd;
-}
-
-static struct skua_cmd initiator_cmd(struct node *n)
-{
-	struct skua_cmd cmd = create_qp_cmd(n);
-
-	cmd.create_qp.type = SKUA_QPT_XRC_INI;
-	cmd.create_qp.recv_cqn = 0;
-	cmd.create_qp.log_rq_size = 0;
-	cmd.create_qp.log_rq_stride = 0;
-	cmd.create_qp.rq_dbr_addr = 0;
-	cmd.create_qp.rq = (struct skua_pagelist){ 0 };
 	return cmd;
 }
 
@@ -91,14 +72,6 @@ static void make_home(struct conn *c, int i)
 	create_home(c, i);
 }
 
-static struct skua_cmd initiator_rtr(const struct conn *c)
-{
-	struct skua_cmd cmd = rtr_cmd(c->a->qpn, c->b, c->target);
-
-	cmd.modify_qp.mask &= htole32(~(uint32_t)(SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC | SKUA_QP_ATTR_MIN_RNR_TIMER));
-	return cmd;
-}
-
 static struct skua_cmd target_init(const struct conn *c)
 {
 	struct skua_cmd cmd = init_cmd(c->target);
@@ -107,22 +80,14 @@ static struct skua_cmd target_init(const struct conn *c)
 	return cmd;
 }
 
-static struct skua_cmd target_rts(const struct conn *c)
-{
-	struct skua_cmd cmd = rts_cmd(c->target);
-
-	cmd.modify_qp.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_TIMEOUT | SKUA_QP_ATTR_SQ_PSN);
-	return cmd;
-}
-
 static void connect(struct conn *c)
 {
 	must(c->w, c->a, init_cmd(c->a->qpn));
-	must(c->w, c->a, initiator_rtr(c));
+	must(c->w, c->a, xrc_ini_rtr_cmd(c->a->qpn, c->b, c->target));
 	must(c->w, c->a, rts_cmd(c->a->qpn));
 	must(c->w, c->b, target_init(c));
 	must(c->w, c->b, rtr_cmd(c->target, c->a, c->a->qpn));
-	must(c->w, c->b, target_rts(c));
+	must(c->w, c->b, xrc_tgt_rts_cmd(c->target));
 }
 
 static void disconnect(struct conn *c)
@@ -144,9 +109,9 @@ static struct conn *conn_create(void)
 	c->xrcdn = must(c->w, c->b, xrcd);
 	for (int i = 0; i < HOMES; i++)
 		make_home(c, i);
-	c->target = must(c->w, c->b, target_cmd(c));
+	c->target = must(c->w, c->b, xrc_tgt_cmd(c->xrcdn));
 	new_queues(c->a);
-	c->a->qpn = must(c->w, c->a, initiator_cmd(c->a));
+	c->a->qpn = must(c->w, c->a, xrc_ini_cmd(c->a));
 	connect(c);
 	fill(c->a, HOME_SIZE, 1);
 	return c;
@@ -323,28 +288,28 @@ static void queues_that_may_be(void **state)
 	__VA_ARGS__;							\
 	assert_int_equal(command(w, b, &cmd), status_);			\
 } while (0)
-	TRY(SKUA_CMD_BAD_PARAM, initiator_cmd(b), cmd.create_qp.recv_cqn = htole32(b->cqn));
-	TRY(SKUA_CMD_BAD_PARAM, initiator_cmd(b), cmd.create_qp.rq = list(b->rq, 64u << LOG_RQ);
+	TRY(SKUA_CMD_BAD_PARAM, xrc_ini_cmd(b), cmd.create_qp.recv_cqn = htole32(b->cqn));
+	TRY(SKUA_CMD_BAD_PARAM, xrc_ini_cmd(b), cmd.create_qp.rq = list(b->rq, 64u << LOG_RQ);
 	    cmd.create_qp.log_rq_size = LOG_RQ; cmd.create_qp.log_rq_stride = 6;
 	    cmd.create_qp.rq_dbr_addr = htole64(b->rq_dbr));
-	TRY(SKUA_CMD_BAD_PARAM, initiator_cmd(b), cmd.create_qp.srqn = htole32(c->home[0].srqn));
-	TRY(SKUA_CMD_BAD_PARAM, initiator_cmd(b), cmd.create_qp.xrcdn = htole32(c->xrcdn));
-	TRY(SKUA_CMD_BAD_OBJECT, initiator_cmd(b), cmd.create_qp.send_cqn = 0);
-	TRY(SKUA_CMD_BAD_OBJECT, initiator_cmd(b), cmd.create_qp.pdn = 0);
+	TRY(SKUA_CMD_BAD_PARAM, xrc_ini_cmd(b), cmd.create_qp.srqn = htole32(c->home[0].srqn));
+	TRY(SKUA_CMD_BAD_PARAM, xrc_ini_cmd(b), cmd.create_qp.xrcdn = htole32(c->xrcdn));
+	TRY(SKUA_CMD_BAD_OBJECT, xrc_ini_cmd(b), cmd.create_qp.send_cqn = 0);
+	TRY(SKUA_CMD_BAD_OBJECT, xrc_ini_cmd(b), cmd.create_qp.pdn = 0);
 	TRY(SKUA_CMD_BAD_PARAM, create_qp_cmd(b), cmd.create_qp.xrcdn = htole32(c->xrcdn));
 	TRY(SKUA_CMD_BAD_OBJECT, create_qp_cmd(b), cmd.create_qp.recv_cqn = 0);
-	TRY(SKUA_CMD_BAD_OBJECT, target_cmd(c), cmd.create_qp.xrcdn = htole32(c->xrcdn + 1));
-	TRY(SKUA_CMD_BAD_OBJECT, target_cmd(c), cmd.create_qp.xrcdn = 0);
-	TRY(SKUA_CMD_BAD_PARAM, target_cmd(c), cmd.create_qp.pdn = htole32(b->pdn));
-	TRY(SKUA_CMD_BAD_PARAM, target_cmd(c), cmd.create_qp.send_cqn = htole32(b->cqn));
-	TRY(SKUA_CMD_BAD_PARAM, target_cmd(c), cmd.create_qp.recv_cqn = htole32(b->cqn));
-	TRY(SKUA_CMD_BAD_PARAM, target_cmd(c), cmd.create_qp.flags = htole32(SKUA_QP_PRIVILEGED));
-	TRY(SKUA_CMD_BAD_PARAM, target_cmd(c), cmd.create_qp.db_page = htole32(1));
-	TRY(SKUA_CMD_BAD_PARAM, target_cmd(c), cmd.create_qp.srqn = htole32(c->home[0].srqn));
-	TRY(SKUA_CMD_BAD_PARAM, target_cmd(c), cmd.create_qp.sq = list(b->sq, 64u << LOG_SQ);
+	TRY(SKUA_CMD_BAD_OBJECT, xrc_tgt_cmd(c->xrcdn), cmd.create_qp.xrcdn = htole32(c->xrcdn + 1));
+	TRY(SKUA_CMD_BAD_OBJECT, xrc_tgt_cmd(c->xrcdn), cmd.create_qp.xrcdn = 0);
+	TRY(SKUA_CMD_BAD_PARAM, xrc_tgt_cmd(c->xrcdn), cmd.create_qp.pdn = htole32(b->pdn));
+	TRY(SKUA_CMD_BAD_PARAM, xrc_tgt_cmd(c->xrcdn), cmd.create_qp.send_cqn = htole32(b->cqn));
+	TRY(SKUA_CMD_BAD_PARAM, xrc_tgt_cmd(c->xrcdn), cmd.create_qp.recv_cqn = htole32(b->cqn));
+	TRY(SKUA_CMD_BAD_PARAM, xrc_tgt_cmd(c->xrcdn), cmd.create_qp.flags = htole32(SKUA_QP_PRIVILEGED));
+	TRY(SKUA_CMD_BAD_PARAM, xrc_tgt_cmd(c->xrcdn), cmd.create_qp.db_page = htole32(1));
+	TRY(SKUA_CMD_BAD_PARAM, xrc_tgt_cmd(c->xrcdn), cmd.create_qp.srqn = htole32(c->home[0].srqn));
+	TRY(SKUA_CMD_BAD_PARAM, xrc_tgt_cmd(c->xrcdn), cmd.create_qp.sq = list(b->sq, 64u << LOG_SQ);
 	    cmd.create_qp.log_sq_blocks = LOG_SQ; cmd.create_qp.sq_dbr_addr = htole64(b->sq_dbr));
 	/* Nor does a QP have an XRC SRQ. */
-	cmd = initiator_cmd(b);
+	cmd = xrc_ini_cmd(b);
 	cmd.create_qp.type = SKUA_QPT_RC;
 	cmd.create_qp.recv_cqn = htole32(b->cqn);
 	cmd.create_qp.srqn = htole32(c->home[0].srqn);
@@ -383,11 +348,11 @@ static void without_the_feature_there_are_none(void **state)
 		cmd = object_cmd(SKUA_CMD_DESTROY_XRCD, 1);
 		assert_int_equal(command(w, b, &cmd), SKUA_CMD_BAD_OPCODE);
 		if (!i)
-			TRY(SKUA_CMD_BAD_PARAM, target_cmd(&c), (void)cmd);
+			TRY(SKUA_CMD_BAD_PARAM, xrc_tgt_cmd(c.xrcdn), (void)cmd);
 		else
-			TRY(SKUA_CMD_BAD_OBJECT, target_cmd(&c), (void)cmd);
-		TRY(SKUA_CMD_BAD_OBJECT, initiator_cmd(b), (void)cmd);
-		TRY(SKUA_CMD_BAD_PARAM, initiator_cmd(b), cmd.create_qp.recv_cqn = htole32(b->cqn));
+			TRY(SKUA_CMD_BAD_OBJECT, xrc_tgt_cmd(c.xrcdn), (void)cmd);
+		TRY(SKUA_CMD_BAD_OBJECT, xrc_ini_cmd(b), (void)cmd);
+		TRY(SKUA_CMD_BAD_PARAM, xrc_ini_cmd(b), cmd.create_qp.recv_cqn = htole32(b->cqn));
 		world_destroy(w);
 	}
 }
@@ -411,7 +376,7 @@ static void what_is_used_is_busy(void **state)
 		must(w, b, object_cmd(SKUA_CMD_DESTROY_MR, c->home[i].key));
 		must(w, b, pd);
 	}
-	c->target = must(w, b, target_cmd(c));
+	c->target = must(w, b, xrc_tgt_cmd(c->xrcdn));
 	assert_int_equal(command(w, b, &xrcd), SKUA_CMD_BUSY);
 	must(w, b, object_cmd(SKUA_CMD_DESTROY_QP, c->target));
 	must(w, b, xrcd);
@@ -455,7 +420,7 @@ static void transitions_of_an_initiator(void **state)
 
 	must(c->w, c->a, state_cmd(c->a->qpn, SKUA_QPS_RESET));
 	needs_all(c, c->a, init_cmd(c->a->qpn), FOREIGN);
-	needs_all(c, c->a, initiator_rtr(c), FOREIGN | responder);
+	needs_all(c, c->a, xrc_ini_rtr_cmd(c->a->qpn, c->b, c->target), FOREIGN | responder);
 	needs_all(c, c->a, rts_cmd(c->a->qpn), FOREIGN | responder);
 	needs_all(c, c->a, state_cmd(c->a->qpn, SKUA_QPS_RTS), FOREIGN | responder);
 	needs_all(c, c->a, state_cmd(c->a->qpn, SKUA_QPS_SQD), responder);
@@ -474,7 +439,7 @@ static void transitions_of_a_target(void **state)
 	must(c->w, c->b, state_cmd(c->target, SKUA_QPS_RESET));
 	needs_all(c, c->b, target_init(c), FOREIGN);
 	needs_all(c, c->b, rtr_cmd(c->target, c->a, c->a->qpn), FOREIGN | requester);
-	needs_all(c, c->b, target_rts(c), FOREIGN | requester);
+	needs_all(c, c->b, xrc_tgt_rts_cmd(c->target), FOREIGN | requester);
 	needs_all(c, c->b, state_cmd(c->target, SKUA_QPS_RTS), FOREIGN | requester);
 	assert_int_equal(command(c->w, c->b, &cmd), SKUA_CMD_BAD_STATE);
 	needs_all(c, c->b, state_cmd(c->target, SKUA_QPS_ERR), FOREIGN);
@@ -717,7 +682,7 @@ static void a_target_may_go_in_a_message(void **state)
 	post_entries(c, 0, 1);
 	begin_message(c, 0);
 	must(c->w, c->b, object_cmd(SKUA_CMD_DESTROY_QP, c->target));
-	c->target = must(c->w, c->b, target_cmd(c));
+	c->target = must(c->w, c->b, xrc_tgt_cmd(c->xrcdn));
 	disconnect(c);
 	connect(c);
 	send(c, 0, 2000);
@@ -840,8 +805,8 @@ static struct other connect_another(struct conn *c)
 {
 	struct other first = { new_queues(c->a), c->target };
 
-	c->a->qpn = must(c->w, c->a, initiator_cmd(c->a));
-	c->target = must(c->w, c->b, target_cmd(c));
+	c->a->qpn = must(c->w, c->a, xrc_ini_cmd(c->a));
+	c->target = must(c->w, c->b, xrc_tgt_cmd(c->xrcdn));
 	connect(c);
 	swap(c, &first);
 	return first;
@@ -939,17 +904,13 @@ static void neither_end_takes_what_is_for_the_other(void **state)
 	goes_on(c);
 }
 
-/* Loss, and packets that come early, for both SRQs in turns; @repeat: with selective repeat. */
-static void over_a_bad_line(struct conn *c, bool repeat)
+/* Loss, and packets that come early, for both SRQs in turns; perhaps in a storm. */
+static void over_a_bad_line(struct conn *c, struct storm *storm)
 {
 	static const uint8_t opcodes[] = { SKUA_WQE_SEND, SKUA_WQE_WRITE, SKUA_WQE_READ, SKUA_WQE_WRITE_IMM };
 	uint32_t taken[HOMES] = { 0 };
 	struct skua_cqe *cqe;
 
-	if (!repeat) {
-		c->w->n[0].dev->inject.go_back_n = true;
-		c->w->n[1].dev->inject.go_back_n = true;
-	}
 	/* A hello first, where there is one. */
 	request(c, SKUA_WQE_WRITE, c->home[0].srqn, &c->home[0], 100000);
 	expect_sent(c, SKUA_CQE_SUCCESS);
@@ -966,8 +927,12 @@ static void over_a_bad_line(struct conn *c, bool repeat)
 		if (k % 2 == 0 || opcode == SKUA_WQE_WRITE_IMM)
 			post_entries(c, k / 3 % HOMES, opcode == SKUA_WQE_SEND || opcode == SKUA_WQE_WRITE_IMM);
 		request(c, opcode, h->srqn, h, len);
-		for (int i = 0; i < 100000 && !(cqe = poll_cq(c->a)); i++)
-			next_event(c->w);
+		for (int i = 0; i < 100000 && !(cqe = poll_cq(c->a)); i++) {
+			if (storm)
+				storm_turn(storm);
+			else
+				next_event(c->w);
+		}
 		assert_non_null(cqe);
 		assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
 		if (opcode == SKUA_WQE_SEND || opcode == SKUA_WQE_WRITE_IMM)
@@ -980,19 +945,44 @@ static void over_a_bad_line(struct conn *c, bool repeat)
 			break;
 	}
 	assert_true(STAT(c->w, c->a, retransmits) > 10);
-	/* Frames of selective repeat are for it, too. */
-	assert_int_equal(STAT(c->w, c->a, rdma_rx_bad_opcode), 0);
-	assert_int_equal(STAT(c->w, c->b, seq_nak_sent) > 0, !repeat);
 }
 
 static void it_recovers_by_selective_repeat(void **state)
 {
-	over_a_bad_line(*state, true);
+	struct conn *c = *state;
+
+	over_a_bad_line(c, NULL);
+	/* Frames of selective repeat are for it, too. */
+	assert_int_equal(STAT(c->w, c->a, rdma_rx_bad_opcode), 0);
+	assert_int_equal(STAT(c->w, c->b, seq_nak_sent), 0);
 }
 
 static void it_recovers_by_going_back(void **state)
 {
-	over_a_bad_line(*state, false);
+	struct conn *c = *state;
+
+	for (int i = 0; i < 2; i++)
+		c->w->n[i].dev->inject.go_back_n = true;
+	over_a_bad_line(c, NULL);
+	assert_int_equal(STAT(c->w, c->a, rdma_rx_bad_opcode), 0);
+	assert_true(STAT(c->w, c->b, seq_nak_sent) > 0);
+}
+
+/* Neither end takes what a stranger sends, but for a request ahead, which a receiver holds (REP-5). */
+static void a_storm_does_nothing(void **state)
+{
+	struct conn *c = *state;
+	uint32_t kinds = STORM_ALL & ~(1u << STORM_AHEAD);
+	struct storm *storm = storm_create(c->w, kinds, 3000, 1);
+
+	storm_use_xrc(storm, c->home[0].srqn);
+	c->b->qpn = c->target;
+	c->b->key = c->home[0].key;
+	over_a_bad_line(c, storm);
+	for (int kind = 0; kind < STORM_REPLAY_NAK; kind++)
+		assert_true(!(kinds >> kind & 1) || storm_arrived(storm)[kind]);
+	assert_int_equal(qp_state(c->w, c->b, c->target), SKUA_QPS_RTS);
+	storm_destroy(storm);
 }
 
 /* All of it goes and comes again, while requests for it are under way. */
@@ -1032,7 +1022,7 @@ static void anything(struct conn *c, uint32_t random, unsigned int *left)
 		break;
 	case 2:
 		must(c->w, c->b, object_cmd(SKUA_CMD_DESTROY_QP, c->target));
-		c->target = must(c->w, c->b, target_cmd(c));
+		c->target = must(c->w, c->b, xrc_tgt_cmd(c->xrcdn));
 		break;
 	case 3:
 		pass(c->w, random >> 8);
@@ -1125,6 +1115,7 @@ int main(void)
 		XRC(neither_end_takes_what_is_for_the_other, "XRC-4 XRC-5"),
 		XRC(it_recovers_by_selective_repeat, "XRC-7 REP-5"),
 		XRC(it_recovers_by_going_back, "XRC-7 ROC-10"),
+		XRC(a_storm_does_nothing, "XRC-7 SEC-5 ROC-10"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
