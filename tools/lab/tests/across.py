@@ -6,7 +6,7 @@ from skualab.host import paths
 from skualab.host.say import LabError
 from skualab.machines import nics, ssh
 from skualab.machines.skuad import Skuad
-from skualab.products import programs, stages
+from skualab.products import kernels, programs, stages
 from skualab.runs import run, scene
 from skualab.runs.nodes import Node, Nodes
 
@@ -22,6 +22,16 @@ done
 echo 'the server does not listen'
 exit 1'''
 ENDED = 'until [ -e /tmp/ended ]; do sleep 0.05; done; cat /tmp/served; exit $(</tmp/ended)'
+
+
+def slowness(kernel):
+    """How many times as long things may take in a kernel: one that finds faults is slow."""
+    return 10 if kernel in kernels.DEBUG else 1
+
+
+def memory(kernel):
+    """Of a guest with this kernel."""
+    return '3G' if kernel in kernels.DEBUG else '1G'
 
 
 @contextlib.contextmanager
