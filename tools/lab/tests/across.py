@@ -118,10 +118,11 @@ class Matrix:
         print('%s, %s: %s' % (row, column, wrong or result), flush=True)
 
     def show(self):
-        width = max(map(len, self.rows))
-        form = '%%-%ds' % width + '  %-22s' * len(self.columns)
-        print('\n' + (form % ('', *self.columns)).rstrip())
-        for row, cells in self.rows.items():
-            print((form % (row, *(cells.get(column, '-') for column in self.columns))).rstrip())
+        lines = [('', *self.columns), *((row, *(cells.get(column, '-') for column in self.columns))
+                                        for row, cells in self.rows.items())]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        print()
+        for line in lines:
+            print('  '.join(map(str.ljust, line, widths)).rstrip())
         print('\n%d passed, %d failed, 0 skipped' % (self.passed, self.failed))
         return 1 if self.failed or not self.passed else 0
