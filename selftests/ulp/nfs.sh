@@ -6,6 +6,7 @@
 #
 #   v4.2   1 MiB at a time
 #   v3     32 KiB at a time
+#   death  like v4.2, and the client gives up after seconds
 . "$(dirname "$0")/ulp.sh"
 
 files=/srv/files mounted=/mnt/nfs
@@ -38,12 +39,14 @@ stop() {
 
 attach() {
 	local options=rdma,port=20049 size=1048576 exported=/
-	if [ "$variant" = v3 ]; then
+	case $variant in
+	v3)
 		options+=,vers=3,nolock,mountproto=tcp,mountport=20048
 		size=32768 exported=$files
-	else
-		options+=,vers=${variant#v}
-	fi
+		;;
+	v4.2) options+=,vers=4.2 ;;
+	death) options+=,vers=4.2,soft,timeo=50,retrans=1 ;;
+	esac
 	modprobe rpcrdma
 	mkdir -p $mounted
 	mount -t nfs -o "$options,rsize=$size,wsize=$size" "$address:$exported" $mounted
@@ -83,9 +86,10 @@ load() { passes $mounted/load; }
 
 detach() {
 	umount $mounted
-	modprobe -r nfsv4 nfsv3
+	# Calls to a server that is dead, and attempts to connect to it, end later.
+	within 120 modprobe -r nfsv4 nfsv3 2>/dev/null
 	modprobe -r nfs
-	modprobe -r rpcrdma
+	within 120 modprobe -r rpcrdma 2>/dev/null
 }
 
 "$verb"

@@ -133,6 +133,7 @@ class Stream:
 
     def __init__(self, address):
         self.address, self.seed, self.wrong, self.total = address, random.random(), None, 0
+        self.unsent = None
         self.stream = make_socket()
         self.stream.settimeout(PATIENCE)
 
@@ -150,8 +151,10 @@ class Stream:
         self.stream.shutdown(socket.SHUT_WR)
 
     def _guarded(self, end):
-        with contextlib.suppress(OSError):        # the other direction says so
+        try:
             self.send(end)
+        except OSError as error:
+            self.unsent = error
 
     def run(self, seconds):
         """Until the server ends the stream; what is wrong is an exception."""
@@ -170,6 +173,9 @@ class Stream:
                 self.stream.shutdown(socket.SHUT_RDWR)
             sends.join()
             self.stream.close()
+        # The kernel tells only one of both threads of an error. The other one sees the end of the stream.
+        if self.unsent:
+            raise self.unsent
         if rest or not self.total:
             raise ValueError('a stream ended after %d bytes' % self.total)
 

@@ -6,7 +6,7 @@ from skualab.host import paths
 from skualab.host.say import LabError
 from skualab.machines import nics, ssh
 from skualab.machines.skuad import Skuad
-from skualab.products import programs, stages
+from skualab.products import kernels, programs, stages
 from skualab.runs import run, scene
 from skualab.runs.nodes import Node, Nodes
 
@@ -22,6 +22,16 @@ done
 echo 'the server does not listen'
 exit 1'''
 ENDED = 'until [ -e /tmp/ended ]; do sleep 0.05; done; cat /tmp/served; exit $(</tmp/ended)'
+
+
+def slowness(kernel):
+    """How many times as long things may take in a kernel: one that finds faults is slow."""
+    return 10 if kernel in kernels.DEBUG else 1
+
+
+def memory(kernel):
+    """Of a guest with this kernel."""
+    return '3G' if kernel in kernels.DEBUG else '1G'
 
 
 @contextlib.contextmanager
@@ -108,10 +118,11 @@ class Matrix:
         print('%s, %s: %s' % (row, column, wrong or result), flush=True)
 
     def show(self):
-        width = max(map(len, self.rows))
-        form = '%%-%ds' % width + '  %-22s' * len(self.columns)
-        print('\n' + (form % ('', *self.columns)).rstrip())
-        for row, cells in self.rows.items():
-            print((form % (row, *(cells.get(column, '-') for column in self.columns))).rstrip())
+        lines = [('', *self.columns), *((row, *(cells.get(column, '-') for column in self.columns))
+                                        for row, cells in self.rows.items())]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        print()
+        for line in lines:
+            print('  '.join(map(str.ljust, line, widths)).rstrip())
         print('\n%d passed, %d failed, 0 skipped' % (self.passed, self.failed))
         return 1 if self.failed or not self.passed else 0

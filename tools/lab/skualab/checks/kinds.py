@@ -92,25 +92,27 @@ def debug_tests(name, *tests, last=('test_leaks.sh',)):
                  [*stages.guest('debug'), *SELFTESTS], full=True, debug=True, smoke=False)
 
 
-def lab_tests(name, budget, script, *words, inputs=(), needs=(), series=DISTRO.kernel, full=False, alone=False,
-              debug=False, smoke=False):
-    """A script of tools/lab/tests, which boots guests itself."""
+def lab_tests(name, budget, script, *words, inputs=(), needs=(), kernel=DISTRO.kernel, full=False, alone=False,
+              smoke=False):
+    """A script of tools/lab/tests, which boots guests itself, of a debug kernel in make check-debug."""
+    debug = kernel in kernels.DEBUG
     command = ['python3', paths.lab('tests', script), *words]
     inputs = [paths.lab('tests/testing.py'), paths.lab('tests/across.py'), *inputs]
+    if debug:
+        inputs += kernels.debug_inputs(kernel)
     return Check(name, budget, [*SYSTEM, *inputs, *selftests(text(*command, *inputs))], command,
-                 [*stages.guest(series), *needs], full, debug, alone=alone, smoke=smoke)
+                 [*stages.guest(kernel), *needs], full, debug, alone=alone, smoke=smoke)
 
 
-def storage(name, budget, series, *words, full=True):
+def storage(name, budget, kernel, *words, full=True):
     """Storage protocols between two guests with this kernel."""
-    return lab_tests(name, budget, 'test-storage', '--kernel', series, *words, needs=SELFTESTS, series=series, full=full)
+    return lab_tests(name, budget, 'test-storage', '--kernel', kernel, *words, needs=SELFTESTS, kernel=kernel, full=full)
 
 
 def ulp_tests(kernel):
     """What uses RDMA in a kernel, between two guests."""
-    debug = kernel in kernels.DEBUG
-    return lab_tests('ulp-' + kernel, 3600 if debug else 900, 'test-ulp', '--kernel', kernel, needs=SELFTESTS,
-                     inputs=kernels.debug_inputs(kernel) if debug else (), series=kernel, full=True, debug=debug)
+    return lab_tests('ulp-' + kernel, 3600 if kernel in kernels.DEBUG else 900, 'test-ulp', '--kernel', kernel,
+                     needs=SELFTESTS, kernel=kernel, full=True)
 
 
 def cycles(kind, number):
