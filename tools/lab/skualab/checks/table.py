@@ -58,6 +58,9 @@ CHECKS = [
     # The same on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
     Check('bare', 1560, [*LAB_OF_GUESTS, paths.lab('tests/test-bare'), paths.repo('Makefile')],
           ['python3', paths.lab('tests/test-bare')], ROOT),
+    # And what it says and does where neither Debian's keyring is, nor a mirror, nor user namespaces.
+    Check('ubuntu', 300, [*LAB_OF_GUESTS, *(paths.lab('tests', name) for name in ('test-ubuntu', 'test-bare', 'testing.py'))],
+          ['python3', paths.lab('tests/test-ubuntu')], ROOT, full=True),
     # What a user does without the lab: skuad on this host, whatever its C library is, and the README's lines.
     lab_tests('by-hand', 360, 'test-by-hand', inputs=map(paths.repo, ('README.md', 'Documentation/user/qemu.rst'))),
     # What the guide says of hot-plug, and a guest that reboots.
