@@ -7,9 +7,11 @@
 
 #include "core/srq.h"
 #include "harness/datagram.h"
+#include "harness/lossy.h"
 #include "harness/work.h"
 #include "nic/control.h"
 #include "roce/rc.h"
+#include "roce/repeat.h"
 #include "roce/reorder.h"
 #include "roce/roce.h"
 
@@ -891,6 +893,136 @@ static void a_flush_of_packets_goes_on_with_receives(void **state)
 	assert_non_null(poll_cq(n));
 }
 
+#define LONGEST_PMTU	4096u
+#define GAP_PACKETS	(REPEAT_WINDOW + 3)	/* the first is missing, and two come after those that can be held */
+
+/* A WRITE or a READ whose first packet is lost; the data go to @n. */
+struct gap {
+	struct world *w;
+	struct node *n, *from;
+	bool read;
+	uint32_t psn;			/* of the first packet */
+};
+
+static struct rc_qp *rc_of_node(struct node *n)
+{
+	return rc_of(numtab_get(&n->dev->qps, n->qpn));
+}
+
+/* How many packets have been placed? */
+static uint32_t placed(const struct gap *g)
+{
+	const struct rc_qp *rc = rc_of_node(g->n);
+
+	return psn_add(g->read ? rc->req.oldest_unacked_psn : rc->conn.qp.epsn, -g->psn);
+}
+
+static void packet_arrives(const struct gap *g, uint32_t i)
+{
+	struct train t = train_from(g->n, g->read ? TRAIN_READ_RESP : TRAIN_WRITE, g->psn + i);
+	uint8_t *data = (uint8_t *)at(g->from, g->from->buf) + i * LONGEST_PMTU;
+	struct seglist payload = { 1, LONGEST_PMTU, { { data, LONGEST_PMTU } } };
+
+	t.pmtu = LONGEST_PMTU;
+	t.payload = &payload;
+	t.msg_len = GAP_PACKETS * LONGEST_PMTU;
+	t.first = !i;
+	t.last = i + 1 == GAP_PACKETS;
+	t.ack_req = t.last;
+	t.syndrome = AETH_ACK;
+	arrive_only(g->n, g->from, t);
+}
+
+/* All packets that can be held are held. No packet of the first node comes through. */
+static struct gap hold_all(struct world *w, bool read)
+{
+	struct repeat_frame hello = { .type = REPEAT_HELLO };
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct gap g = { .w = w, .n = read ? a : b, .from = read ? b : a, .read = read };
+
+	for (int i = 0; i < 2; i++)
+		reconnect(w, &w->n[i], &w->n[!i]);
+	use_path_mtu(w, 5);
+	for (int i = 0; i < 2; i++) {
+		memcpy(hello.path.smac, w->n[!i].mac, sizeof(hello.path.smac));
+		repeat_hello(w->n[i].dev, &hello);
+	}
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	g.psn = rc_of_node(a)->req.next_psn;
+	rc_of_node(a)->req.congestion.window = 2 * GAP_PACKETS;
+	IMPAIR(a, "drop=100%,dir=out");
+	fill(g.from, GAP_PACKETS * LONGEST_PMTU, 5);
+	post(a, read ? SKUA_WQE_READ : SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, GAP_PACKETS * LONGEST_PMTU,
+	     b->buf, b->key, 0);
+	steps(w);
+	for (uint32_t i = 1; i <= REPEAT_WINDOW; i++)
+		packet_arrives(&g, i);
+	steps(w);
+	/* What comes now may answer the retransmission of the first packet. */
+	pass(w, MS / 10);
+	return g;
+}
+
+/* The first packet arrives, and @behind ones after those that are held. No call places more than a turn's worth. */
+static void close_gap(const struct gap *g, uint32_t behind)
+{
+	uint64_t before = work_done();
+
+	packet_arrives(g, 0);
+	for (uint32_t i = 0; i < behind; i++)
+		packet_arrives(g, REPEAT_WINDOW + 1 + i);
+	work_check(before);
+	assert_in_range(placed(g), 1, 2 * TURN_COST / LONGEST_PMTU);
+}
+
+/* What comes meanwhile does not overtake them, and the peer takes none of them for lost. */
+static void packets_that_were_held_are_placed_in_steps(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	for (int i = 0; i < 4; i++) {
+		bool read = i & 1;
+		struct gap g = hold_all(w, read);
+		uint64_t before = STAT(w, a, retransmits);
+		uint32_t behind = i & 2, n;
+
+		close_gap(&g, behind);
+		do {
+			n = placed(&g);
+			engine_step(w->engines[0]);
+			assert_in_range(placed(&g) - n, 1, TURN_COST / LONGEST_PMTU + 1);
+		} while (placed(&g) < REPEAT_WINDOW + 1 + behind);
+		for (n = placed(&g); n < GAP_PACKETS; n++)
+			packet_arrives(&g, n);
+		expect(w, a, read ? SKUA_CQE_READ : SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+		assert_memory_equal(at(a, a->buf), at(b, b->buf), GAP_PACKETS * LONGEST_PMTU);
+		assert_int_equal(STAT(w, a, retransmits), before);
+		assert_int_equal(g.n->dev->roce->held_bytes, 0);
+		assert_true(skua_dev_set_impair(a->dev, NULL));
+	}
+}
+
+/* The QP ends before all of them are placed. */
+static void a_qp_ends_between_packets_that_were_held(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 4; i++) {
+		struct gap g = hold_all(w, i & 1);
+
+		close_gap(&g, 0);
+		assert_int_not_equal(g.n->dev->roce->held_bytes, 0);
+		must(w, g.n, state_cmd(g.n->qpn, i & 2 ? SKUA_QPS_RESET : SKUA_QPS_ERR));
+		steps(w);
+		assert_int_equal(g.n->dev->roce->held_bytes, 0);
+		assert_true(skua_dev_set_impair(w->n[0].dev, NULL));
+		while (poll_cq(&w->n[0]))
+			;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -915,6 +1047,8 @@ int main(void)
 		STEPPED(groups_that_look_alike_make_no_step_long, "MCG-3 SEC-8"),
 		STEPPED(what_qps_keep_of_packets_is_freed_in_steps, "RST-1 ERR-1 SEC-8"),
 		STEPPED(a_flush_of_packets_goes_on_with_receives, "ERR-1"),
+		STEPPED(packets_that_were_held_are_placed_in_steps, "REP-6 REP-14 REC-17 SEC-8"),
+		STEPPED(a_qp_ends_between_packets_that_were_held, "ERR-1"),
 		STEPPED(a_hostile_program_makes_no_step_long, "RST-5"),
 		STEPPED(flows_and_sniffers_make_no_step_long, "RAW-7 RAW-8"),
 	};

@@ -28,6 +28,14 @@ static void reset(struct skua_qp *qp)
 	resp_reset(qp);
 }
 
+/* Go on with packets that were held. False: they have used up the turn. */
+static bool take_held(struct skua_qp *qp)
+{
+	req_take_held(qp);
+	resp_take_held(qp);
+	return qp->dev->engine->turn > 0;
+}
+
 /*
  * ROC-27: the one that sends first fills the line, so requester and responder take turns. A responder with responses to
  * send has not had its turn if it sent only a MISSING.
@@ -35,8 +43,12 @@ static void reset(struct skua_qp *qp)
 static bool run(struct skua_qp *qp, int32_t *budget)
 {
 	struct rc_qp *rc = rc_of(qp);
-	bool any, responses_first = rc->responses_first || !qp_can_send(qp);
+	bool any, responses_first;
 
+	/* An ACK that left out some of them would make the peer take those for lost. */
+	if (!take_held(qp))
+		return true;
+	responses_first = rc->responses_first || !qp_can_send(qp);
 	any = responses_first ? resp_run(qp, budget) : req_run(qp, budget);
 	rc->missing_last = responses_first && (any || rc->missing_last) && !qp->dev->had_turn && resp_has_jobs(qp);
 	if (any && !rc->missing_last)
@@ -59,12 +71,18 @@ static void resumed(struct skua_qp *qp, enum skua_page_fault_side side)
 		req_resumed(qp);
 }
 
+/*
+ * Packets that were held go first, so that @t is seldom early. When they have used up the turn, the links deliver no
+ * more packets in this round.
+ */
 static void rx(struct skua_qp *qp, const struct train *t)
 {
-	if (train_is_response(t->op))
+	if (!train_is_response(t->op)) {
+		if (resp_take_held(qp))
+			resp_rx(qp, t);
+	} else if (req_take_held(qp)) {
 		req_rx(qp, t);
-	else
-		resp_rx(qp, t);
+	}
 }
 
 static bool flush(struct skua_qp *qp)

@@ -125,6 +125,7 @@ struct train *reorder_take(struct skua_dev *dev, struct reorder **rp, uint32_t p
 	dev->roce->held_bytes -= h->bytes;
 	if (!--r->n)
 		reorder_free(dev, rp);
+	engine_charge_copy(dev->engine, h->train.payload ? h->payload.bytes : 0);
 	return &h->train;
 }
 

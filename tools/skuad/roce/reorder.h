@@ -19,7 +19,7 @@ static inline bool reorder_empty(const struct reorder *r)
 {
 	return !r;
 }
-/* Take the packet with this PSN out; the caller frees it. NULL: it is not held. */
+/* Take the packet with this PSN out, and charge the turn for it; the caller frees it. NULL: it is not held. */
 struct train *reorder_take(struct skua_dev *dev, struct reorder **r, uint32_t psn);
 /* Drop all packets, and free the memory. */
 void reorder_free(struct skua_dev *dev, struct reorder **r);

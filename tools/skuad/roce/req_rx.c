@@ -9,7 +9,6 @@
 #include "core/fault.h"
 #include "roce/arrival.h"
 #include "roce/loss.h"
-#include "roce/reorder.h"
 #include "roce/req_complete.h"
 #include "roce/req_rx.h"
 
@@ -293,13 +292,14 @@ static struct train *take_held(struct skua_qp *qp)
 	return wqe ? reorder_take(qp->dev, &rc_of(qp)->req.early_responses, next_response(qp, wqe)) : NULL;
 }
 
-static void rx_held(struct skua_qp *qp)
+/* As far as the turn lasts. The rest comes in the QP's next turn, or before the next response (rc.c). */
+bool req_place_held(struct skua_qp *qp)
 {
 	struct roce_req *req = &rc_of(qp)->req;
 	struct train *held;
 
 	req->response_was_held = true;
-	while ((held = take_held(qp))) {
+	while (qp->dev->engine->turn > 0 && (held = take_held(qp))) {
 		rx(qp, held);
 		free(held);
 	}
@@ -308,6 +308,7 @@ static void rx_held(struct skua_qp *qp)
 	if (!reorder_empty(req->early_responses) &&
 	    psn_diff(req->oldest_unacked_psn, reorder_end(req->early_responses)) >= 0)
 		reorder_free(qp->dev, &req->early_responses);
+	return qp_can_send(qp);
 }
 
 void req_rx_missing(struct skua_qp *qp, const struct repeat_frame *f)
@@ -319,7 +320,6 @@ void req_rx_missing(struct skua_qp *qp, const struct repeat_frame *f)
 void req_rx(struct skua_qp *qp, const struct train *t)
 {
 	rx(qp, t);
-	if (!reorder_empty(rc_of(qp)->req.early_responses))
-		rx_held(qp);
+	req_take_held(qp);
 	qp_activate(qp);
 }

@@ -17,7 +17,6 @@
 #include "base/copy.h"
 #include "core/fault.h"
 #include "roce/dcqcn.h"
-#include "roce/reorder.h"
 #include "roce/resp.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_atomic.h"
@@ -150,13 +149,16 @@ static void rx_one_held(struct skua_qp *qp, const struct train *t)
 	qp->rq.ci = rq_ci;
 }
 
-/* A gap was filled: what was held behind it comes now. */
+/*
+ * A gap was filled: what was held behind it comes now, as far as the turn lasts. The rest comes in the QP's next turn,
+ * or before the next request (rc.c).
+ */
 static void rx_held(struct skua_qp *qp)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	struct train *t;
 
-	while ((t = reorder_take(qp->dev, &resp->early_requests, qp->epsn))) {
+	while (qp->dev->engine->turn > 0 && (t = reorder_take(qp->dev, &resp->early_requests, qp->epsn))) {
 		rx_one_held(qp, t);
 		free(t);
 		/* It was refused, perhaps only for now. The peer retransmits it, and what is behind it. */
@@ -167,10 +169,19 @@ static void rx_held(struct skua_qp *qp)
 	}
 	if (reorder_empty(resp->early_requests))
 		return;
-	if (psn_diff(qp->epsn, reorder_end(resp->early_requests)) >= 0)
+	if (reorder_has(resp->early_requests, qp->epsn))
+		qp_activate(qp);
+	else if (psn_diff(qp->epsn, reorder_end(resp->early_requests)) >= 0)
 		reorder_free(qp->dev, &resp->early_requests);	/* the rest came in a train besides */
 	else
 		resp_owe_missing(qp, true);
+}
+
+bool resp_place_held(struct skua_qp *qp)
+{
+	if (qp_can_receive(qp) && reorder_has(rc_of(qp)->resp.early_requests, qp->epsn))
+		rx_held(qp);
+	return qp_can_receive(qp);
 }
 
 void resp_rx(struct skua_qp *qp, const struct train *t)

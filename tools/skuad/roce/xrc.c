@@ -24,10 +24,10 @@ static void wrong_way(struct skua_qp *qp)
 
 void xrc_ini_rx(struct skua_qp *qp, const struct train *t)
 {
-	if (train_is_response(t->op))
-		req_rx(qp, t);
-	else
+	if (!train_is_response(t->op))
 		wrong_way(qp);
+	else if (req_take_held(qp))
+		req_rx(qp, t);
 }
 
 static bool is_message(enum train_op op)
@@ -60,10 +60,14 @@ bool xrc_select_srq(struct skua_qp *qp, const struct train *t)
 	return qp->rq.srq == srq;
 }
 
+/* Requests that were held go first. They may name other SRQs than @t does. */
 void xrc_tgt_rx(struct skua_qp *qp, const struct train *t)
 {
-	int32_t ahead = psn_diff(t->psn, qp->epsn);
+	int32_t ahead;
 
+	if (!resp_take_held(qp))
+		return;
+	ahead = psn_diff(t->psn, qp->epsn);
 	if (train_is_response(t->op)) {
 		wrong_way(qp);
 	} else if (ahead < 0 && t->op == TRAIN_READ_REQ) {
