@@ -76,6 +76,32 @@ static void test_poll_error(void **state)
 	assert_int_equal(wc.vendor_err, SKUA_VENDOR_ERR_PEER_NAK);
 }
 
+/* GRO-7: a program gets the status of a later version as it is. It is an error by not being 0. */
+static void test_poll_a_status_of_a_later_version(void **state)
+{
+	static const uint8_t reserved[] = { SKUA_CQE_REM_ABORT_ERR, SKUA_CQE_GENERAL_ERR, UINT8_MAX };
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_wc wc;
+
+	for (uint32_t i = 0; i < 2 * sizeof(reserved); i++) {
+		struct ibv_send_wr wr = make_wr(IBV_WR_SEND);
+		uint8_t status = reserved[i / 2];
+
+		assert_int_equal(post(&wr), 0);
+		complete((struct skua_cqe) {
+			.cookie = htole32(i), .sq_ci = htole32(i + 1), .opcode = SKUA_CQE_SEND, .status = status,
+		});
+		if (i % 2) {
+			assert_int_equal(ibv_start_poll(&cq.vcq.cq_ex, &attr), 0);
+			wc.status = cq.vcq.cq_ex.status;
+			ibv_end_poll(&cq.vcq.cq_ex);
+		} else {
+			assert_int_equal(skua_poll_cq(&cq.vcq.cq, 1, &wc), 1);
+		}
+		assert_int_equal(wc.status, status);
+	}
+}
+
 static void test_dead_device_shows_when_the_cq_is_empty(void **state)
 {
 	struct ibv_poll_cq_attr attr = {};
@@ -297,6 +323,7 @@ int main(void)
 		T(test_poll_send),
 		T(test_poll_recv),
 		T(test_poll_error),
+		T(test_poll_a_status_of_a_later_version),
 		T(test_dead_device_shows_when_the_cq_is_empty),
 		T(test_the_last_cqe_of_a_dying_device_is_found),
 		T(test_extended_poll),
