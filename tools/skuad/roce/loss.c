@@ -9,6 +9,21 @@
  * reordering.
  *
  * What has arrived, arrival.c finds out. If nothing arrives, req_timer.c sends a probe, or counts all as lost.
+ *
+ * An example. A WRITE has 8 packets, PSNs 100 to 107 with the send orders 0 to 7. The round trip takes 100 us. Packet
+ * 101 is lost. The peer offers selective repeat, so it holds the packets behind 101 (manual: repeat.rst):
+ *
+ *	at 0 us		100 to 107 are sent, and are in flight.
+ *	at 100 us	MISSING: 101 expected, 102 held. 100 is acknowledged, 102 is held. 102 has send order 2, 1 later than
+ *			101: 101 is not lost yet. By the time threshold it is lost at 125 us: round trip + min_rtt / 4.
+ *			MISSING: 101 expected, 102 to 104 held. 104 has send order 4, 3 later than 101: 101 is lost.
+ *			101 is retransmitted with send order 8, and is in flight again.
+ *			MISSING: 101 expected, 102 to 107 held. 107 has send order 7, before 8: it tells nothing of the
+ *			retransmission.
+ *	at 200 us	ACK 107. All have arrived, and the WRITE completes.
+ *
+ * A peer without selective repeat drops 102 to 107, and answers 102 with a NAK for 101. Then 101 to 107 are all lost,
+ * and are retransmitted with the send orders 8 to 14 (loss_nak()).
  */
 #include "roce/congestion.h"
 #include "roce/loss.h"
