@@ -103,6 +103,44 @@ static void the_longest_read_at_the_least_path_mtu(void **state)
 	assert_memory_equal(at(b, b->buf), at(a, a->buf), BUF_SIZE);
 }
 
+/* READ, WRITE and SEND of max_msg_size and of a byte less, at each path MTU. */
+static void the_longest_messages_at_all_path_mtus(void **state)
+{
+	static const struct {
+		uint8_t opcode, completion;
+	} kinds[] = {
+		{ SKUA_WQE_READ, SKUA_CQE_READ },
+		{ SKUA_WQE_WRITE, SKUA_CQE_WRITE },
+		{ SKUA_WQE_SEND, SKUA_CQE_SEND },
+	};
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	create_long_region(w, a);
+	create_long_region(w, b);
+	for (uint32_t i = 0; i < 5 * 3 * 2; i++) {
+		uint8_t opcode = kinds[i / 2 % 3].opcode;
+		uint32_t len = LONG - i % 2;
+		struct skua_cqe *cqe;
+
+		for (int k = 0; k < 2; k++)
+			reconnect(w, &w->n[k], &w->n[!k]);
+		use_path_mtu(w, (uint8_t)(1 + i / 6));
+		fill(a, BUF_SIZE, i);
+		fill(b, BUF_SIZE, i + 128);
+		if (opcode == SKUA_WQE_SEND)
+			post_recv(b, b->buf, LONG);
+		post(a, opcode, SKUA_WQE_SIGNALED, a->buf, len, b->buf, b->key, 0);
+		expect(w, a, kinds[i / 2 % 3].completion, SKUA_CQE_SUCCESS);
+		if (opcode == SKUA_WQE_SEND) {
+			cqe = await_cqe(w, b);
+			assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+			assert_int_equal(le32toh(cqe->byte_len), len);
+		}
+		assert_memory_equal(at(b, b->buf), at(a, a->buf), BUF_SIZE);
+	}
+}
+
 /* From a peer that does not read in parts. */
 static void the_longest_read_in_one_request(void **state)
 {
@@ -197,6 +235,7 @@ int main(void)
 		STEPPED(who_answers_keeps_its_turn, "ROC-20"),
 		STEPPED(responses_beside_answers, "ROC-20 ROC-27"),
 		STEPPED(the_longest_read_at_the_least_path_mtu, "ROC-7 ROC-22 WQE-4"),
+		STEPPED(the_longest_messages_at_all_path_mtus, "ROC-7 WQE-4 LIM-1"),
 		STEPPED(the_longest_read_in_one_request, "ROC-7"),
 	};
 
