@@ -982,17 +982,20 @@ static void packets_that_were_held_are_placed_in_steps(void **state)
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 
-	for (int read = 0; read < 2; read++) {
+	for (int i = 0; i < 4; i++) {
+		bool read = i & 1;
 		struct gap g = hold_all(w, read);
 		uint64_t before = STAT(w, a, retransmits);
-		uint32_t n;
+		uint32_t behind = i & 2, n;
 
-		close_gap(&g, 2);
+		close_gap(&g, behind);
 		do {
 			n = placed(&g);
 			engine_step(w->engines[0]);
 			assert_in_range(placed(&g) - n, 1, TURN_COST / LONGEST_PMTU + 1);
-		} while (placed(&g) < GAP_PACKETS);
+		} while (placed(&g) < REPEAT_WINDOW + 1 + behind);
+		for (n = placed(&g); n < GAP_PACKETS; n++)
+			packet_arrives(&g, n);
 		expect(w, a, read ? SKUA_CQE_READ : SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
 		assert_memory_equal(at(a, a->buf), at(b, b->buf), GAP_PACKETS * LONGEST_PMTU);
 		assert_int_equal(STAT(w, a, retransmits), before);
