@@ -82,7 +82,7 @@ def check(names, full=False, debug=False, since=None, whole=False):
         print(''.join('    ' + text for text in failures(log)), end='')
     if left_out:
         print('%d stages were left out and are not counted, because they passed with an earlier skuad; '
-              'run them with make check-all: %s' % (len(left_out), ' '.join(one.name for one in left_out)))
+              'run them with make check ALL=1: %s' % (len(left_out), ' '.join(one.name for one in left_out)))
     print('%s in all' % say.seconds(time.monotonic() - start))
     print('%d passed, %d failed, %d skipped' % tuple(total))
     return 1 if total[1] or not total[0] else 0

@@ -123,7 +123,7 @@ def parse(words):
     sub.add_argument('--kernel', default=DISTRO.kernel, choices=DISTRO.series)
     sub = verb('check', verbs.check, 'do what make check does')
     sub.add_argument('stage', nargs='*', help='run only these stages')
-    sub.add_argument('--all', action='store_true', help='do what make check-all does')
+    sub.add_argument('--all', action='store_true', help='do what make check ALL=1 does')
     sub.add_argument('--full', action='store_true', help='do what make check-full does')
     sub.add_argument('--debug', action='store_true', help='do what make check-debug does')
     sub.add_argument('--changed', nargs='?', const='', metavar='REV',
