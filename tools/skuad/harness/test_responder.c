@@ -92,6 +92,20 @@ static void what_is_missing_is_told(void **state)
 	assert_true(rc_of(qp_of(b))->resp.missing_due);
 }
 
+/* A gap is filled, and another is left; then that one. */
+static void what_is_left_missing_is_told(void **state)
+{
+	struct world *w = *state;
+
+	prepare(w);
+	request(w, 1, 1, 100);
+	request(w, 3, 1, 100);
+	settle(w);
+	assert_true(is_told(w, 0));
+	assert_false(is_told(w, 2));
+	assert_int_equal(qp_of(&w->n[1])->epsn, psn_add(FIRST_PSN, 4));
+}
+
 /* A NAK would make the requester retransmit what is held. */
 static void what_is_too_far_ahead_is_dropped(void **state)
 {
@@ -274,6 +288,7 @@ int main(void)
 		STEPPED(what_is_too_far_ahead_is_dropped, "REP-11"),
 		STEPPED(a_send_ends_at_the_longest_message, "ERR-2 LIM-1"),
 		STEPPED(what_is_missing_is_told, "REP-13 REP-15"),
+		STEPPED(what_is_left_missing_is_told, "REP-13"),
 		STEPPED(a_packet_that_came_twice_is_told, "REP-15 REC-8"),
 		STEPPED(the_ack_goes_before_the_qp, "ROC-28"),
 		STEPPED(new_packets_of_a_train_are_taken, "ROC-10"),
