@@ -24,4 +24,5 @@ for fault in outage loss; do
 	t "reliable datagrams over connections, $fault" during $fault pingpong 'verbs;ofi_rxm' rdm skua_0 65536 1500
 done
 t 'connections, afterwards' pingpong verbs msg skua_0 65536 100
+t 'nothing is left' nothing_is_left
 end

@@ -15,4 +15,5 @@ launch() {
 }
 
 all_shapes
+t 'nothing is left' nothing_is_left
 end

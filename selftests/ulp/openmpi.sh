@@ -33,4 +33,5 @@ for way in ucx libfabric; do
 	over_$way
 	all_shapes "$way, "
 done
+t 'nothing is left' nothing_is_left
 end

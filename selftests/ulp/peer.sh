@@ -13,6 +13,9 @@ peer=node2
 # shellcheck disable=SC2034
 address=$(getent ahostsv4 $peer | { read -r found _; echo "$found"; })
 
+# The names of all guests.
+readarray -t guests < <(sed -n 's/.* \(node[0-9]*\)$/\1/p' /etc/hosts)
+
 # ready PORT: something listens there on the peer, a TCP port or one of rdma_cm.
 ready() {
 	# shellcheck disable=SC2029 # the port is ours
@@ -80,3 +83,14 @@ loss() {
 # UD loses its datagrams, and the program repeats them.
 has_lost() { skuactl impair $peer | awk 'NR > 1 { sum += $NF } END { exit !sum }'; }
 datagram_loss() { lossy_until has_lost || { echo 'no frame was lost'; return 1; }; }
+
+# Each scenario ends with this. RDMA objects of programs have a process, those of the kernel have none.
+no_objects() {
+	local guest found
+	for guest in "${guests[@]}"; do
+		found=$(ssh -n "$guest" 'for kind in ctx pd mr cq srq qp cm_id; do rdma resource show $kind || exit; done') ||
+			return
+		! grep ' pid ' <<<"$found" || return
+	done
+}
+nothing_is_left() { within 20 no_objects; }

@@ -38,4 +38,5 @@ for fault in outage loss; do
 done
 t 'afterwards' perf 1 rc_rdma_read_bw
 t 'the server ends' stop
+t 'nothing is left' nothing_is_left
 end

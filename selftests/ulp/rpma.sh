@@ -22,4 +22,5 @@ for fault in outage loss; do
 	t $fault during $fault persist 8
 done
 t 'afterwards' persist
+t 'nothing is left' nothing_is_left
 end

@@ -85,4 +85,5 @@ for tls in rc ud; do
 	done
 	t "$tls, io_demo, afterwards" demo $tls '-i 100'
 done
+t 'nothing is left' nothing_is_left
 end

@@ -6,9 +6,6 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/../peer.sh"
 
-# The names of all guests.
-readarray -t guests < <(sed -n 's/.* \(node[0-9]*\)$/\1/p' /etc/hosts)
-
 # job NUMBER RANKS PROGRAM [SECONDS]: ranks on the first NUMBER guests, evenly. All that the program says it has moved
 # must have gone by RDMA.
 # shellcheck disable=SC2154 # here, mpi
