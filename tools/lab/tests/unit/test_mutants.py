@@ -6,6 +6,7 @@ import io
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -93,6 +94,10 @@ class Mutants(unittest.TestCase):
         for line in ('CMD-2', 'CMD-2 ', 'CMD-2: why', 'why CMD-2', 'CMD-2 one\nCMD-2 two'):
             with self.assertRaises(self.mutants.TableError):
                 self.rules(exempt=line + '\n')
+
+    def test_every_rule_has_a_mutant_or_a_reason(self):
+        done = subprocess.run([os.path.join(LAB, '../mutants/mutants'), '--rules'], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_the_table_fits_the_sources(self):
         mutants = script('../mutants/mutants')
