@@ -12,7 +12,12 @@
 
 #include <stdint.h>
 
+/* In function calls five times what a round did at most, 10,785, in all seeds and a minute of each fuzzer. */
+#ifdef __clang__
+#define WORK_MOST	50000
+#else
 #define WORK_MOST	1000000
+#endif
 #define WORK_OF_STEPS	200000	/* where there are no packets */
 
 extern uint64_t work_most;
