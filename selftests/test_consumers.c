@@ -233,6 +233,9 @@ TEST_F(consumers, the_probe_for_dma_bufs)
 {
 	static const struct { uint64_t offset, iova; size_t length; int access; } asked[] = {
 		{ 0, 0, 0, 0 }, { 0, 0, 4096, 0 }, { 1ull << 60, 0, 1, 0 }, { 0, 0, 1, IBV_ACCESS_LOCAL_WRITE },
+		/* All rights that the kernel lets programs ask for here. */
+		{ 0, 0, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING },
 	};
 
 	for (unsigned int i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {

@@ -47,19 +47,21 @@ struct ib_mr *skua_ib_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 len
 	err = ib_no_udata_io(&attrs->driver_udata);
 	if (err)
 		return ERR_PTR(err);
-	if (dmah || access & ~SKUA_IB_DMABUF_ACCESS)
-		return ERR_PTR(-EOPNOTSUPP);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->ibmr.iova = iova;
 	mr->ibmr.length = length;
-	/* This looks at the descriptor first: programs try a bad one to learn of the verb. */
+	/* First of all: programs try a bad descriptor to learn of the verb. */
 	dmabuf = ib_umem_dmabuf_get_pinned_revocable_and_lock(ibpd->device, offset, length, fd,
 							      access);
 	if (IS_ERR(dmabuf)) {
 		err = PTR_ERR(dmabuf);
 		goto err_mr;
+	}
+	if (dmah || access & ~SKUA_IB_DMABUF_ACCESS) {
+		err = -EOPNOTSUPP;
+		goto err_dmabuf;
 	}
 	err = skua_ib_describe_umem(mr, ibpd, &dmabuf->umem, &params, skua_ib_create_mr);
 	if (err)

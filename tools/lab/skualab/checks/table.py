@@ -103,7 +103,7 @@ CHECKS = [
     debug_tests('guest-debug-removal', 'test_removal'),
     debug_tests('guest-debug-kernel', 'test_kernel.sh'),
     debug_tests('guest-debug-verbs', 'test_bad_objects', 'test_bad_memory', 'test_bad_qps', 'test_bad_posting',
-                'test_bad_work', 'test_bad_commands', 'test_threads', 'test_fork', 'test_teardown'),
+                'test_bad_work', 'test_bad_commands', 'test_bad_handles', 'test_threads', 'test_fork', 'test_teardown'),
     debug_tests('guest-debug-datagrams', 'test_ud', 'test_uc', 'test_srq', 'test_tags', 'test_xrc', 'test_cq',
                 'test_mw', 'test_dm', 'test_rereg', 'test_flush', 'test_odp', 'test_dmabuf', 'test_mcast', 'test_raw',
                 'test_rss', 'test_tso', 'test_rate', 'test_import', 'test_domains'),
