@@ -245,14 +245,22 @@ TEST_F(limits, inline_to_the_last_byte)
 
 TEST_F(limits, max_cqe)
 {
-	struct side *s = &self->s[0];
-	struct ibv_cq *cq = ibv_create_cq(s->context, self->attr.max_cqe, NULL, NULL, 0);
+	struct side pair[2] = { self->s[0], self->s[1] }, *s = &pair[0];
 
-	ASSERT_NE(NULL, cq);
-	ASSERT_EQ(cq->cqe, self->attr.max_cqe);
-	ASSERT_EQ(0, ibv_destroy_cq(cq));
+	s->cq = ibv_create_cq(s->context, self->attr.max_cqe, NULL, NULL, 0);
+	ASSERT_NE(NULL, s->cq);
+	ASSERT_EQ(s->cq->cqe, self->attr.max_cqe);
+	s->qp = side_create_qp(s);
+	ASSERT_NE(NULL, s->qp);
+	ASSERT_EQ(0, pair_reconnect(pair));
+	/* Some pages of the ring. */
+	for (unsigned int i = 0; i < 200; i++)
+		ASSERT_TRUE(pair_transfer(pair));
+	ASSERT_EQ(0, ibv_destroy_qp(s->qp));
+	ASSERT_EQ(0, ibv_destroy_cq(s->cq));
 	ASSERT_EQ(NULL, ibv_create_cq(s->context, self->attr.max_cqe + 1, NULL, NULL, 0));
 	ASSERT_EQ(EINVAL, errno);
+	ASSERT_EQ(0, pair_reconnect(self->s));
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
