@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * XRC domains and the target QPs in them: all of XRC that the kernel can make. A work request of the
- * kernel's cannot name an SRQ of the peer, so initiators and SRQs are refused.
+ * XRC domains and the target QPs in them: all of XRC that the kernel can make. A work request of
+ * the kernel's cannot name an SRQ of the peer, so initiators and SRQs are refused.
  */
 #include "skua_selftest.h"
 

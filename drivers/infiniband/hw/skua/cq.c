@@ -323,17 +323,24 @@ static bool skua_ib_cqe_goes(const struct skua_cqe *cqe, void *arg)
 	return true;
 }
 
+/* The entries of its SRQ are free when their CQEs' places are: who posts has one for its CQE. */
+static void skua_ib_cq_remove_shared(struct skua_ib_cq *cq, struct skua_ib_qp *qp)
+{
+	struct skua_ib_srq *srq = to_skua_ib_srq(qp->ibqp.srq);
+
+	spin_lock(&srq->lock);
+	skua_cq_remove(&cq->ring, skua_cq_end(&cq->ring), skua_ib_cqe_goes, qp);
+	spin_unlock(&srq->lock);
+}
+
 void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, struct skua_ib_qp *qp)
 {
-	struct skua_ib_srq *srq = qp->ibqp.srq ? to_skua_ib_srq(qp->ibqp.srq) : NULL;
 	unsigned long irq;
 
 	spin_lock_irqsave(&cq->lock, irq);
-	/* Its entries are free when their CQEs' places are: who posts has one for its CQE. */
-	if (srq)
-		spin_lock(&srq->lock);
-	skua_cq_remove(&cq->ring, skua_cq_end(&cq->ring), skua_ib_cqe_goes, qp);
-	if (srq)
-		spin_unlock(&srq->lock);
+	if (qp->ibqp.srq)
+		skua_ib_cq_remove_shared(cq, qp);
+	else
+		skua_cq_remove(&cq->ring, skua_cq_end(&cq->ring), skua_ib_cqe_goes, qp);
 	spin_unlock_irqrestore(&cq->lock, irq);
 }
