@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -35,6 +36,16 @@ static struct ibv_mr *mr, *dm_mr, *dmabuf_mr;
 static struct ibv_dm *dm;
 static int dmabuf;
 static struct ibv_comp_channel *channel;
+static struct ibv_qp *loop, *raw, *target, *qp_more;	/* loop: connected with itself */
+static struct ibv_srq *srq_more;
+static struct ibv_wq *wq;
+static struct ibv_rwq_ind_table *table;
+static struct ibv_flow *flow;
+static struct ibv_cq_ex *tag_cq;
+static struct ibv_mr *odp_mr;
+static uint8_t *on_demand;
+
+#define ON_DEMAND_SIZE	(64u << 10)
 
 /* Of this thread. Open all the time, since opening allocates, too. */
 static int nth_fd, netdev_fd;
@@ -168,6 +179,193 @@ static int do_resize_srq(void)
 
 	size ^= 128 ^ 256;
 	return ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+}
+
+static int do_modify_cq(void)
+{
+	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { 10, 10 } };
+
+	return ibv_modify_cq(side.cq, &attr);
+}
+
+/* Of a QP in RTS. */
+static int do_rate(void)
+{
+	struct ibv_qp_rate_limit_attr attr = { .rate_limit = 20000 };
+
+	return ibv_modify_qp_rate_limit(loop, &attr);
+}
+
+/* One that has a counter set of its own as soon as it is in INIT: the test has asked for that. */
+static int do_counted(void)
+{
+	if (!(qp_more = side_create_qp(&side)))
+		return -1;
+	if (!qp_to_init(qp_more, 0))
+		return 0;
+	fail_nth(0);
+	ibv_destroy_qp(qp_more);
+	return -1;
+}
+
+static void undo_qp_more(void) { ibv_destroy_qp(qp_more); }
+
+/* The context again, by its descriptor, and objects of it by their handles: what another process would do. */
+static int do_import(void)
+{
+	struct ibv_context *other = ibv_import_device(dup(side.context->cmd_fd));
+	struct ibv_pd *other_pd;
+	struct ibv_mr *other_mr;
+	struct ibv_dm *other_dm;
+	bool done;
+
+	if (!other)
+		return -1;
+	other_pd = ibv_import_pd(other, side.pd->handle);
+	other_mr = other_pd ? ibv_import_mr(other_pd, side.mr->handle) : NULL;
+	other_dm = ibv_import_dm(other, dm->handle);
+	done = other_pd && other_mr && other_dm;
+	if (!done)
+		fail_nth(0);
+	if (other_mr)
+		ibv_unimport_mr(other_mr);
+	if (other_dm)
+		ibv_unimport_dm(other_dm);
+	if (other_pd)
+		ibv_unimport_pd(other_pd);
+	ibv_close_device(other);
+	return done ? 0 : -1;
+}
+
+static int do_on_demand(void)
+{
+	odp_mr = ibv_reg_mr(side.pd, on_demand, ON_DEMAND_SIZE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+	return odp_mr ? 0 : -1;
+}
+
+static void undo_on_demand(void) { ibv_dereg_mr(odp_mr); }
+
+/* Pages that are not there come, while the program waits. */
+static int do_prefetch(void)
+{
+	struct ibv_sge sge = { (uintptr_t)on_demand, ON_DEMAND_SIZE, odp_mr->lkey };
+
+	madvise(on_demand, ON_DEMAND_SIZE, MADV_DONTNEED);
+	return ibv_advise_mr(side.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1);
+}
+
+static int do_wq(void)
+{
+	struct ibv_wq_init_attr attr = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 64, .max_sge = 1, .pd = side.pd, .cq = side.cq,
+	};
+
+	return (wq = ibv_create_wq(side.context, &attr)) ? 0 : -1;
+}
+
+static void undo_wq(void) { ibv_destroy_wq(wq); }
+
+static int do_use_wq(void)
+{
+	struct ibv_wq_attr ready = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY };
+	struct ibv_wq_attr reset = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RESET };
+	int err = ibv_modify_wq(wq, &ready);
+
+	if (err)
+		fail_nth(0);
+	return ibv_modify_wq(wq, &reset) ?: err;
+}
+
+static int do_table(void)
+{
+	struct ibv_rwq_ind_table_init_attr attr = { .ind_tbl = &wq };
+
+	return (table = ibv_create_rwq_ind_table(side.context, &attr)) ? 0 : -1;
+}
+
+static void undo_table(void) { ibv_destroy_rwq_ind_table(table); }
+
+static int do_rss_qp(void)
+{
+	uint8_t key[40] = {};
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RAW_PACKET, .pd = side.pd, .rwq_ind_tbl = table,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
+		.rx_hash_conf = { IBV_RX_HASH_FUNC_TOEPLITZ, sizeof(key), key, IBV_RX_HASH_SRC_IPV4 },
+	};
+
+	return (qp_more = ibv_create_qp_ex(side.context, &attr)) ? 0 : -1;
+}
+
+static int do_raw_qp(void) { return (raw = side_create_qp_of(&side, IBV_QPT_RAW_PACKET)) ? 0 : -1; }
+static void undo_raw_qp(void) { ibv_destroy_qp(raw); }
+
+static int do_flow(void)
+{
+	struct { struct ibv_flow_attr attr; struct ibv_flow_spec_eth eth; } rule = {
+		{ .size = sizeof(rule), .num_of_specs = 1, .port = 1 },
+		{ IBV_FLOW_SPEC_ETH, sizeof(rule.eth), { .dst_mac = { 2, 0, 0, 0, 0, 9 } }, { .dst_mac = { 255 } } },
+	};
+
+	return (flow = ibv_create_flow(raw, &rule.attr)) ? 0 : -1;
+}
+
+static void undo_flow(void) { ibv_destroy_flow(flow); }
+
+static int do_xrc_srq(void)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 64, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC, .pd = side.pd, .cq = side.cq,
+		.xrcd = xrcd, .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+					   IBV_SRQ_INIT_ATTR_CQ,
+	};
+
+	return (srq_more = ibv_create_srq_ex(side.context, &attr)) ? 0 : -1;
+}
+
+static void undo_srq_more(void) { ibv_destroy_srq(srq_more); }
+
+static int do_tag_srq(void)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 64, .max_sge = 1 }, .srq_type = IBV_SRQT_TM, .pd = side.pd,
+		.cq = ibv_cq_ex_to_cq(tag_cq), .tm_cap = { .max_num_tags = 16, .max_ops = 16 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ |
+			     IBV_SRQ_INIT_ATTR_TM,
+	};
+
+	return (srq_more = ibv_create_srq_ex(side.context, &attr)) ? 0 : -1;
+}
+
+static int do_initiator(void)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_SEND, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = side.pd, .send_cq = side.cq,
+		.cap = { .max_send_wr = 16, .max_send_sge = 1 },
+	};
+
+	return (qp_more = ibv_create_qp_ex(side.context, &attr)) ? 0 : -1;
+}
+
+static int do_target(void)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = xrcd,
+	};
+
+	return (target = ibv_create_qp_ex(side.context, &attr)) ? 0 : -1;
+}
+
+static void undo_target(void) { ibv_destroy_qp(target); }
+
+static int do_open_target(void)
+{
+	struct ibv_qp_open_attr attr = {
+		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE,
+		.qp_num = target->qp_num, .qp_type = IBV_QPT_XRC_RECV, .xrcd = xrcd,
+	};
+
+	return (qp_more = ibv_open_qp(side.context, &attr)) ? 0 : -1;
 }
 
 static int do_mw(void) { return (mw = ibv_alloc_mw(side.pd, IBV_MW_TYPE_1)) ? 0 : -1; }
@@ -343,6 +541,11 @@ static const struct step verbs[] = {
 	{ "create AH", do_ah, undo_ah },
 	{ "alloc MW", do_mw, undo_mw },
 	{ "open XRC domain", do_xrcd, undo_xrcd },
+	{ "register MR on demand", do_on_demand, undo_on_demand },
+	{ "create WQ", do_wq, undo_wq },
+	{ "create raw packet QP", do_raw_qp, undo_raw_qp },
+	{ "create XRC initiator", do_initiator, undo_qp_more },
+	{ "create SRQ with tags", do_tag_srq, undo_srq_more },
 }, verbs_of_objects[] = {
 	{ "modify QP", do_connect, NULL },
 	{ "modify UD QP", do_datagrams, NULL },
@@ -355,6 +558,22 @@ static const struct step verbs[] = {
 	{ "register MR anew", do_rereg, NULL },
 	{ "register dma-buf", do_dmabuf, undo_dmabuf },
 	{ "query", do_query, NULL },
+	{ "import", do_import, NULL },
+	{ "moderate CQ", do_modify_cq, NULL },
+	{ "limit rate", do_rate, NULL },
+	{ "prefetch", do_prefetch, NULL },
+	{ "modify WQ", do_use_wq, NULL },
+	{ "create table of WQs", do_table, undo_table },
+	{ "create XRC SRQ", do_xrc_srq, undo_srq_more },
+	{ "open XRC target", do_open_target, undo_qp_more },
+}, rss_verbs[] = {
+	{ "create QP with a table", do_rss_qp, undo_qp_more },
+}, counter_verbs[] = {
+	{ "bind counter set", do_counted, undo_qp_more },
+}, driver_verbs[] = {
+	/* Where its own allocations fail, the core of 6.12 keeps a reference to the domain for ever, or loses memory. */
+	{ "create XRC target", do_target, undo_target },
+	{ "create flow", do_flow, undo_flow },
 }, netdev[] = {
 	{ "sizes of rings", do_rings, NULL },
 	{ "channels", do_channels, NULL },
@@ -404,6 +623,27 @@ static int fail_each(const struct step *step, int stride, int *err)
 	}										\
 } while (0)
 
+/* What else the kernel allocates succeeds: only those of which skua_ib is among the callers may fail. */
+static int fail_for_driver(const char *which)
+{
+	char path[64], start[32] = "", size[32] = "", end[32];
+	const char *const names[][2] = { { "require-start", start }, { "require-end", end } };
+	const int fds[] = {
+		open("/sys/module/skua_ib/sections/.text", O_RDONLY), open("/sys/module/skua_ib/coresize", O_RDONLY),
+	};
+	bool done = read(fds[0], start, sizeof(start) - 1) > 0 && read(fds[1], size, sizeof(size) - 1) > 0;
+
+	close(fds[0]);
+	close(fds[1]);
+	snprintf(end, sizeof(end), "0x%llx", strtoull(start, NULL, 0) + strtoull(size, NULL, 0));
+	for (size_t i = 0; done && i < 2; i++) {
+		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", which, names[i][0]);
+		done = !set_knob(path, names[i][1]);
+	}
+	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/stacktrace-depth", which);
+	return done && !set_knob(path, "32") ? 0 : -1;
+}
+
 /* failures.sh may have left a filter of callers. */
 static int fail_for_all_callers(const char *which)
 {
@@ -442,10 +682,16 @@ FIXTURE_TEARDOWN(failures) { }
 
 TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 1800)
 {
+	struct ibv_cq_init_attr_ex tag_cq_attr = {
+		.cqe = 256, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_TM_INFO,
+	};
 	unsigned int total = 0;
 
 	ASSERT_EQ(0, set_up_failures("1"));
 	ASSERT_EQ(0, side_open(&side, "skua_0"));
+	on_demand = mmap(NULL, ON_DEMAND_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, on_demand);
+	ASSERT_NE(NULL, tag_cq = ibv_create_cq_ex(side.context, &tag_cq_attr));
 	FAIL_EACH(verbs, 1, total);
 	ASSERT_LT(sizeof(verbs) / sizeof(verbs[0]), total);
 	ASSERT_EQ(0, do_qp());
@@ -454,9 +700,34 @@ TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 1800)
 	ASSERT_EQ(0, do_mr());
 	ASSERT_LE(0, dmabuf = export_buffer(1 << 20, 0, 0));
 	ASSERT_NE(NULL, ud = side_create_qp_of(&side, IBV_QPT_UD));
+	ASSERT_NE(NULL, loop = side_create_qp(&side));
+	ASSERT_EQ(0, qp_to_init(loop, 0));
+	ASSERT_EQ(0, qp_to_rtr(loop, &side, &side, loop->qp_num));
+	ASSERT_EQ(0, qp_to_rts(loop, 10, 3, 3));
+	ASSERT_EQ(0, do_on_demand());
+	ASSERT_EQ(0, do_wq());
+	ASSERT_EQ(0, do_raw_qp());
+	ASSERT_EQ(0, do_xrcd());
+	ASSERT_EQ(0, do_target());
 	total = 0;
 	FAIL_EACH(verbs_of_objects, 1, total);
 	ASSERT_LT(sizeof(verbs_of_objects) / sizeof(verbs_of_objects[0]), total);
+	ASSERT_EQ(0, do_table());
+	FAIL_EACH(rss_verbs, 1, total);
+	ASSERT_EQ(0, system("rdma statistic qp set link skua_0/1 auto type on"));
+	FAIL_EACH(counter_verbs, 1, total);
+	ASSERT_EQ(0, system("rdma statistic qp set link skua_0/1 auto off"));
+	undo_table();
+	undo_target();
+	ASSERT_EQ(0, fail_for_driver("failslab"));
+	ASSERT_EQ(0, fail_for_driver("fail_page_alloc"));
+	FAIL_EACH(driver_verbs, 1, total);
+	undo_xrcd();
+	undo_raw_qp();
+	undo_wq();
+	undo_on_demand();
+	ASSERT_EQ(0, ibv_destroy_qp(loop));
+	ASSERT_EQ(0, ibv_destroy_cq(ibv_cq_ex_to_cq(tag_cq)));
 	ASSERT_EQ(0, ibv_destroy_qp(ud));
 	close(dmabuf);
 	ASSERT_TRUE(none_exported());
@@ -465,6 +736,80 @@ TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 1800)
 	undo_srq();
 	undo_qp();
 	side_close(&side);
+}
+
+/* After so many bytes, one allocation fails, whatever task makes it. */
+static int fail_after(unsigned int bytes)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", bytes);
+	return set_knob("/sys/kernel/debug/failslab/space", text) ||
+	       set_knob("/sys/kernel/debug/failslab/times", "1") ||
+	       set_knob("/sys/kernel/debug/failslab/probability", "100");
+}
+
+/* Has one failed? Then, and from now on, none does. */
+static bool has_failed(void)
+{
+	char text[16] = "";
+	int fd = open("/sys/kernel/debug/failslab/times", O_RDONLY);
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	close(fd);
+	return !set_knob("/sys/kernel/debug/failslab/probability", "0") && n > 0 && !atoi(text);
+}
+
+/* A WRITE of pages that are not there. The driver brings them, in threads of the kernel. */
+static enum ibv_wc_status write_absent(struct side s[2])
+{
+	struct ibv_sge sge = { (uintptr_t)on_demand, ON_DEMAND_SIZE, odp_mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)s[1].mem, s[1].mr->rkey },
+	};
+	struct ibv_wc wc;
+
+	return side_post(&s[0], &wr) || !side_wait(&s[0], &wc, 60) ? IBV_WC_FATAL_ERR : wc.status;
+}
+
+/* ODP-12: a fault is resolved though an allocation failed, or else its QP, and nobody else, has an error. */
+TEST_F_TIMEOUT(failures, allocations_of_page_faults, 900)
+{
+	unsigned int resolved = 0, refused = 0;
+	struct side s[2];
+	bool failed;
+
+	ASSERT_EQ(0, set_up_failures("1"));
+	ASSERT_EQ(0, fail_for_driver("failslab"));
+	ASSERT_EQ(0, pair_open(s));
+	side = s[0];
+	on_demand = mmap(NULL, ON_DEMAND_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, on_demand);
+	ASSERT_EQ(0, do_on_demand());
+	for (unsigned int bytes = 0; bytes < 1u << 20; bytes += 64) {
+		enum ibv_wc_status status;
+
+		ASSERT_EQ(0, madvise(on_demand, ON_DEMAND_SIZE, MADV_DONTNEED));
+		ASSERT_EQ(0, fail_after(bytes));
+		status = write_absent(s);
+		failed = has_failed();
+		ASSERT_TRUE(failed || status == IBV_WC_SUCCESS);
+		resolved += failed && status == IBV_WC_SUCCESS;
+		refused += failed && status == IBV_WC_LOC_PROT_ERR;
+		ASSERT_TRUE(status == IBV_WC_SUCCESS || status == IBV_WC_LOC_PROT_ERR) {
+			TH_LOG("after %u bytes: %s", bytes, ibv_wc_status_str(status));
+		}
+		if (!failed)
+			break;
+		ASSERT_EQ(0, pair_reconnect(s));
+	}
+	TH_LOG("%u faults were resolved though an allocation failed, %u were not", resolved, refused);
+	ASSERT_FALSE(failed);
+	ASSERT_LT(0, resolved + refused);
+	ASSERT_TRUE(pair_transfer(s));
+	undo_on_demand();
+	pair_close(s);
 }
 
 /* Rings are of single pages, so these fail, too. There are hundreds of them, so every thirteenth allocation does. */

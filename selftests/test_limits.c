@@ -313,7 +313,37 @@ static uint8_t *raw_mem(void)
 /* A loaded machine takes its time for some 100,000 commands. */
 #define COUNT_SECONDS 400
 
-enum kind { PD, CQ, QP, MR };
+enum kind { PD, CQ, QP, MR, MW };
+
+/* The other side writes by a window to memory of this one. NULL, or what went wrong. */
+static const char *use_a_window(struct side s[2])
+{
+	struct side *a = &s[0], *b = &s[1];
+	struct ibv_mr *mr = ibv_reg_mr(a->pd, a->mem, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw = ibv_alloc_mw(a->pd, IBV_MW_TYPE_1);
+	struct ibv_mw_bind bind = {
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = { mr, (uintptr_t)a->mem, 4096, IBV_ACCESS_REMOTE_WRITE },
+	};
+	struct ibv_sge sge = { (uintptr_t)b->mem, 100, b->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma.remote_addr = (uintptr_t)a->mem,
+	};
+	struct ibv_wc wc;
+	bool well;
+
+	if (!mr || !mw)
+		return "no window, or no MR of it";
+	memset(a->mem, 0, 100);
+	fill(b->mem, 100, mw->rkey);
+	well = !ibv_bind_mw(a->qp, mw, &bind) && side_wait(a, &wc, 20) && wc.status == IBV_WC_SUCCESS;
+	wr.wr.rdma.rkey = mw->rkey;
+	well = well && !side_sends(b, &wr) && !memcmp(a->mem, b->mem, 100);
+	if (ibv_dealloc_mw(mw) || ibv_dereg_mr(mr))
+		return "the window stays, or its MR";
+	return well ? NULL : "no WRITE by the window";
+}
 
 /* A transfer by one more object of a kind. NULL, or what went wrong. */
 static const char *use_one_more(struct side s[2], enum kind kind)
@@ -321,6 +351,8 @@ static const char *use_one_more(struct side s[2], enum kind kind)
 	struct side pair[2] = { s[0], s[1] }, *a = &pair[0];
 	bool well;
 
+	if (kind == MW)
+		return use_a_window(s);
 	if (kind == PD && !(a->pd = ibv_alloc_pd(a->context)))
 		return "no PD";
 	if (kind == CQ && !(a->cq = ibv_create_cq(a->context, 4 * PAIR_WRS, NULL, NULL, 0)))
@@ -453,6 +485,17 @@ TEST_F_TIMEOUT(limits, max_mr, COUNT_SECONDS)
 	      raw_dereg_mr(fd, handle));
 	close(fd);
 	ASSERT_EQ(0, munmap(mem, RAW_MEM));
+}
+
+TEST_F_TIMEOUT(limits, max_mw, COUNT_SECONDS)
+{
+	int fd = raw_open("skua_0", NULL);
+	uint32_t pd;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, raw_alloc_pd(fd, &pd));
+	COUNT(self->attr.max_mw, MW, raw_alloc_mw(fd, pd, IBV_MW_TYPE_1, NULL, 0, handle), raw_dealloc_mw(fd, handle));
+	close(fd);
 }
 
 /* A message to a QP that receives by an SRQ. NULL, or what went wrong. */
