@@ -3,21 +3,21 @@
 #
 # All tests of this directory in a guest of the lab: TAP from each, and at the end "N passed, N failed, N skipped". With
 # arguments, only those. Only run if they are named are test_limits, test_pagelists, test_inject.sh, test_devlink.sh,
-# test_death.sh, test_power.sh, test_release, test_persist, test_cm.sh, test_loss.sh, test_hostile.sh, test_iommu.sh,
-# test_bonding.sh, test_failures, test_middleware.sh, test_kernel_failures.sh, test_probe_failures.sh,
+# test_death.sh, test_survival.sh, test_power.sh, test_release, test_persist, test_cm.sh, test_loss.sh, test_hostile.sh,
+# test_iommu.sh, test_bonding.sh, test_failures, test_middleware.sh, test_kernel_failures.sh, test_probe_failures.sh,
 # test_probe_deeper.sh, test_buffers and test_leaks.sh: they want more time, a guest of 5 GiB, a third NIC, a device that
-# fails or is persistent, an IOMMU, Linux 7.2, or the debug kernel. Those with raw packets come after test_netdev.sh, which
-# compares the device's counts of frames with those of the network stack.
+# fails or is persistent, an IOMMU, Linux 7.2, or the debug kernel. Those with raw packets come after test_netdev.sh,
+# which compares the device's counts of frames with those of the network stack.
 #
 # usage: run_selftests.sh [TEST...]
 
 cd "$(dirname "$0")" || exit 1
 [ $# -gt 0 ] ||
 	set -- test_verbs test_consumers test_bad_objects test_bad_memory test_bad_qps test_bad_posting \
-		test_bad_work test_bad_commands test_bad_handles test_rc test_ud test_uc test_srq test_tags test_xrc test_cq test_mw test_dm test_rereg \
-		test_flush test_odp test_dmabuf test_mcast test_events test_threads test_fork test_teardown test_netdev.sh test_counters.sh \
-		test_cgroup.sh test_netns.sh test_raw test_rss test_tso test_rate test_import test_domains test_capabilities test_programs.sh test_kernel.sh test_device.sh \
-		test_survival.sh
+		test_bad_work test_bad_commands test_bad_handles test_rc test_ud test_uc test_srq test_tags test_xrc test_cq \
+		test_mw test_dm test_rereg test_flush test_odp test_dmabuf test_mcast test_events test_threads test_fork \
+		test_teardown test_netdev.sh test_counters.sh test_cgroup.sh test_netns.sh test_raw test_rss test_tso \
+		test_rate test_import test_domains test_capabilities test_programs.sh test_kernel.sh test_device.sh
 passed=0 failed=0 skipped=0
 
 for test; do

@@ -64,7 +64,7 @@ CHECKS = [
     # What a user does without the lab: skuad on this host, whatever its C library is, and the README's lines.
     lab_tests('by-hand', 360, 'test-by-hand', inputs=map(paths.repo, ('README.md', 'Documentation/user/qemu.rst'))),
     # What the guide says of hot-plug, and a guest that reboots.
-    lab_tests('attach', 600, 'test-attach', inputs=[paths.repo('Documentation/user/qemu.rst')]),
+    lab_tests('attach', 600, 'test-attach', inputs=[paths.repo('Documentation/user/qemu.rst')], full=True),
     storage('nvme', 300, OLDER, '--no-faults', 'nvme', full=False),
     lab_tests('lab-guest', 1200, 'test-guest', inputs=[paths.lab('tests/guest')], full=True),
     lab_tests('cluster', 1200, 'test-cluster', inputs=[paths.lab('skualab/clusters')]),
@@ -76,6 +76,7 @@ CHECKS = [
                 'exec ./run_selftests.sh test_limits test_pagelists',
                 more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600'), full=True),
     guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release', full=True),
+    guest_tests('guest-survival', 500, './run_selftests.sh', 'test_survival.sh', full=True),
     guest_tests('guest-devlink', 500, './run_selftests.sh', 'test_devlink.sh', full=True),
     guest_tests('guest-exclusive', 300, './run_selftests.sh', 'test_netns.sh', more=('--netns', 'exclusive')),
     *[guest_tests('guest-bonding' + tail, 300, './run_selftests.sh', 'test_bonding.sh', series=series,
@@ -92,7 +93,7 @@ CHECKS = [
                 more=('--env', 'SKUA_HOSTILE_SHARE=0'), full=True),
     loss_tests('loss', LOSS_SECONDS, full=False),
     guest_tests('guest-cm', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450')),
-    guest_tests('guest-middleware', 500, './run_selftests.sh', 'test_middleware.sh'),
+    guest_tests('guest-middleware', 500, './run_selftests.sh', 'test_middleware.sh', full=True),
     # One PUT of UCX and some collectives of Open MPI; all the rest is in make check-full.
     lab_tests('mpi', 500, 'test-middleware', '--tests', '@(rc_verbs, put_bw|ucx, 2 ranks in 2 guests, collectives)', 'ucx',
               'openmpi', needs=SELFTESTS),
