@@ -157,7 +157,10 @@ static int skua_channel_start_qp(struct skua_channel *ch)
 
 /* Polling */
 
-/* Is it of this channel's QP, and completes it what is outstanding, blocks behind @sent if sent? */
+/*
+ * Does @cqe belong to this channel's QP, and complete what is outstanding? The blocks before @sent
+ * are complete already.
+ */
 static bool skua_channel_expects(const struct skua_channel *ch, const struct skua_cqe *cqe,
 				 u32 sent)
 {
