@@ -2,7 +2,7 @@
 
 from skualab.host import say
 from skualab.host.say import LabError
-from skualab.products import images, kernels, modules, programs, provider, sources
+from skualab.products import debuginfo, images, kernels, modules, programs, provider, sources
 from skualab.roots import root
 from skualab.target.distro import DISTRO
 
@@ -29,12 +29,12 @@ def table():
             if stage not in stages:
                 stages.append(stage)
     others = [stage for role in DISTRO.rdma_cores if role != DISTRO.rdma_core for stage in provider.stages(role)]
-    return stages, [*others, *sources.LINUX_STAGES.values(), programs.SELFTESTS_STAGE]
+    return stages, [*others, *sources.LINUX_STAGES.values(), programs.SELFTESTS_STAGE, *debuginfo.STAGES.values()]
 
 
 # What the names mean that a person would type.
 GROUPS = {'root': ['root'], 'images': ['root-image', 'kernel-'], 'kernels': ['kernel-'],
-          'modules': ['modules-'], 'skuad': ['skuad'], 'linux': ['linux-'],
+          'modules': ['modules-'], 'skuad': ['skuad'], 'linux': ['linux-'], 'debuginfo': ['debuginfo-'],
           **{'provider' + tail: ['rdma-core' + tail, 'provider' + tail] for tail in sources.TAIL.values()}}
 
 

@@ -10,12 +10,12 @@ import shlex
 import sys
 
 from skualab.host import paths, say
-from skualab.products import modules
+from skualab.products import debuginfo, modules
 from skualab.runs import symbols
 
 SOCKET = 'gdb'              # in the run's directory: QEMU's gdbstub
 SCRIPT = 'kernel.gdb'       # what gdb reads
-SYMBOLS = 'kernel.symbols'  # and the functions of the kernel
+SYMBOLS = 'kernel.symbols'  # and the functions of whatever has no debug information
 SECTIONS = '.text', '.text.unlikely', '.exit.text', '.rodata', '.data', '.bss'
 ASK = '''
 shopt -s nullglob
@@ -30,7 +30,17 @@ def places():
     return [paths.REPO] if (paths.BUILD + '/').startswith(paths.REPO + '/') else [paths.REPO, paths.BUILD]
 
 
-def _script(directory, kernel, text):
+def known_files(kernel):
+    """The files with debug information, by module; the kernel itself is ''."""
+    known = debuginfo.files(kernel)
+    for module in modules.MODULES:
+        path = '%s.build/%s.ko' % (modules.directory(kernel), module)
+        if os.path.exists(path):
+            known[module] = os.path.realpath(path)
+    return known
+
+
+def script(directory, known, text):
     """The commands of gdb, by where the guest says that its modules are."""
     loaded = {}
     for line in text.splitlines():
@@ -38,26 +48,28 @@ def _script(directory, kernel, text):
         _, _, _, module, _, section = path.split('/')
         if section in SECTIONS:
             loaded.setdefault(module, []).append('-s %s %s' % (section, address))
-    lines = ['set confirm off', 'set breakpoint pending on', 'symbol-file %s/%s' % (directory, SYMBOLS)]
-    for module, sections in sorted(loaded.items()):
-        path = '%s.build/%s.ko' % (modules.directory(kernel), module)
-        if os.path.exists(path):
-            lines.append('add-symbol-file %s %s' % (os.path.realpath(path), ' '.join(sections)))
+    lines, names = ['set confirm off', 'set breakpoint pending on'], os.path.join(directory, SYMBOLS)
+    lines += ['symbol-file ' + known[''], 'add-symbol-file %s -o 0' % names] if '' in known else ['symbol-file ' + names]
+    lines += ['add-symbol-file %s %s' % (known[module], ' '.join(sections))
+              for module, sections in sorted(loaded.items()) if module in known]
     return '\n'.join([*lines, 'target remote %s/%s' % (directory, SOCKET), ''])
 
 
 def tell(play, deadline):
     """Say what to type, once the guest's modules are loaded."""
+    kernel = play.options.kernel
     _, text = play.guest.output(ASK, deadline)
-    _, known = play.guest.output(symbols.ASK, deadline)
+    _, functions = play.guest.output(symbols.ASK, deadline)
+    files = known_files(kernel)
     with open(os.path.join(play.directory, SYMBOLS), 'wb') as file:
-        # Those of our own modules come with their sources.
-        file.write(symbols.elf(symbols.functions(known, modules.MODULES)))
+        file.write(symbols.elf(symbols.functions(functions, files)))
     path = os.path.join(play.directory, SCRIPT)
     with open(path, 'w') as file:
-        file.write(_script(play.directory, play.options.kernel, text))
+        file.write(script(play.directory, files, text))
     enter = 'nsenter --all --root --wd --target %d gdb -q '
     say.line('gdb of the kernel: %s-x %s' % (enter % play.guest.process.pid(), shlex.quote(path)))
+    if kernel in debuginfo.STAGES and '' not in files:
+        say.line('it gets types and lines of the kernel by: tools/lab/lab build debuginfo-' + kernel)
     if play.skuad:
         say.line('gdb of skuad: %s-p 1' % (enter % play.skuad.process.pid()))
     say.line('gdb of a program and libskua, in the guest: gdb --args PROGRAM...')

@@ -16,11 +16,11 @@ LOCAL_FUNCTION = 2
 
 
 def functions(text, without=()):
-    """Sorted (address, name) of kallsyms' lines, without those of some modules."""
+    """Sorted (address, name) of kallsyms' lines, without those of some modules; '' is the kernel itself."""
     found = set()
     for line in text.splitlines():
         address, _, name, *module = line.split()
-        if int(address, 16) >= LOWEST and (not module or module[0].strip('[]') not in without):
+        if int(address, 16) >= LOWEST and ''.join(module).strip('[]') not in without:
             found.add((int(address, 16), name))
     return sorted(found)
 

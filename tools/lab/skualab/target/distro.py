@@ -41,6 +41,7 @@ DEBIAN = Distro(
     # Of kernels there is an older series, which the root's own headers and tools are of, and a newer one.
     series=('6.12', '7.2'),
     image_package='linux-image-',       # RELEASE, which ends in the architecture's name
+    debug_package='linux-image-%s-dbg',    # RELEASE
     image_release=r'\d[^-]*(-\d+)?-' + ARCH.debian,
     # What older releases have in one package, newer ones have in several.
     kernel_packages='linux-(image|binary|modules|base)-',

@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 from skualab.host import paths, say
-from skualab.products import stages
+from skualab.products import debuginfo, stages
 from skualab.roots.stage import Stage
 from skualab.runs import debugger, demo, nodes, perftest, scene, symbols, together
 from skualab.target.distro import DISTRO
@@ -190,14 +190,30 @@ class Debugger(unittest.TestCase):
 '''
 
     def test_gdb_reads_the_symbols_of_modules_where_the_guest_has_them(self):
+        skua = 'add-symbol-file /b/skua.ko -s .text 0xffffffffa0001000 -s .data 0xffffffffa0005000'
+        core = 'add-symbol-file /d/ib_core.ko -s .text 0xffffffffa0101000'
+        for known, wanted in (
+                ({'skua': '/b/skua.ko'}, ['symbol-file /run/1/kernel.symbols', skua]),
+                ({'skua': '/b/skua.ko', 'ib_core': '/d/ib_core.ko', 'rdma_rxe': '/d/rdma_rxe.ko', '': '/d/vmlinux'},
+                 ['symbol-file /d/vmlinux', 'add-symbol-file /run/1/kernel.symbols -o 0', core, skua])):
+            self.assertEqual(debugger.script('/run/1', known, self.ASKED).splitlines()[2:],
+                             [*wanted, 'target remote /run/1/gdb'])
+
+    def test_debug_information_is_of_the_kernel_that_boots(self):
         with tempfile.TemporaryDirectory() as place, \
-                mock.patch.object(debugger.modules, 'directory', return_value=place + '/9.9'):
-            os.mkdir(place + '/9.9.build')
-            open(place + '/9.9.build/skua.ko', 'w').close()
-            self.assertEqual(debugger._script('/run/1', DISTRO.kernel, self.ASKED).splitlines()[2:], [
-                'symbol-file /run/1/kernel.symbols',
-                'add-symbol-file %s/9.9.build/skua.ko -s .text 0xffffffffa0001000 -s .data 0xffffffffa0005000'
-                % os.path.realpath(place), 'target remote /run/1/gdb'])
+                mock.patch.object(debugger.modules, 'directory', return_value=place + '/9.9'), \
+                mock.patch.object(debuginfo.kernels, 'directory', return_value=place + '/9.9'), \
+                mock.patch.object(debuginfo.root, 'releases', return_value={'9.9': '9.9.2-x'}):
+            files = {name: os.path.join(place, name) for name in (
+                '9.9.build/skua.ko', '9.9.debuginfo/boot/vmlinux-9.9.1-x', '9.9.debuginfo/boot/vmlinux-9.9.2-x',
+                '9.9.debuginfo/lib/modules/9.9.2-x/kernel/nvme/nvme-rdma.ko')}
+            for name in files.values():
+                os.makedirs(os.path.dirname(name), exist_ok=True)
+                open(name, 'w').close()
+            self.assertEqual(debugger.known_files('9.9'), {
+                module: os.path.realpath(files[end]) for module, end in (
+                    ('skua', '9.9.build/skua.ko'), ('', '9.9.debuginfo/boot/vmlinux-9.9.2-x'),
+                    ('nvme_rdma', '9.9.debuginfo/lib/modules/9.9.2-x/kernel/nvme/nvme-rdma.ko'))})
 
     def test_the_kernel_names_its_functions_but_not_ours(self):
         said = ('ffffffff81000010 T later\nffffffff81000000 t first\n0000000000000040 t of_a_processor\n'
