@@ -5,6 +5,7 @@ what this program asked for. An error says what is not."""
 
 import concurrent.futures
 import ctypes
+import fcntl
 import itertools
 import json
 import mmap
@@ -17,10 +18,22 @@ import time
 from pyverbs import enums
 from pyverbs.cq import CQ
 from pyverbs.device import AllocDmAttr, Context, DM
-from pyverbs.mr import DMMR, MR
+from pyverbs.mr import DMMR, DmaBufMR, MR
 from pyverbs.pd import PD
 from pyverbs.qp import QP, QPCap, QPInitAttr
 from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
+
+
+UDMABUF_CREATE = 0x40187542
+
+
+def dma_buf(length):
+    """Memory of udmabuf."""
+    memory = os.memfd_create('dma-buf', os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    os.ftruncate(memory, length)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+    with open('/dev/udmabuf', 'wb') as device:
+        return fcntl.ioctl(device, UDMABUF_CREATE, bytearray(struct.pack('<IIQQ', memory, 1, 0, length)))
 
 
 def ask(*command):
@@ -98,6 +111,7 @@ def check_memory():
     regions = {
         'pinned': (MR(pd, 20 * 4096, local), 20 * 4096, None),
         'on-demand': (MR(pd, 3 * 4096, local | enums.IBV_ACCESS_ON_DEMAND), 3 * 4096, 0),
+        'dma-buf': (DmaBufMR(pd, 5 * 4096, local, dma_buf(5 * 4096)), 5 * 4096, 5),
         'device-memory': (DMMR(pd, 4096, local | enums.IBV_ACCESS_ZERO_BASED, dm, 0), 4096, 0),
     }
     found = {row['drv_kind']: row for row in rows('mr', '-dd')}

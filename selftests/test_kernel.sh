@@ -50,6 +50,23 @@ unbind_under_traffic() {
 reset_under_traffic() {
 	hold "$2" && echo 1 >"/sys/bus/pci/devices/$(pci "$1")/reset" && released && again
 }
+# How often the moderation of a CQ was changed: the kernel adapts that of its users' CQs (rdma_dim), unless it is told
+# not to.
+moderations() { awk '$1 == "0x0033" { n = $2 } END { print n + 0 }' "/sys/kernel/debug/skua/$(pci skua_0)/commands"; }
+has_moderated_since() { [ "$(moderations)" -gt "$1" ]; }
+adaptive() {
+	local before
+	before=$(moderations)
+	hold softirq && within 10 has_moderated_since "$before" && rmmod skua_selftest && modprobe skua_selftest
+}
+not_adaptive() {
+	local before status=0
+	before=$(moderations)
+	rdma dev set skua_0 adaptive-moderation off && hold softirq && sleep 2 || status=1
+	echo "$before, $(moderations)"
+	! has_moderated_since "$before" && rdma dev set skua_0 adaptive-moderation on && rmmod skua_selftest &&
+		modprobe skua_selftest && return $status
+}
 again_and_again() {
 	for _ in {1..20}; do
 		hold || return
@@ -69,6 +86,8 @@ for poll in direct softirq workqueue; do
 	t "reset the sender under traffic, $poll" reset_under_traffic skua_0 $poll
 	t "reset the receiver under traffic, $poll" reset_under_traffic skua_1 $poll
 done
+t 'the moderation of CQs adapts to traffic' adaptive
+t 'and does not, if that is off' not_adaptive
 t 'twenty times' again_and_again
 run_inside || t 'results' false
 t 'unload' rmmod skua_selftest
