@@ -4,6 +4,8 @@
 # Programs that find each other by address: rdma_cm's own, perftest with it, and those of libibverbs that
 # use UD and UC; from each NIC to the other, over IPv4, IPv6 and a VLAN. Where a program can compare what
 # arrives, it is asked to. Leaves the NICs as the lab set them up.
+#
+# SKUA_CM_FROM is the number of the NIC to begin from, if the other one shall not.
 
 . "$(dirname "$0")/tap.sh"
 
@@ -12,6 +14,7 @@ declare -A addresses=(
 )
 read -ra vlan <<<"${addresses[vlan]}"
 spaces=(left right)
+read -ra clients <<<"${SKUA_CM_FROM:-0 1}"
 
 # A way: from the NIC $client to $server, by the addresses of a family.
 way() {
@@ -164,14 +167,14 @@ remove_vlans() {
 no_vlan_gids() { ! has_gid skua_0 "${vlan[0]}" && ! has_gid skua_1 "${vlan[1]}"; }
 log_is_quiet() { ! dmesg | grep -v 'module verification' | grep -E 'WARNING|BUG|skua.*(error|failed|dead)'; }
 
-for client in 0 1; do
-	all ipv4 $client
-	all ipv6 $client
-	unreliable $client
+for client in "${clients[@]}"; do
+	all ipv4 "$client"
+	all ipv6 "$client"
+	unreliable "$client"
 done
 t 'ib_send_bw -R, with a slow server' slowly ib_send_bw -n 200 -s 4096
 t 'VLANs give GIDs' add_vlans
-for client in 0 1; do all vlan $client; done
+for client in "${clients[@]}"; do all vlan "$client"; done
 t 'VLANs go' remove_vlans
 t 'their GIDs, too' within 5 no_vlan_gids
 t 'the log is quiet' log_is_quiet

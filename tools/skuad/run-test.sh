@@ -17,10 +17,11 @@ trap 'rm -f "$out"' EXIT
 count() { grep -axE "\[ *$1 *\] ([A-Z0-9 -]+: )?[A-Za-z0-9_]+" "$out" | sort -u | wc -l; }
 
 echo "$name begins"
+began=$(date +%s)
 timeout -k 5 "${SKUA_TEST_TIMEOUT:-600}" "$1" >"$out" 2>&1
 rc=$?
 # Others may run, so it is shown as a whole.
-echo "== $name"
+echo "== $name, $(($(date +%s) - began)) s"
 cat "$out"
 [ $rc = 124 ] && echo "$name: no end in ${SKUA_TEST_TIMEOUT:-600} s"
 ok=$(count OK) no=$(count FAILED) skip=$(count SKIPPED)

@@ -1,4 +1,4 @@
-"""The stages of make check, in the order in which they begin."""
+"""The stages of make check, in the order in which they begin. Short ones are last, so that no long one is left alone."""
 
 import os
 import time
@@ -18,7 +18,7 @@ _, NEXT = DISTRO.rdma_cores
 
 # Of verified traffic under each impairment: in make check, and on each link with each kernel in make check-full. And
 # the messages of UC and UD of each kind and size to and from rdma_rxe.
-LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 30, 180, 400
+LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 15, 180, 400
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
     Check('manual', 60, MANUAL, in_root('python3', 'Documentation/check-manual'), ROOT),
@@ -40,7 +40,7 @@ CHECKS = [
     worlds('worlds', 240, 10000, 1),
     # From the seeds on, whatever was learnt before, and with the same chance each time: what fails here fails
     # for everybody. What other inputs do is make fuzz's, and fuzz-long's.
-    fuzzers('fuzz', 480, SECONDS=30, CHANCE=1),
+    fuzzers('fuzz', 480, SECONDS=15, CHANCE=1),
     fuzzers('fuzz-long', 1500, full=True, SECONDS=600, CHANCE=0),
     provider_tests('provider', 'check', ROOT),
     provider_tests('provider-verbs', 'check-verbs', provider.stages(DISTRO.rdma_core), DISTRO.rdma_core),
@@ -67,7 +67,7 @@ CHECKS = [
     lab_tests('attach', 600, 'test-attach', inputs=[paths.repo('Documentation/user/qemu.rst')], full=True),
     storage('nvme', 300, OLDER, '--no-faults', 'nvme', full=False),
     lab_tests('lab-guest', 1200, 'test-guest', inputs=[paths.lab('tests/guest')], full=True),
-    lab_tests('cluster', 1200, 'test-cluster', inputs=[paths.lab('skualab/clusters')]),
+    lab_tests('cluster', 1200, 'test-cluster', inputs=[paths.lab('skualab/clusters')], full=True),
     guest_tests('guest-' + OLDER, 1500, './run_selftests.sh'),
     guest_tests('guest-removal', 600, './run_selftests.sh', 'test_removal', full=True),
     # Its page of 1 GiB is reserved while most of the memory is free.
@@ -78,29 +78,33 @@ CHECKS = [
     guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release', full=True),
     guest_tests('guest-survival', 500, './run_selftests.sh', 'test_survival.sh', full=True),
     guest_tests('guest-devlink', 500, './run_selftests.sh', 'test_devlink.sh', full=True),
-    guest_tests('guest-exclusive', 300, './run_selftests.sh', 'test_netns.sh', more=('--netns', 'exclusive')),
+    guest_tests('guest-exclusive', 300, './run_selftests.sh', 'test_netns.sh', more=('--netns', 'exclusive'), full=True),
     *[guest_tests('guest-bonding' + tail, 300, './run_selftests.sh', 'test_bonding.sh', series=series,
                   more=('--device', 'link=wire:a') * 3, full=True) for series, tail in ((OLDER, ''), (NEWER, '-' + NEWER))],
     # Addresses of the device are not those of memory: what is contiguous for one need not be for the other.
-    guest_tests('guest-iommu', 500, './run_selftests.sh', 'test_iommu.sh', 'test_rc', 'test_srq', more=('--iommu',)),
+    guest_tests('guest-iommu', 500, './run_selftests.sh', 'test_iommu.sh', 'test_rc', 'test_srq', more=('--iommu',),
+                full=True),
     guest_tests('guest-persistent', 300, './run_selftests.sh', 'test_persist',
-                more=('--device', 'link=wire:a,persistent=on', '--device', 'link=wire:a,persistent=on')),
+                more=('--device', 'link=wire:a,persistent=on', '--device', 'link=wire:a,persistent=on'), full=True),
     # The share does not survive a sleep.
     guest_tests('guest-power', 300, 'sh', '-c',
-                'cp -r . /tmp/selftests && cd /tmp/selftests && exec ./run_selftests.sh test_power.sh'),
+                'cp -r . /tmp/selftests && cd /tmp/selftests && exec ./run_selftests.sh test_power.sh', full=True),
     # That the traffic goes on; at which rate is a figure of a quiet machine.
     guest_tests('guest-hostile', 400, './run_selftests.sh', 'test_hostile.sh',
                 more=('--env', 'SKUA_HOSTILE_SHARE=0'), full=True),
     loss_tests('loss', LOSS_SECONDS, full=False),
-    guest_tests('guest-cm', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450')),
     guest_tests('guest-middleware', 500, './run_selftests.sh', 'test_middleware.sh', full=True),
-    # One PUT of UCX and some collectives of Open MPI; all the rest is in make check-full.
-    lab_tests('mpi', 500, 'test-middleware', '--tests', '@(rc_verbs, put_bw|ucx, 2 ranks in 2 guests, collectives)', 'ucx',
-              'openmpi', needs=SELFTESTS),
-    guest_tests('pyverbs-' + OLDER, 600, './pyverbs/run'),
     # What the driver does in another way on this kernel; all the rest is in make check-full.
     guest_tests('guest-' + NEWER, 800, './run_selftests.sh', 'test_rc', 'test_ud', 'test_cq', 'test_odp', 'test_dmabuf',
                 'test_raw', 'test_rss', 'test_capabilities', 'test_buffers', 'test_device.sh', series=NEWER),
+    guest_tests('pyverbs-' + OLDER, 600, './pyverbs/run'),
+    # From one NIC to the other; make check-full has the other way, too.
+    guest_tests('guest-cm', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_CM_FROM=0')),
+    guest_tests('guest-cm-' + OLDER, 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450'),
+                full=True),
+    # One PUT of UCX and some collectives of Open MPI; all the rest is in make check-full.
+    lab_tests('mpi', 500, 'test-middleware', '--tests', '@(rc_verbs, put_bw|ucx, 2 ranks in 2 guests, collectives)', 'ucx',
+              'openmpi', needs=SELFTESTS),
     debug_tests('guest-debug', 'test_verbs', 'test_rc', 'test_events', 'test_device.sh'),
     debug_tests('guest-debug-netdev', 'test_netdev.sh', 'test_counters.sh'),
     # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.
