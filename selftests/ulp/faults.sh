@@ -48,16 +48,20 @@ flapping() {
 	wait $!
 }
 
-# unload MODULE...: the modules go, and nothing that they made is left in the RDMA device.
-unload() {
-	local kind module
-	within 20 modprobe -r "$@" || return
-	for kind in qp cq mr pd cm_id; do
+# has_none KIND... -- MODULE...: the RDMA device has no objects of these kinds that the modules made.
+has_none() {
+	local kinds=() kind module
+	while [ "$1" != -- ]; do kinds+=("$1"); shift; done
+	shift
+	for kind in "${kinds[@]}"; do
 		for module; do
-			! rdma resource show $kind | grep -F "[$module]" || return
+			! rdma resource show "$kind" | grep -F "[$module]" || return
 		done
 	done
 }
+
+# unload MODULE...: the modules go, and nothing that they made is left in the RDMA device.
+unload() { within 20 modprobe -r "$@" && has_none qp cq mr pd cm_id -- "$@"; }
 
 # A server waits until its client says end.
 # shellcheck disable=SC2154 # address

@@ -70,7 +70,8 @@ def ueid(verb):
             family, = struct.unpack_from('<H', answer, at + 4)
         at += (size + 3) & ~3
     command = {'add': 10, 'remove': 11}[verb]       # SMC_NETLINK_ADD_UEID, _REMOVE_UEID
-    netlink(NETLINK_GENERIC, family, REQUEST | ACK, struct.pack('<BBH', command, 1, 0) + attribute(1, EID))
+    with contextlib.suppress(FileExistsError):
+        netlink(NETLINK_GENERIC, family, REQUEST | ACK, struct.pack('<BBH', command, 1, 0) + attribute(1, EID))
 
 
 def mode(ours):
@@ -104,7 +105,10 @@ def serve(address):
     listens.listen(64)
     threads, kind = [], b''
     while kind != b'e':
-        stream, _ = listens.accept()
+        try:
+            stream, _ = listens.accept()
+        except ConnectionAbortedError:      # in its handshake
+            continue
         stream.settimeout(PATIENCE)
         try:
             kind = stream.recv(1)

@@ -7,7 +7,6 @@ import glob
 import os
 from functools import partial
 
-from skualab.host import paths
 from skualab.products import kernels
 from skualab.roots import apt, chroot, root
 from skualab.roots.stage import Stage
