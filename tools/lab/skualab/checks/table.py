@@ -145,7 +145,7 @@ CHECKS = [
     cycles('reset', 1000),
     cycles('unbind', 1000),
     cycles('reload', 1000),
-    lab_tests('interop-rxe', 1500, 'test-interop', needs=SELFTESTS, full=True, alone=True),
+    lab_tests('interop-rxe', 2400, 'test-interop', needs=SELFTESTS, full=True, alone=True),
     lab_tests('interop-lossy', 2700, 'test-interop', '--lossy', str(LOSSY_MESSAGES), needs=SELFTESTS, full=True),
     *[loss_tests('loss-' + link + tail, LOSS_SECONDS_FULL, series, link)
       for link in JOINED for series, tail in ((OLDER, ''), (NEWER, '-' + NEWER))],
