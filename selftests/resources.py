@@ -24,7 +24,7 @@ from pyverbs.qp import QP, QPCap, QPInitAttr
 from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
 
 
-UDMABUF_CREATE = 0x40187542
+UDMABUF_CREATE = 0x40187542     # linux/udmabuf.h
 
 
 def dma_buf(length):

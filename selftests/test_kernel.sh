@@ -50,8 +50,8 @@ unbind_under_traffic() {
 reset_under_traffic() {
 	hold "$2" && echo 1 >"/sys/bus/pci/devices/$(pci "$1")/reset" && released && again
 }
-# How often the moderation of a CQ was changed: the kernel adapts that of its users' CQs (rdma_dim), unless it is told
-# not to.
+# How often the moderation of a CQ was changed (SKUA_CMD_MODIFY_CQ): the kernel adapts that of its users' CQs (rdma_dim),
+# unless it is told not to.
 moderations() { awk '$1 == "0x0033" { n = $2 } END { print n + 0 }' "/sys/kernel/debug/skua/$(pci skua_0)/commands"; }
 has_moderated_since() { [ "$(moderations)" -gt "$1" ]; }
 adaptive() {

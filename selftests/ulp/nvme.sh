@@ -91,7 +91,8 @@ attach() {
 	head -n 4 mrs
 	# Other NICs tell less.
 	if grep -q '^dev skua_' mrs; then
-		grep -FA1 '[nvme_rdma]' mrs | grep -q 'drv_kind fast-registration drv_pinned_pages 0 drv_max_fast_entries [1-9]'
+		grep -FA1 '[nvme_rdma]' mrs >details
+		grep -q 'drv_kind fast-registration drv_pinned_pages 0 drv_max_fast_entries [1-9]' details
 	fi
 	if [ "$variant" = multipath ]; then
 		echo round-robin >/sys/class/nvme-subsystem/nvme-subsys0/iopolicy
