@@ -48,7 +48,9 @@ class Check:
         return [*(self.command() if callable(self.command) else self.command), *self.inputs]
 
     def hash(self, *without):
-        return digest(root.VERSIONS, *(given for given in self._depends() if given not in without))
+        # What needs nothing may run while the root is being made.
+        versions = [root.VERSIONS] if self.needs else []
+        return digest(*versions, *(given for given in self._depends() if given not in without))
 
     def _hash_without_skuad(self):
         return self.hash(programs.SKUAD_SOURCES)

@@ -21,6 +21,10 @@ _, NEXT = DISTRO.rdma_cores
 LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 15, 180, 400
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
+    # make run on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
+    # It needs the packages of the root alone, and so it runs while another stage makes the root.
+    Check('bare', 1560, [*LAB_OF_GUESTS, paths.lab('tests/test-bare'), paths.repo('Makefile')],
+          ['python3', paths.lab('tests/test-bare')]),
     Check('manual', 60, MANUAL, in_root('python3', 'Documentation/check-manual'), ROOT),
     Check('manual-checker', 300, MANUAL, in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
     Check('man', 60, [paths.repo('Documentation'), *programs.SKUAD_INPUTS, *map(paths.lab, ('lab', 'skualab'))],
@@ -55,10 +59,7 @@ CHECKS = [
       for series in DISTRO.series],
     # What make run shows: the door has to be open.
     Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest(OLDER), smoke=True),
-    # The same on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
-    Check('bare', 1560, [*LAB_OF_GUESTS, paths.lab('tests/test-bare'), paths.repo('Makefile')],
-          ['python3', paths.lab('tests/test-bare')], ROOT),
-    # And what it says and does where neither Debian's keyring is, nor a mirror, nor user namespaces.
+    # What the lab says and does where neither Debian's keyring is, nor a mirror, nor user namespaces.
     Check('ubuntu', 300, [*LAB_OF_GUESTS, *(paths.lab('tests', name) for name in ('test-ubuntu', 'test-bare', 'testing.py'))],
           ['python3', paths.lab('tests/test-ubuntu')], ROOT, full=True),
     # What a user does without the lab: skuad on this host, whatever its C library is, and the README's lines.
@@ -102,9 +103,6 @@ CHECKS = [
     guest_tests('guest-cm', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_CM_FROM=0')),
     guest_tests('guest-cm-' + OLDER, 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450'),
                 full=True),
-    # One PUT of UCX and some collectives of Open MPI; all the rest is in make check-full.
-    lab_tests('mpi', 500, 'test-middleware', '--tests', '@(rc_verbs, put_bw|ucx, 2 ranks in 2 guests, collectives)', 'ucx',
-              'openmpi', needs=SELFTESTS),
     debug_tests('guest-debug', 'test_verbs', 'test_rc', 'test_events', 'test_device.sh'),
     debug_tests('guest-debug-netdev', 'test_netdev.sh', 'test_counters.sh'),
     # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.

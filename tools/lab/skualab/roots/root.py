@@ -109,4 +109,4 @@ def told():
                      + ['%s %s' % (name, have[name]) for name in TOLD])
 
 
-STAGE = Stage('root', _make, _inputs, paths.ROOT, 420, _before)
+STAGE = Stage('root', _make, _inputs, paths.ROOT, 900, _before)

@@ -92,6 +92,11 @@ class Stage:
         except OSError:
             return False
 
+    def prepare(self, log):
+        """Only what comes first, for whoever needs no more, and unless the result is up to date."""
+        if not self.current(digest(*self.inputs())):
+            self.before(log)
+
     def run(self):
         """Bring the result up to date. True if it was made anew."""
         os.makedirs(paths.STAMPS, exist_ok=True)

@@ -70,6 +70,11 @@ class Checks(unittest.TestCase):
             self.assertEqual(self.stage('false').run(), ([0, 1, 0], False))
         self.assertEqual(self.runs(), 3)
 
+    def test_the_root_may_be_made_beside_a_stage_that_needs_nothing(self):
+        with mock.patch.object(root, 'VERSIONS', os.path.join(self.place.name, 'versions')):
+            ran = [self.stage('echo made >%s' % root.VERSIONS).run() for _ in 'ab']
+        self.assertEqual(ran, [([1, 0, 0], False), ([1, 0, 0], True)])
+
     def test_inputs_that_change_on_the_way_are_not_a_pass_to_keep(self):
         path = os.path.join(self.place.name, 'input')
         with open(path, 'w') as file:
@@ -170,7 +175,8 @@ class EarlierSkuad(unittest.TestCase):
 
     def check(self, *words, **options):
         """The names of the stages that ran, the line about those that were left out, the last line, and the status."""
-        stages = [check.Check(name, 20, inputs, ['sh', '-c', 'echo ran >>%s.ran; %s' % (self.path(name), script)], smoke=smoke)
+        stages = [check.Check(name, 20, inputs, ['sh', '-c', 'echo ran >>%s.ran; %s' % (self.path(name), script)],
+                              [mock.Mock()], smoke=smoke)
                   for name, smoke, inputs, script in (
                       ('host', None, [self.skuad], 'true'), ('smoke', True, [self.skuad, self.path('driver.c')], 'true'),
                       ('guest', False, [self.skuad, self.path('driver.c')], 'true'),

@@ -85,6 +85,19 @@ class Stages(unittest.TestCase):
             self.assertEqual([ended('old'), ended('old'), ended('new', KeyboardInterrupt), ended('old')],
                              [True, False, 'interrupted', True])
 
+    def test_only_what_comes_first(self):
+        with tempfile.TemporaryDirectory() as place, mock.patch.multiple(stage.paths, STAMPS=place, LOGS=place), \
+                mock.patch.object(say, 'line'), mock.patch.object(stage.apt, 'Arrival'):
+            make, before = mock.Mock(), mock.Mock()
+            one = stage.Stage('s', make, lambda: [], place, 1, before)
+            one.prepare('log')
+            before.assert_called_once_with('log')
+            make.assert_not_called()
+            one.run()
+            before.reset_mock()
+            one.prepare('log')
+            before.assert_not_called()
+
     def test_hash_is_the_same_in_a_copy_of_the_tree(self):
         hashes = []
         for _ in 'ab':
