@@ -63,7 +63,7 @@ def _linux(series):
 
 def _checkers(log):
     packages = _fetch(CHECKER_PACKAGES, log)
-    script = ['rm -rf ' + chroot.quote(CHECKERS)]
+    script = ['rm -rf {0} && mkdir -p {0}'.format(chroot.quote(CHECKERS))]
     script += ['dpkg-deb -x ' + chroot.quote(name, CHECKERS) for name in packages]
     chroot.run('\n'.join(script), stdout=log, stderr=log, check=True, timeout=60)
 

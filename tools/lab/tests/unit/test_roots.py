@@ -17,7 +17,7 @@ from unittest import mock
 
 from skualab.command import doctor
 from skualab.host import paths, say
-from skualab.products import kernels
+from skualab.products import kernels, sources
 from skualab.roots import apt, mirror, root
 from skualab.target.arch import ARCH
 from skualab.target.distro import DISTRO
@@ -139,6 +139,21 @@ class Apt(WithArchive):
         self.publish(('apt', '1', 'Essential: yes\n'), *KERNEL)
         os.unlink(apt.UPDATED)
         self.assertEqual(len(self.kernel()), 2)
+
+    @unittest.skipUnless(shutil.which('dpkg-deb'), 'for Debian')
+    def test_checkers_may_be_the_first_of_the_sources(self):
+        tree, package = os.path.join(self.place.name, 'tree'), os.path.join(self.place.name, 'p.deb')
+        os.makedirs(tree + '/DEBIAN')
+        with open(tree + '/DEBIAN/control', 'w') as file:
+            file.write('Package: p\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: none\n')
+        with open(tree + '/a', 'w'):
+            pass
+        subprocess.run(['dpkg-deb', '-b', tree, package], stdout=self.log, check=True)
+        where = os.path.join(self.place.name, 'src/checkers')
+        with mock.patch.object(sources, 'CHECKERS', where), mock.patch.object(sources, '_fetch', return_value=[package]), \
+                mock.patch.object(sources.chroot, 'words', lambda command, *_: command):
+            sources._checkers(self.log)
+        self.assertTrue(os.path.exists(where + '/a'))
 
     def test_offline_asks_for_no_mirror(self):
         os.makedirs(apt.LISTS)
