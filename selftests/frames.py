@@ -141,18 +141,22 @@ def ether(netdev, mac, kind):
 
 
 def csum(netdev, mac, source, destination, how, count):
+    """A word at the end gives each frame the checksum chosen for it. To UDP 0 is none: a right one is sent as ffff,
+    and a wrong one must not come to be it. The first frame is such a case."""
     sender, header = ether(netdev, mac, 0x0800)
     addresses = socket.inet_aton(source) + socket.inet_aton(destination)
+    bad = how == 'bad'
     for number in range(int(count)):
-        data = os.urandom(2 * number + 100)
-        length = len(data) + 8
+        data = os.urandom(2 * number + 98)
+        length = len(data) + 10
         head = struct.pack('>HHHH', 1000 + number, 9, length, 0)
-        value = checksum(addresses + struct.pack('>HH', 17, length) + head + data) or 0xffff
-        if how == 'bad':
-            value ^= 0x0100
+        value = random.randrange(0xffff) if number else 0x0100 if bad else 0
+        last = (checksum(addresses + struct.pack('>HH', 17, length) + head + data) - value) % 0xffff
+        if bad:
+            value = value ^ 0x0100 or 0x0200
         ip = struct.pack('>BBHHHBBH', 0x45, 0, 20 + length, number, 0, 64, 17, 0) + addresses
         ip = ip[:10] + struct.pack('>H', checksum(ip)) + ip[12:]
-        sender.send(header + ip + head[:6] + struct.pack('>H', value) + data)
+        sender.send(header + ip + head[:6] + struct.pack('>H', value or 0xffff) + data + struct.pack('>H', last))
 
 
 def garbage(netdev, mac, count):
