@@ -9,6 +9,7 @@ from skualab.machines.skuad import Skuad
 from skualab.products import kernels, programs, stages
 from skualab.runs import run, scene
 from skualab.runs.nodes import Node, Nodes
+from skualab.target.distro import DISTRO
 
 SECONDS = 240        # for one program
 SERVE = '(%s) >/tmp/served 2>&1 </dev/null; echo $? >/tmp/ended'
@@ -53,16 +54,17 @@ def must_be_sound(name, guest):
 
 
 @contextlib.contextmanager
-def cluster(number, kernel):
+def cluster(number, kernel, rdma_core=DISTRO.rdma_core, memory='1G'):
     """So many guests, node1 and so on, on one wire, that log in to each other and share the selftests. Each calls its
     NIC the same, since programs are told one name for all."""
-    for stage in [*stages.guest(kernel), programs.SELFTESTS_STAGE]:
+    for stage in [*stages.guest(kernel, rdma_core), programs.SELFTESTS_STAGE]:
         stage.run()
     directory = run.new_directory()
     # librpma uses FLUSH only with a NIC that offers both kinds.
     theirs = [nics.Nic(at, 'persistent=on', name='node%d' % (at + 1), index=0) for at in range(number)]
-    options = scene.Options(kernel=kernel, netns='alone', cpus=1, memory='1G', share=paths.SELFTESTS,
-                            hosts=[(nic.ipv4, nic.name) for nic in theirs], keys=ssh.Keys())
+    options = scene.Options(kernel=kernel, rdma_core=rdma_core, netns='alone', cpus=1, memory=memory,
+                            share=paths.SELFTESTS, hosts=[(nic.ipv4, nic.name) for nic in theirs],
+                            keys=ssh.Keys())
     with guests([Node(nic.name, directory, options, [nic]) for nic in theirs], Skuad(theirs, directory)) as up:
         yield up
 

@@ -103,6 +103,9 @@ CHECKS = [
     guest_tests('guest-cm', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_CM_FROM=0')),
     guest_tests('guest-cm-' + OLDER, 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450'),
                 full=True),
+    # One PUT of UCX and some collectives of Open MPI; all the rest is in make check-full.
+    lab_tests('mpi', 500, 'test-middleware', '--tests', '@(rc_verbs, put_bw|ucx, 2 ranks in 2 guests, collectives)', 'ucx',
+              'openmpi', needs=SELFTESTS),
     debug_tests('guest-debug', 'test_verbs', 'test_rc', 'test_events', 'test_device.sh'),
     debug_tests('guest-debug-netdev', 'test_netdev.sh', 'test_counters.sh'),
     # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.
@@ -153,6 +156,9 @@ CHECKS = [
     *map(ulp_tests, (*DISTRO.series, 'debug')),
     lab_tests('middleware', 3600, 'test-middleware', 'rsockets', 'ucx', 'libfabric', 'rpma', 'qperf', 'dmabuf',
               needs=SELFTESTS, full=True),
+    lab_tests('preload', 1800, 'test-middleware', '--kernel', NEWER, '--rdma-core', NEXT, '--mem', '3G',
+              '--env', 'SKUA_PRELOAD_MIB=1024', 'preload', needs=[*SELFTESTS, *provider.stages(NEXT)], kernel=NEWER,
+              full=True),
     lab_tests('mpi-four', 3000, 'test-middleware', '--guests', '4', 'openmpi', 'mpich', needs=SELFTESTS, full=True),
     lab_tests('mpi-death', 900, 'test-mpi-death', needs=SELFTESTS, full=True),
     lab_tests('links', 660, 'test-links', inputs=[paths.repo('Documentation/user/skuad.rst')], full=True),

@@ -56,8 +56,10 @@ OTHERS = ['mlx5', 'efa', 'hns']
 # pyverbs goes with one libibverbs only, too; its tests ask what is new in it.
 PYVERBS, PYVERBS_TESTS = 'usr/lib/python3/dist-packages/pyverbs', 'usr/share/doc/rdma-core/tests'
 LIBRARIES = ['libibverbs.so.1', 'librdmacm.so.1', *('lib%s.so.1' % name for name in OTHERS)]
+PRELOADED = 'rspreload'         # makes rsockets of the sockets of a program
 BUDGETS = {False: 300, True: 1200}      # seconds, by whether all of that is made
 PROGRAMS = ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'rping']
+REST = [*OTHERS, *PROGRAMS, PRELOADED, 'pyverbs/all']
 
 
 def _provider(role):
@@ -70,7 +72,7 @@ def _provider(role):
             pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\\(.*\\)")/\\1/p' ../CMakeLists.txt)
             ninja skua-rdmav$pabi {rest}'''.format(drop=paths.repo('tools/provider/drop-in.sh'), tree=tree,
                                                    options=OPTIONS[role],
-                                                   rest=' '.join([*OTHERS, *PROGRAMS, 'pyverbs/all'] if whole else [])),
+                                                   rest=' '.join(REST if whole else [])),
                    stdout=log, stderr=log, check=True, timeout=BUDGETS[whole])
         shutil.rmtree(out, ignore_errors=True)
         library, = glob.glob(tree + '/build/lib/libskua-rdmav*.so')
@@ -78,6 +80,7 @@ def _provider(role):
         if whole:
             for name in LIBRARIES:
                 _copy(tree + '/build/lib/' + name, out, LIBDIR)
+            _copy('%s/build/lib/lib%s.so' % (tree, PRELOADED), out, LIBDIR + '/rsocket')
             for name in PROGRAMS:
                 _copy(tree + '/build/bin/' + name, out, 'usr/bin')
             shutil.copytree(tree + '/build/python/pyverbs', os.path.join(out, PYVERBS))
