@@ -5,7 +5,7 @@ import re
 # Nothing works after these, or the command will never end: no use in waiting for it.
 FATAL = re.compile(r'Kernel panic|soft lockup|hard LOCKUP|blocked for more than \d+ seconds|'
                    r'detected stalls on CPUs|self-detected stall|Oops[: ]|unable to handle|'
-                   r'general protection fault')
+                   r'general protection fault[,:]')      # a program's has neither
 
 WARNING = re.compile(r'BUG:|WARNING:|INFO: possible|possible (circular|recursive) locking|'
                      r'inconsistent lock state|suspicious RCU usage|UBSAN:|KASAN:|KCSAN:|DMA-API:.*(error|leak)|'

@@ -144,6 +144,8 @@ class KernelLog(unittest.TestCase):
                      '[    1.0] BUG: KASAN: use-after-free in f',
                      '[    1.0] BUG: unable to handle page fault',
                      '[    1.0] Kernel panic - not syncing: x',
+                     '[    1.0] general protection fault: 0000 [#1] PREEMPT SMP',
+                     '[    1.0] general protection fault, probably for non-canonical address 0x6b6b: 0000 [#1]',
                      '[    1.0] INFO: task insmod:12 blocked for more than 60 seconds.',
                      '[    1.0] WARNING: possible circular locking dependency detected'):
             self.assertTrue(kernellog.find(line + '\n')[0], line)
@@ -151,6 +153,7 @@ class KernelLog(unittest.TestCase):
     def test_no_faults(self):
         for line in ('[    1.0] skua 0000:00:04.0: up', '[    1.0] debug: WARN_ON is enabled',
                      '[    1.0] spectre: VULNERABLE',
+                     '[    1.0] traps: iperf3[187] general protection fault ip:20202020 sp:7ffd error:0',
                      '[    1.0] WARNING: CPU: 0 PID: 1 at kernel/dma/debug.c:601 add_dma_entry+0x2e5/0x390',
                      '[    1.0] WARNING: CPU: 0 PID: 1 at kernel/dma/debug.c:463 add_dma_entry.isra.0+0x352/0x3b0'):
             self.assertIsNone(kernellog.find(line + '\n')[0], line)
