@@ -12,6 +12,8 @@ usage: frames.py echo ADDRESS             answer UDP datagrams on port 5002, unt
        frames.py garbage NETDEV MAC COUNT send random frames, most of them like IP packets
        frames.py digest                   answer messages over TCP on port 5003 by their SHA-256, until killed
        frames.py stream ADDRESS BYTES     send messages of many sizes, BYTES in all, and compare the answers
+       frames.py streams ADDRESS COUNT SECONDS
+                                          do so over COUNT connections at the same time, for so long
        frames.py longest NETDEV SECONDS   print the bytes of the longest frame that is sent meanwhile
 """
 import hashlib
@@ -23,6 +25,7 @@ import socketserver
 import struct
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 PORT = 5002
 TCP_PORT = 5003
@@ -93,25 +96,47 @@ def digest():
     DigestServer(('::', TCP_PORT), Digest).serve_forever()
 
 
+def talker(address):
+    client = socket.create_connection((address, TCP_PORT), timeout=60 * PATIENCE)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return client
+
+
+def talk(client, size):
+    """Does a message of so many bytes come as it was?"""
+    data = os.urandom(size)
+    client.sendall(struct.pack('>I', size) + data)
+    answer = b''
+    while len(answer) < 32:
+        more = client.recv(32 - len(answer))
+        if not more:
+            sys.exit('the connection ended')
+        answer += more
+    if answer != hashlib.sha256(data).digest():
+        sys.exit('%d bytes came changed' % size)
+
+
 def stream(address, total):
     """Sizes around those of segments, of pages and of the longest packet, and others."""
     sizes = [1, 100, 1447, 1448, 1449, 4095, 4096, 4097, 8948, 10 * 1448, 65159, 65160, 65535, 65536, 200000]
     left = int(total)
-    with socket.create_connection((address, TCP_PORT), timeout=60 * PATIENCE) as client:
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with talker(address) as client:
         while left > 0:
             size = sizes.pop(0) if sizes else random.randint(1, 300000)
-            data = os.urandom(size)
-            client.sendall(struct.pack('>I', size) + data)
-            answer = b''
-            while len(answer) < 32:
-                more = client.recv(32 - len(answer))
-                if not more:
-                    sys.exit('the connection ended')
-                answer += more
-            if answer != hashlib.sha256(data).digest():
-                sys.exit('%d bytes came changed' % size)
+            talk(client, size)
             left -= size
+
+
+def streams(address, count, seconds):
+    end = time.monotonic() + float(seconds)
+
+    def one(_):
+        with talker(address) as client:
+            while time.monotonic() < end:
+                talk(client, random.randint(1, 100000))
+
+    with ThreadPoolExecutor(int(count)) as pool:
+        list(pool.map(one, range(int(count))))
 
 
 def longest(netdev, seconds):

@@ -40,32 +40,31 @@ reload() { rmmod skua_ib && gone && rmmod skua && ! left test -e /sys/class/net/
 on_all_rings() {
 	left ethtool -S skua0 | awk '/^ *[rt]x[01]_frames:/ && $2 >= 20 { n++ } END { exit n != 4 }'
 }
-iperf_sends() { grep -q '^\[SUM\].* [1-9][0-9.]* [KMG]Bytes' /tmp/iperf; }
 frames_flow() {
-	within 10 on_all_rings && within 10 iperf_sends && kill -0 "$@" && return
+	within 10 on_all_rings && kill -0 "$@" && return
 	left ethtool -S skua0 | grep '[rt]x[01]_frames'
-	tail -n 5 /tmp/iperf /tmp/ping
+	tail -n 5 /tmp/streams /tmp/ping
 	return 1
 }
 replies() { grep -c 'bytes from' /tmp/ping; }
 more_replies() { [ "$(replies)" -gt "$1" ]; }
-# Connections outlive their NICs: iperf3 ends well, and there are replies to ping again.
+# Connections outlive their NICs: all that was sent arrives as it was, and there are replies to ping again.
 reload_under_frames() {
-	local iperf ping server status before
-	right iperf3 -s -1 &
+	local streams ping server status before
+	right python3 ./frames.py digest &
 	server=$!
-	within 5 right sh -c 'ss -ltnH | grep -q :5201'
-	left iperf3 -c 192.0.2.2 -P 16 -t $((20 + 10 * slowness)) --forceflush >/tmp/iperf 2>&1 &
-	iperf=$!
+	within 5 right sh -c 'ss -ltnH | grep -q :5003'
+	left python3 ./frames.py streams 192.0.2.2 16 $((20 + 10 * slowness)) >/tmp/streams 2>&1 &
+	streams=$!
 	left ping -i 0.01 192.0.2.2 >/tmp/ping 2>&1 &
 	ping=$!
-	frames_flow $iperf $ping
+	frames_flow $streams $ping
 	status=$?
 	rmmod skua_ib && rmmod skua && modprobe skua && modprobe skua_ib && dress || return
 	before=$(replies)
 	within 10 more_replies "$((before + 10))" || status=1
-	wait $iperf || { status=1; tail -n 20 /tmp/iperf; }
-	wait $server || status=1
+	wait $streams || { status=1; tail -n 20 /tmp/streams; }
+	kill $server
 	kill -INT $ping
 	wait $ping || status=1
 	tail -n 3 /tmp/ping
