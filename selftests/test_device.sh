@@ -41,7 +41,7 @@ on_all_rings() {
 	left ethtool -S skua0 | awk '/^ *[rt]x[01]_frames:/ && $2 >= 20 { n++ } END { exit n != 4 }'
 }
 frames_flow() {
-	within 10 on_all_rings && kill -0 "$@" && return
+	within 20 on_all_rings && kill -0 "$@" && return
 	left ethtool -S skua0 | grep '[rt]x[01]_frames'
 	tail -n 5 /tmp/streams /tmp/ping
 	return 1
@@ -53,7 +53,7 @@ reload_under_frames() {
 	local streams ping server status before
 	right python3 ./frames.py digest &
 	server=$!
-	within 5 right sh -c 'ss -ltnH | grep -q :5003'
+	within 20 right sh -c 'ss -ltnH | grep -q :5003'
 	left python3 ./frames.py streams 192.0.2.2 16 $((20 + 10 * slowness)) >/tmp/streams 2>&1 &
 	streams=$!
 	left ping -i 0.01 192.0.2.2 >/tmp/ping 2>&1 &
