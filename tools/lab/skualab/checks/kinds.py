@@ -7,6 +7,7 @@ from skualab.checks.selftests import selftests, text
 from skualab.host import paths
 from skualab.products import kernels, modules, programs, provider, stages
 from skualab.roots import root
+from skualab.roots.stage import Tree
 from skualab.target.distro import DISTRO
 
 KERNEL = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
@@ -16,6 +17,8 @@ PROVIDER = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uap
 MANUAL = [paths.repo(name) for name in ('Documentation', 'include/skua', 'uapi')]
 ALL = [paths.repo(name) for name in ('.ci', 'Documentation', 'Kbuild', 'Makefile', 'README.md', 'drivers', 'include',
                                      'selftests', 'tools', 'uapi')]
+# All but what in-root/check-scripts never looks at.
+SCRIPTS = [Tree(path, '*.[ch]', '*.rst') for path in ALL]
 # What of the lab is in a guest's way; its own tests are inputs of the stages that run them.
 LAB_OF_GUESTS = [paths.lab(name) for name in ('lab', 'in-guest', 'in-root/make-kernel.sh', 'skualab/__init__.py', *(
     'skualab/' + room for room in ('target', 'host', 'roots', 'products', 'machines', 'runs', 'command')))]

@@ -6,8 +6,8 @@ import time
 from skualab.checks.check import Check
 from skualab.checks.kinds import (
     ALL, cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, LAB_OF_GUESTS, lab_tests, long_test,
-    loss_tests, made, MANUAL, modules_command, PROVIDER, provider_tests, ROOT, SELFTESTS, SKUAD,
-    skuad_tests, storage, SYSTEM, ulp_tests, worlds)
+    loss_tests, made, MANUAL, modules_command, PROVIDER, provider_tests, ROOT, SCRIPTS, SELFTESTS,
+    SKUAD, skuad_tests, storage, SYSTEM, ulp_tests, worlds)
 from skualab.checks.selftests import selftests
 from skualab.host import paths
 from skualab.products import kernels, programs, provider, sources, stages
@@ -49,7 +49,7 @@ CHECKS = [
     provider_tests('provider', 'check', ROOT),
     provider_tests('provider-verbs', 'check-verbs', provider.stages(DISTRO.rdma_core), DISTRO.rdma_core),
     provider_tests('provider-' + NEXT, 'check-verbs', provider.stages(NEXT), NEXT, full=True),
-    Check('scripts', 300, ALL, in_root(paths.lab('in-root/check-scripts'), sources.CHECKERS),
+    Check('scripts', 300, SCRIPTS, in_root(paths.lab('in-root/check-scripts'), sources.CHECKERS),
           [*ROOT, sources.CHECKERS_STAGE]),
     Check('kernel-doc', 60, [*KERNEL, paths.lab('in-root/check-kernel-doc')],
           in_root('sh', '-c', 'exec %s %s*' % (paths.lab('in-root/check-kernel-doc'), DISTRO.kbuild + OLDER)), ROOT),

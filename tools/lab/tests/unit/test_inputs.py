@@ -92,6 +92,13 @@ class HostTests(unittest.TestCase):
                            ('completion', 'tools/skuad/completion.bash')):
             self.assertTrue(host[name].depends_on(paths.repo(path)), name)
 
+    def test_scripts(self):
+        scripts, = (one for one in CHECKS if one.name == 'scripts')
+        for path in 'tools/lab/lab', 'tools/skuad/run-test.sh', 'selftests/frames.py', 'tools/mutants/mutants':
+            self.assertTrue(scripts.depends_on(paths.repo(path)), path)
+        for path in 'tools/skuad/core/qp.c', 'include/skua/cmd.h', 'Documentation/user/running.rst':
+            self.assertFalse(scripts.depends_on(paths.repo(path)), path)
+
     def test_what_skuad_and_libskua_are_made_of(self):
         everywhere = set(self.guests('drivers/infiniband/hw/skua/qp.c'))
         for path in 'tools/skuad/core/qp.c', 'tools/skuad/Makefile', 'tools/skuad/new/file.c', 'tools/provider/qp.c', \
