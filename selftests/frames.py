@@ -166,8 +166,8 @@ def ether(netdev, mac, kind):
 
 
 def csum(netdev, mac, source, destination, how, count):
-    """A word at the end gives each frame the checksum chosen for it. To UDP 0 is none: a right one is sent as ffff,
-    and a wrong one must not come to be it. The first frame is such a case."""
+    """A word at the end gives each frame the checksum that is chosen for it. UDP takes a checksum of 0 for none, so a
+    right one of 0 is sent as ffff, and no wrong one may be 0. The first frame is such a case."""
     sender, header = ether(netdev, mac, 0x0800)
     addresses = socket.inet_aton(source) + socket.inet_aton(destination)
     bad = how == 'bad'

@@ -11,7 +11,8 @@
 mib=${SKUA_PRELOAD_MIB:-256}
 preload="env LD_PRELOAD=$(echo /usr/lib/*/rsocket/librspreload.so)"
 
-# iperf OPTIONS: bytes, not seconds, since with -t its server's select() tells of the client's end, and it does not read.
+# iperf OPTIONS. They give bytes (-n), since a test of so many seconds (-t) does not end: its server does not read the
+# client's last byte, though select() says that it is there.
 iperf() { meet 5201 "$preload iperf3 -s -1" "$preload iperf3 -c $address $1"; }
 
 # shellcheck disable=SC2029 # the size is ours

@@ -59,6 +59,7 @@ LIBRARIES = ['libibverbs.so.1', 'librdmacm.so.1', *('lib%s.so.1' % name for name
 PRELOADED = 'rspreload'         # makes rsockets of the sockets of a program
 BUDGETS = {False: 300, True: 1200}      # seconds, by whether all of that is made
 PROGRAMS = ['ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'rping']
+# What ninja makes besides libskua.
 REST = [*OTHERS, *PROGRAMS, PRELOADED, 'pyverbs/all']
 
 
