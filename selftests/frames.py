@@ -13,7 +13,8 @@ usage: frames.py echo ADDRESS             answer UDP datagrams on port 5002, unt
        frames.py digest                   answer messages over TCP on port 5003 by their SHA-256, until killed
        frames.py stream ADDRESS BYTES     send messages of many sizes, BYTES in all, and compare the answers
        frames.py streams ADDRESS COUNT SECONDS
-                                          do so over COUNT connections at the same time, for so long
+                                          say that COUNT connections are made, and do so over all at the same time,
+                                          for so long
        frames.py longest NETDEV SECONDS   print the bytes of the longest frame that is sent meanwhile
 """
 import hashlib
@@ -89,6 +90,7 @@ class Digest(socketserver.StreamRequestHandler):
 class DigestServer(socketserver.ThreadingTCPServer):
     address_family = socket.AF_INET6        # and IPv4
     allow_reuse_address = True
+    request_queue_size = 64
     daemon_threads = True
 
 
@@ -97,7 +99,9 @@ def digest():
 
 
 def talker(address):
-    client = socket.create_connection((address, TCP_PORT), timeout=60 * PATIENCE)
+    # After an outage TCP may wait for as long again as it took (RFC 6298, 5.5), and a slow guest needs half a minute to
+    # load its drivers.
+    client = socket.create_connection((address, TCP_PORT), timeout=150 * PATIENCE)
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return client
 
@@ -128,15 +132,19 @@ def stream(address, total):
 
 
 def streams(address, count, seconds):
+    clients = [talker(address) for _ in range(int(count))]
+    print(count, 'connections', flush=True)
     end = time.monotonic() + float(seconds)
 
-    def one(_):
-        with talker(address) as client:
+    def one(client):
+        try:
             while time.monotonic() < end:
                 talk(client, random.randint(1, 100000))
+        except OSError as error:
+            sys.exit('a connection broke: %s' % error)
 
-    with ThreadPoolExecutor(int(count)) as pool:
-        list(pool.map(one, range(int(count))))
+    with ThreadPoolExecutor(len(clients)) as pool:
+        list(pool.map(one, clients))
 
 
 def longest(netdev, seconds):

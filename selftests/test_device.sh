@@ -36,9 +36,11 @@ again() {
 	nics split left right && works
 }
 reload() { rmmod skua_ib && gone && rmmod skua && ! left test -e /sys/class/net/skua0 && again; }
-# Frames have gone both ways on both channels, and both programs run, when the driver is removed.
+# All connections are made, frames have gone both ways on both channels, and both programs run, when the driver is
+# removed.
 on_all_rings() {
-	left ethtool -S skua0 | awk '/^ *[rt]x[01]_frames:/ && $2 >= 20 { n++ } END { exit n != 4 }'
+	grep -q connections /tmp/streams &&
+		left ethtool -S skua0 | awk '/^ *[rt]x[01]_frames:/ && $2 >= 20 { n++ } END { exit n != 4 }'
 }
 frames_flow() {
 	within 20 on_all_rings && kill -0 "$@" && return
