@@ -48,6 +48,22 @@ flapping() {
 	wait $!
 }
 
+# dying SECONDS COMMAND...: run it, and let the other guest be killed (test-ulp) once it has sent 100 kB. It has to fail in
+# this time.
+# shellcheck disable=SC2154 # within.sh sets slowness
+dying() {
+	local most=$1 before start status
+	shift
+	before=$(sent)
+	"$@" &
+	within 20 has_sent_since "$before" && kill -0 $! && : >/tmp/moves || return
+	start=$SECONDS
+	wait $!
+	status=$?
+	tell "failed after $((SECONDS - start)) s"
+	[ $status != 0 ] && [ $((SECONDS - start)) -le $((most * slowness)) ]
+}
+
 # has_none KIND... -- MODULE...: the RDMA device has no objects of these kinds that the modules made.
 has_none() {
 	local kinds=() kind module

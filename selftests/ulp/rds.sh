@@ -6,6 +6,7 @@
 #
 # usage: rds.sh serve ADDRESS          a server, until the client ends it
 #        rds.sh use ADDRESS            a client, which compares: TAP
+#        rds.sh lose ADDRESS           a client whose server dies: TAP
 here=$(dirname "$0")
 . "$here/../tap.sh"
 . "$here/faults.sh"
@@ -28,6 +29,13 @@ if [ "$role" = serve ]; then
 fi
 t 'load' modprobe rds_rdma
 t 'the server answers' rds reach
+if [ "$role" = lose ]; then
+	# RDS connects for as long as there is a socket: it is the program that waits no longer.
+	t 'messages are not answered when the server dies' dying 90 rds messages 600
+	t 'unload, where the kernel can' unloaded
+	t 'the log has no errors' no_errors_in_log
+	end
+fi
 t 'messages' rds messages 3
 t 'it is RDMA' rds shows
 t 'RDMA READ and WRITE of memory that a message names' rds remote 3

@@ -6,6 +6,7 @@
 #
 # usage: rnbd.sh serve ADDRESS         a server with a disk in memory, until the client ends it
 #        rnbd.sh use ADDRESS           a client, which writes and reads, and compares: TAP
+#        rnbd.sh lose ADDRESS          a client whose server dies: TAP
 here=$(dirname "$0")
 . "$here/../tap.sh"
 . "$here/faults.sh"
@@ -18,7 +19,7 @@ mib=8
 attach() {
 	echo "sessname=$1 path=ip:$address device_path=/dev/ram0" >$control/map_device && within 10 test -b $disk
 }
-detach() { echo normal >/sys/block/rnbd0/rnbd/unmap_device && within 10 test ! -e $disk; }
+detach() { echo "${1:-normal}" >/sys/block/rnbd0/rnbd/unmap_device && within 10 test ! -e $disk; }
 # Its sessions end later than their devices, and rnbd_client does not wait for them when it is unloaded (Linux 6.12).
 no_sessions() { [ -z "$(ls /sys/class/rtrs-client)" ]; }
 sessions_end() { within 20 no_sessions && sleep 1; }
@@ -42,6 +43,14 @@ fi
 head -c ${mib}M /dev/urandom >/tmp/data
 t 'load' modprobe rnbd_client
 t 'map' attach first
+if [ "$role" = lose ]; then
+	t 'I/O fails when the server dies' dying 120 keep 600 random
+	t 'unmap' detach force
+	t 'sessions end' sessions_end
+	t 'unload' unload rnbd_client rtrs_client
+	t 'the log has no errors' no_errors_in_log
+	end
+fi
 t 'write' put 256k
 t 'read' compare 128k
 t 'read in pages' compare 4k

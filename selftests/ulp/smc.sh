@@ -10,6 +10,7 @@
 #
 # usage: smc.sh serve ADDRESS          a server, until the client ends it
 #        smc.sh use ADDRESS            a client, which compares: TAP
+#        smc.sh lose ADDRESS           a client whose server dies: TAP
 here=$(dirname "$0")
 . "$here/../tap.sh"
 . "$here/faults.sh"
@@ -17,7 +18,7 @@ here=$(dirname "$0")
 role=$1 address=$2
 # A server is told its own address, a client the server's. The guests have those that end in 1 and 2.
 peer=$address
-[ "$role" = use ] || peer=${address%.*}.$((3 - ${address##*.}))
+[ "$role" != serve ] || peer=${address%.*}.$((3 - ${address##*.}))
 smc() { "$here/smc.py" "$1" "$address" "${@:2}"; }
 load() {
 	modprobe -a smc smc_diag && "$here/smc.py" ueid add &&
@@ -41,6 +42,12 @@ if [ "$role" = serve ]; then
 fi
 t 'load' load
 t 'a first stream, which is RDMA' connects
+if [ "$role" = lose ]; then
+	t 'streams are lost when the server dies' dying 60 smc streams 600 8
+	t 'unload' clean
+	t 'the log has no errors' no_errors_in_log
+	end
+fi
 t 'streams' smc streams 3 8
 t 'streams while 1% of the frames are lost' lossy smc streams 5 8
 t 'a stream is lost when the link goes down' flapping 3 smc lost 20
