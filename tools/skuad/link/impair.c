@@ -2,8 +2,11 @@
 /*
  * Theory of operation. A frame passes all rules, in their order, until one drops it. What is
  * drawn comes from one generator with a seed, so that the same frames suffer the same. Frames
- * that may not go on yet are held in lanes; a timer of the engine lets them go. Frames keep their
+ * that may not go on yet are held in lanes; a timer wakes the engine when the next one may. Frames keep their
  * order unless a reorder rule takes one out of it: that one waits longer, and no other waits for it.
+ *
+ * A device sends up to a turn's worth in each round of the engine, so the lanes let go of as much. With less they would
+ * grow under load, and a delay would be longer than its rule says.
  *
  * A lane is a list in which frames only ever go to the end, and leave it in that order. However many a guest has
  * brought here, each takes the same time. One lane is for those that keep their order, and one for each reorder rule:
@@ -187,13 +190,11 @@ static uint64_t due(struct way *way)
 	return at > way->again ? at : way->again;
 }
 
-/* Not in the past: other timers that are due have their turn, too. */
 static void set_timer(struct impair *imp)
 {
-	uint64_t out = due(&imp->way[IMPAIR_OUT]), in = due(&imp->way[IMPAIR_IN]), at = out < in ? out : in;
-	uint64_t now = engine_now(imp->engine);
+	uint64_t out = due(&imp->way[IMPAIR_OUT]), in = due(&imp->way[IMPAIR_IN]);
 
-	timer_set(&imp->engine->timers, &imp->timer, at > now ? at : now);
+	timer_set(&imp->engine->timers, &imp->timer, out < in ? out : in);
 }
 
 /* Behind all that are in this lane. */
@@ -226,23 +227,21 @@ static void release(struct impair *imp, struct way *way, struct lane *lane, stru
 	free(h);
 }
 
-/* One at a time: timers take turns with others, and what is due at one time may be much. */
-static void let_go(struct timer *timer)
+/* The frame that is due, of the direction that did not have its turn last if both have one. */
+static void let_one_go(struct impair *imp, uint64_t now)
 {
-	struct impair *imp = (struct impair *)(void *)((char *)timer - offsetof(struct impair, timer));
 	enum impair_dir dir = imp->latest == IMPAIR_IN ? IMPAIR_OUT : IMPAIR_IN;
-	uint64_t now = engine_now(imp->engine);
 	struct lane *lane;
 	struct way *way;
 	struct held *h;
 
-	/* The directions take turns. */
 	if (due(&imp->way[dir]) > now)
 		dir = imp->latest;
 	imp->latest = dir;
 	way = &imp->way[dir];
 	lane = next_lane(way);
 	h = TAILQ_FIRST(&lane->held);
+	engine_charge_copy(imp->engine, h->len);
 	/* What comes in may answer at once, and so add to the lanes: behind this one. */
 	if (imp->emit(imp->owner, dir, h->packet, h->frame, h->len)) {
 		way->refusals = 0;
@@ -253,8 +252,27 @@ static void let_go(struct timer *timer)
 	} else {
 		way->again = now + AGAIN_NS;
 	}
-	if (imp->way[IMPAIR_OUT].waiting || imp->way[IMPAIR_IN].waiting)
+}
+
+bool impair_run(struct impair *imp)
+{
+	uint64_t now = engine_now(imp->engine);
+	bool any = false;
+
+	imp->engine->turn = TURN_COST;
+	while (imp->engine->turn > 0 && (due(&imp->way[IMPAIR_OUT]) <= now || due(&imp->way[IMPAIR_IN]) <= now)) {
+		let_one_go(imp, now);
+		any = true;
+	}
+	if (any && (imp->way[IMPAIR_OUT].waiting || imp->way[IMPAIR_IN].waiting))
 		set_timer(imp);
+	return any;
+}
+
+/* The engine is awake now, and runs the ports next. */
+static void wake(struct timer *timer)
+{
+	(void)timer;
 }
 
 /* A frame that has passed the rules may go on at @at. */
@@ -398,7 +416,7 @@ struct impair *impair_create(struct engine *engine, impair_emit *emit, void *own
 	imp->engine = engine;
 	imp->emit = emit;
 	imp->owner = owner;
-	imp->timer.fire = let_go;
+	imp->timer.fire = wake;
 	for (unsigned int i = 0; i < 2 * NUM_LANES; i++)
 		TAILQ_INIT(&imp->way[i % 2].lane[i / 2].held);
 	return imp;

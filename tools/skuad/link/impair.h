@@ -104,4 +104,7 @@ bool impair_has(const struct impair *imp, enum impair_dir dir);
 void impair_frame(struct impair *imp, enum impair_dir dir, bool packet, const uint8_t *frame,
 		  uint32_t len);
 
+/* In each round of the engine: let go of what is held and may go on, as far as a turn lasts. True: there was some. */
+bool impair_run(struct impair *imp);
+
 #endif /* SKUAD_LINK_IMPAIR_H */

@@ -767,11 +767,11 @@ static void begin_behind(struct link_port *port, struct port_ring *ring)
 
 bool port_receive(struct link_port *port)
 {
-	bool any = false;
+	bool any = port->impair && impair_run(port->impair);
 
 	port->engine->turn = TURN_COST;
 	if (port->wire->uplink) {
-		any = uplink_run(port->wire->uplink);
+		any |= uplink_run(port->wire->uplink);
 		any |= uplink_take(port->wire->uplink);
 	}
 	for (struct port_ring *ring = port->in; ring; ring = ring->next_in) {

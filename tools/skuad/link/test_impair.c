@@ -18,6 +18,7 @@
 #define LEN		60u
 #define MANY		100000u
 #define WORK_A_FRAME	5000u
+#define A_TURN		(TURN_COST / (LEN + COPY_COST))	/* frames */
 
 static struct engine *engine;
 static struct impair *imp;
@@ -92,8 +93,9 @@ static void step(void)
 	uint32_t sum = went[0] + went[1];
 
 	timers_run(&engine->timers, engine->now);
-	assert_in_range(went[0] + went[1] - sum, 0, 64);
-	assert_true(work_done() - before < 64 * WORK_A_FRAME);
+	impair_run(imp);
+	assert_in_range(went[0] + went[1] - sum, 0, A_TURN + 1);
+	assert_true(work_done() - before < (A_TURN + 1) * WORK_A_FRAME);
 }
 
 static void pass(uint64_t ns)
@@ -184,7 +186,7 @@ static void rules_that_end_let_go_of_all(void **state)
 		assert_true(impair_has(imp, IMPAIR_OUT) && impair_busy(imp) && !impair_has(imp, IMPAIR_IN));
 		come(IMPAIR_OUT, again * (MANY + 1) + MANY, 1);
 		step();
-		assert_in_range(went[IMPAIR_OUT], again * (MANY + 1) + 1, again * (MANY + 1) + 64);
+		assert_in_range(went[IMPAIR_OUT], again * (MANY + 1) + 1, again * (MANY + 1) + A_TURN + 1);
 		pass(0);
 		assert_int_equal(went[IMPAIR_OUT], (again + 1) * (MANY + 1));
 		assert_int_equal(out_of_order[IMPAIR_OUT], 0);
@@ -215,8 +217,8 @@ static void rules_that_end_keep_nobody_waiting(void **state)
 	timer_set(&engine->timers, &other, engine->now);
 	step();
 	assert_true(fired);
-	assert_in_range(went[IMPAIR_IN], 20, 40);
-	assert_in_range(went[IMPAIR_OUT], 20, 40);
+	assert_in_range(went[IMPAIR_IN], A_TURN / 3, 2 * A_TURN / 3);
+	assert_in_range(went[IMPAIR_OUT], A_TURN / 3, 2 * A_TURN / 3);
 }
 
 /* Frames that nobody takes are lost in the end: else the port stayed busy without a rule. */
@@ -237,6 +239,33 @@ static void rules_that_end_leave_no_busy_port(void **state)
 		pass(MS / 20);
 	assert_false(impair_busy(imp) || impair_has(imp, IMPAIR_OUT));
 	assert_int_equal(went[IMPAIR_OUT], 0);
+}
+
+/* A device sends a turn's worth in each round of the engine, and its peer answers, while the timers of many QPs are due:
+ * a delay is what the rule says, and not longer with each round. */
+static void load_does_not_lengthen_a_delay(void **state)
+{
+	static struct timer qps[32];
+	uint32_t came = 0;
+
+	(void)state;
+	RULES("delay=1ms");
+	for (int round = 0; round < 1000; round++) {
+		come(IMPAIR_OUT, came / 2, A_TURN / 2);
+		come(IMPAIR_IN, came / 2, A_TURN / 2);
+		came += 2 * (A_TURN / 2);
+		for (int i = 0; i < 32; i++) {
+			qps[i].fire = fire;
+			timer_set(&engine->timers, &qps[i], engine->now);
+		}
+		engine->now += MS / 10;
+		step();
+		if (round > 10)
+			assert_in_range(came - went[0] - went[1], 0, 13 * A_TURN);
+	}
+	pass(MS);
+	assert_int_equal(went[0] + went[1], came);
+	assert_int_equal(out_of_order[0] + out_of_order[1], 0);
 }
 
 /* Short frames do not wait for the line: too many are lost, and it is free when those that are held have gone. */
@@ -262,6 +291,7 @@ int main(void)
 		ALONE(a_frame_passes_many_that_are_late, "SEC-8"),
 		ALONE(late_frames_keep_their_order, "ROC-13"),
 		ALONE(one_direction_is_full, "SEC-8"),
+		ALONE(load_does_not_lengthen_a_delay, "a delay under load"),
 		ALONE(rules_that_end_let_go_of_all, "SEC-8"),
 		ALONE(rules_that_end_keep_nobody_waiting, "SEC-8"),
 		ALONE(rules_that_end_leave_no_busy_port, "SEC-8"),
