@@ -36,6 +36,7 @@ class Skuad:
         ready, told = os.pipe()
         self.process = program.Process(command + ['--ready-fd', str(told)], self.log, binds=[self.place, *binds], fds=[told],
                                        within=within)
+        self.process.go_first()
         os.close(told)
         readable, _, _ = select.select([ready], [], [], 20)
         started = readable and os.read(ready, 1)

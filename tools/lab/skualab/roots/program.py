@@ -4,6 +4,7 @@ It is the first process of a namespace of its own (chroot.py), so that its end i
 everything that it started. Its keeper ends it when the lab is gone (keeper.py).
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -13,6 +14,8 @@ from skualab.host.family import popen
 from skualab.host.keeper import children
 from skualab.roots import chroot
 
+FIRST = -10         # nice: as skuad has it for itself
+
 
 class Process:
     """within: words before its own that put it into namespaces; flags: of its keeper."""
@@ -21,6 +24,12 @@ class Process:
         self.popen, self.life = popen(
             [*within, *chroot.words(command, binds=binds)], fds, flags, stdin=stdin, stdout=stdout or log, stderr=log,
             start_new_session=stdin == subprocess.DEVNULL)
+
+    def go_first(self):
+        """Its session is served before others. Where the scheduler has a group for each session (sched(7), autogroup), a
+        nice value counts within the session alone. Not everybody may raise it, and nothing depends on it."""
+        with contextlib.suppress(OSError), open('/proc/%d/autogroup' % self.popen.pid, 'w') as file:
+            file.write(str(FIRST))
 
     def ended(self):
         """Its exit status, or None while it runs."""

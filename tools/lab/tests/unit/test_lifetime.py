@@ -84,6 +84,15 @@ class Lifetime(unittest.TestCase):
             self.assertEqual((one.ended(), one.stop()), (status, status))
         self.assertEqual(self.start('sleep', '77').stop(grace=0), -9)
 
+    @unittest.skipIf(os.geteuid() or not os.path.exists('/proc/self/autogroup'), 'for root, with autogroups')
+    def test_its_session_goes_first(self):
+        one = self.start('sleep', '77')
+        one.go_first()
+        with open('/proc/%d/autogroup' % one.popen.pid) as file:
+            self.assertRegex(file.read(), ' nice -10$')
+        one.stop(grace=0)
+        one.go_first()      # it has ended, and that is no matter
+
     def test_others_learn_of_the_end_of_its_pipes(self):
         ours, theirs = os.pipe()
         one = self.start('sh', '-c', 'exec %d>&-; sleep 77' % theirs, fds=[theirs])
