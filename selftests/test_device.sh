@@ -43,7 +43,7 @@ on_all_rings() {
 		left ethtool -S skua0 | awk '/^ *[rt]x[01]_frames:/ && $2 >= 20 { n++ } END { exit n != 4 }'
 }
 frames_flow() {
-	within 20 on_all_rings && kill -0 "$@" && return
+	within 60 on_all_rings && kill -0 "$@" && return
 	left ethtool -S skua0 | grep '[rt]x[01]_frames'
 	tail -n 5 /tmp/streams /tmp/ping
 	return 1
@@ -55,14 +55,15 @@ reload_under_frames() {
 	local streams ping server status before
 	right python3 ./frames.py digest &
 	server=$!
-	within 20 right sh -c 'ss -ltnH | grep -q :5003'
+	within 60 right sh -c 'ss -ltnH | grep -q :5003'
 	left python3 ./frames.py streams 192.0.2.2 16 $((20 + 10 * slowness)) >/tmp/streams 2>&1 &
 	streams=$!
 	left ping -i 0.01 192.0.2.2 >/tmp/ping 2>&1 &
 	ping=$!
 	frames_flow $streams $ping
 	status=$?
-	rmmod skua_ib && rmmod skua && modprobe skua && modprobe skua_ib && dress || return
+	rmmod skua_ib && rmmod skua && modprobe skua && modprobe skua_ib && dress ||
+		{ kill $streams $ping $server; return 1; }
 	before=$(replies)
 	within 10 more_replies "$((before + 10))" || status=1
 	wait $streams || { status=1; tail -n 20 /tmp/streams; }
