@@ -5,6 +5,7 @@ import contextlib
 from skualab.host import paths
 from skualab.host.say import LabError
 from skualab.machines import nics, ssh
+from skualab.machines.guest import GuestEnded, Timeout
 from skualab.machines.skuad import Skuad
 from skualab.products import kernels, programs, stages
 from skualab.runs import run, scene
@@ -118,6 +119,14 @@ class Matrix:
         self.note(row, column, 'WRONG' if wrong else result)
         self.passed, self.failed = self.passed + (not wrong), self.failed + bool(wrong)
         print('%s, %s: %s' % (row, column, wrong or result), flush=True)
+
+    @contextlib.contextmanager
+    def guarded(self, row):
+        """What ends all that is tried in some guests fails in this row, and what was tried before is still shown."""
+        try:
+            yield
+        except (LabError, GuestEnded, Timeout) as error:
+            self.add(row, 'guests', '', str(error))
 
     def show(self):
         lines = [('', *self.columns), *((row, *(cells.get(column, '-') for column in self.columns))

@@ -20,11 +20,11 @@ PORTS = ('ctl', 'out', 'err', 'kmsg')
 
 
 class GuestEnded(Exception):
-    """The guest ended, or its kernel is past use, before the command did."""
+    """The guest ended, or its kernel is past use, before the command did. The text says why."""
 
 
 class Timeout(Exception):
-    pass
+    """The guest did not answer in time."""
 
 
 class Guest:
@@ -95,7 +95,7 @@ class Guest:
         self._pump(seconds)
         if self.process.ended() is not None:
             self._last_words()
-            raise GuestEnded()
+            raise GuestEnded(self.why())
 
     def scan(self):
         """Look for faults in what the kernel said since the last time."""
@@ -125,14 +125,14 @@ class Guest:
         while b'\n' not in self.input:
             now = time.monotonic()
             if now > deadline:
-                raise Timeout()
+                raise Timeout('the guest did not answer in time')
             self._pump(min(0.2, deadline - now + 0.001))
             if now - checked > 0.5 or self.process.ended() is not None:
                 checked = now
                 self.scan()
                 if not self.usable or self.process.ended() is not None:
                     self._last_words()
-                    raise GuestEnded()
+                    raise GuestEnded(self.why())
         line, self.input = self.input.split(b'\n', 1)
         return line.decode()
 

@@ -1,5 +1,7 @@
 """Runs of guests, without guests."""
 
+import contextlib
+import io
 import os
 import struct
 import tempfile
@@ -77,6 +79,17 @@ class Across(unittest.TestCase):
         for faults in ((None, 'BUG: y'), ('BUG: y', None)):
             server, client = map(self.guest, faults)
             self.assertEqual(across.both(server, '', client, '')[0], 'BUG: y')
+
+    def test_a_guest_that_ends_leaves_what_was_tried_before(self):
+        matrix, out = across.Matrix(), io.StringIO()
+        with contextlib.redirect_stdout(out):
+            with matrix.guarded('all'):
+                matrix.add('rds', 'from left', 'ok')
+                raise across.GuestEnded("the guest's kernel: BUG: y")
+            status = matrix.show()
+        self.assertEqual(status, 1)
+        self.assertIn("all, guests: the guest's kernel: BUG: y\n", out.getvalue())
+        self.assertTrue(out.getvalue().endswith('\n1 passed, 1 failed, 0 skipped\n'))
 
 
 class SeveralGuests(unittest.TestCase):
