@@ -25,8 +25,8 @@
 #define RETRIES		7u			/* the same */
 #define ROUND_NS	(1000 * MS)		/* a round that takes longer hangs: its payload takes 1 ms */
 #define LEAST_SHARE	0.8			/* of the rate without a storm */
-#define MANY_SEEDS	20			/* fewer are a small sample: a single late loss may cost so much */
-#define FEW_SEEDS_MARGIN	0.15
+#define MANY_SEEDS	20
+#define FEW_SEEDS_MARGIN	0.15		/* of fewer: a single late loss may cost so much */
 
 static unsigned int number(const char *name, unsigned int otherwise)
 {
