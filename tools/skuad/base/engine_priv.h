@@ -32,6 +32,7 @@ struct engine {
 	int epoll_fd, wake_fd;
 	struct engine_fd wake;
 	LIST_HEAD(, engine_fd) hot;
+	int watched;			/* descriptors, wake among them */
 	unsigned int num_hot;
 	struct engine_fd *looking;	/* whose look() is being called */
 	uint64_t look;			/* at the descriptors that are ready: how many before and with this one */
