@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "harness/storm.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
+#include <fcntl.h>
 
 #include "core/qp.h"
 #include "harness/lossy.h"
 #include "link/capture.h"
-#include "link/pcapng.h"
 #include "nic/control.h"
 #include "packet/packet.h"
 #include "roce/repeat.h"
@@ -17,7 +15,7 @@
 #define RECENT		64u
 #define FRAME_MAX	2048u
 #define PMTU		1024u
-#define SLICE_NS	2000000ull	/* what was captured is read so often */
+#define SLICE_NS	2000000ull	/* what was captured is replayed from the end of its slice on */
 
 const char *const storm_names[STORM_KINDS] = {
 	"past-request", "past-read", "past-atomic", "again-request", "again-read", "again-atomic", "ahead", "far",
@@ -31,10 +29,10 @@ struct seen {
 	uint8_t frame[FRAME_MAX];
 };
 
-/* Replays are of one kind each; of each the last POOL packets are kept. */
+/* Replays are of one kind each, from the last POOL packets of it before this slice. */
 struct pool {
-	uint32_t n;			/* runs free */
-	struct seen seen[POOL];
+	uint32_t n, known;		/* run free: all, and those before this slice */
+	struct seen seen[2 * POOL];
 };
 
 struct storm {
@@ -44,7 +42,6 @@ struct storm {
 	enum transport transport;
 	uint32_t srqn;
 	uint64_t mean_ns, next_at, slice_at, random;
-	int fd;				/* of the capture's file */
 	struct capture *capture;	/* of node 0's port; NULL: nothing is replayed */
 	struct pool *pools[STORM_KINDS];
 	uint64_t arrived[STORM_KINDS];
@@ -65,15 +62,6 @@ static uint32_t below(struct storm *s, uint32_t n)
 }
 
 /* Captured packets */
-
-static void open_capture(struct storm *s)
-{
-	s->fd = memfd_create("storm", MFD_CLOEXEC);
-	assert_true(s->fd >= 0);
-	s->capture = capture_open(dup(s->fd), "storm");
-	assert_non_null(s->capture);
-	skua_dev_set_capture(s->w->n[0].dev, s->capture);
-}
 
 /* STORM_KINDS: it is not kept. */
 static enum storm_kind kind_of(uint8_t *frame, uint32_t len)
@@ -98,35 +86,76 @@ static void keep(struct storm *s, uint8_t *frame, uint32_t len)
 
 	if (!pool)
 		return;
-	seen = &pool->seen[pool->n++ % POOL];
+	assert_true(pool->n - pool->known < POOL);
+	seen = &pool->seen[pool->n++ % (2 * POOL)];
 	seen->to = !memcmp(frame, s->w->n[1].mac, 6);
 	seen->len = (uint16_t)len;
 	memcpy(seen->frame, frame, len);
 }
 
-/* Blocks of pcapng, as link/pcapng.h writes them. */
+/*
+ * The linker puts these in the place of capture_frame() and capture_train(), for all who call those. A storm's own
+ * capture is not written: it would be ended, read and begun anew in each slice.
+ */
+static struct storm *listener;
+
+void __wrap_capture_frame(struct capture *cap, bool out, uint64_t ns, const struct seglist *frame);
+void __wrap_capture_train(struct capture *cap, bool out, uint64_t ns, const struct train *t);
+void __real_capture_frame(struct capture *cap, bool out, uint64_t ns, const struct seglist *frame);
+void __real_capture_train(struct capture *cap, bool out, uint64_t ns, const struct train *t);
+
+void __wrap_capture_frame(struct capture *cap, bool out, uint64_t ns, const struct seglist *frame)
+{
+	uint8_t bytes[FRAME_MAX];
+	uint32_t len = 0;
+
+	if (!listener || cap != listener->capture) {
+		__real_capture_frame(cap, out, ns, frame);
+		return;
+	}
+	if (frame->bytes > FRAME_MAX)
+		return;
+	for (unsigned int i = 0; i < frame->n; i++) {
+		memcpy(bytes + len, frame->seg[i].p, frame->seg[i].len);
+		len += frame->seg[i].len;
+	}
+	keep(listener, bytes, len);
+}
+
+void __wrap_capture_train(struct capture *cap, bool out, uint64_t ns, const struct train *t)
+{
+	uint8_t bytes[ROCE_MAX_PACKET];
+
+	if (!listener || cap != listener->capture) {
+		__real_capture_train(cap, out, ns, t);
+		return;
+	}
+	for (uint32_t i = 0; i < t->npkts; i++) {
+		uint32_t len = roce_packet_build(bytes, t, i);
+
+		keep(listener, bytes, len);
+	}
+}
+
+static void open_capture(struct storm *s)
+{
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_null(listener);
+	s->capture = capture_open(fd, "storm");
+	assert_non_null(s->capture);
+	skua_dev_set_capture(s->w->n[0].dev, s->capture);
+	listener = s;
+}
+
 static void close_capture(struct storm *s)
 {
 	uint64_t written, lost;
-	uint8_t *file;
-	off_t size;
 
+	listener = NULL;
 	skua_dev_set_capture(s->w->n[0].dev, NULL);
 	capture_close(s->capture, &written, &lost);
-	s->capture = NULL;
-	size = lseek(s->fd, 0, SEEK_END);
-	file = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, s->fd, 0);
-	assert_ptr_not_equal(file, MAP_FAILED);
-	for (off_t at_block = 0; at_block + 12 <= size;) {
-		uint32_t head[7];
-
-		memcpy(head, file + at_block, at_block + 28 <= size ? 28 : 12);
-		if (head[0] == PCAPNG_EPB)
-			keep(s, file + at_block + PCAPNG_EPB_HEAD, head[5]);
-		at_block += head[1];
-	}
-	munmap(file, (size_t)size);
-	close(s->fd);
 }
 
 /* Both ends */
@@ -297,13 +326,13 @@ static void frame(struct storm *s, struct node *n, const struct node *peer, enum
 static bool replay(struct storm *s, enum storm_kind kind)
 {
 	struct pool *pool = s->pools[kind];
-	uint32_t known = pool->n < POOL ? pool->n : POOL, among = below(s, 2) && known > RECENT ? RECENT : known;
+	uint32_t known = pool->known < POOL ? pool->known : POOL, among = below(s, 2) && known > RECENT ? RECENT : known;
 	struct seglist bytes = { .n = 1 };
 	const struct seen *seen;
 
 	if (!known)
 		return false;
-	seen = &pool->seen[(pool->n - 1 - below(s, among)) % POOL];
+	seen = &pool->seen[(pool->known - 1 - below(s, among)) % (2 * POOL)];
 	bytes.bytes = seen->len;
 	bytes.seg[0] = (struct seg){ (uint8_t *)seen->frame, seen->len };
 	skua_dev_rx_frame(s->w->n[seen->to].dev, &bytes);
@@ -391,8 +420,9 @@ void storm_turn(struct storm *s)
 		engine_clock_advance(engine, next - now);
 	now = engine_now(engine);
 	if (s->capture && now >= s->slice_at) {
-		close_capture(s);
-		open_capture(s);
+		for (unsigned int k = STORM_REPLAY_REQUEST; k < STORM_KINDS; k++)
+			if (s->pools[k])
+				s->pools[k]->known = s->pools[k]->n;
 		s->slice_at = now + SLICE_NS;
 	}
 	if (now < s->next_at)
@@ -422,6 +452,7 @@ struct storm *storm_create(struct world *w, uint32_t kinds, unsigned int pps, un
 		s->pools[k] = malloc(sizeof(*s->pools[k]));
 		assert_non_null(s->pools[k]);
 		s->pools[k]->n = 0;
+		s->pools[k]->known = 0;
 		if (!s->capture)
 			open_capture(s);
 	}

@@ -4,7 +4,7 @@
  * arrive by the thousand while verified traffic runs (storm.h). And what a peer that lies can do: no more than IBTA
  * lets it, in bounded time and memory.
  *
- * SKUA_STORMS: seeds of each storm (2); SKUA_STORM_SEED: the first of them (7); SKUA_STORM_ROUNDS: rounds of traffic
+ * SKUA_STORMS: seeds of each storm (8); SKUA_STORM_SEED: the first of them (1); SKUA_STORM_ROUNDS: rounds of traffic
  * in each (15); SKUA_STORM_KINDS: those alone, by their names in storm.c with commas between; SKUA_STORM_PPS: packets
  * a virtual second to each end (1500 or 3000).
  */
@@ -25,7 +25,6 @@
 #define RETRIES		7u			/* the same */
 #define ROUND_NS	(1000 * MS)		/* a round that takes longer hangs: its payload takes 1 ms */
 #define LEAST_SHARE	0.8			/* of the rate without a storm */
-#define FIRST_SEED	7			/* two seeds are a small sample: of some a single late loss costs a third */
 
 static unsigned int number(const char *name, unsigned int otherwise)
 {
@@ -198,7 +197,7 @@ static double calm_weather(const struct line *line, enum mode mode, unsigned int
 /* Over all seeds. @share: how much of the rate has to be left; 0: any. */
 static void storms(const struct line *line, enum mode mode, uint32_t kinds, double share)
 {
-	unsigned int first = number("SKUA_STORM_SEED", FIRST_SEED), n = number("SKUA_STORMS", 2);
+	unsigned int first = number("SKUA_STORM_SEED", 1), n = number("SKUA_STORMS", 8);
 	double calm = 0, stormy = 0;
 
 	kinds = chosen_kinds(kinds);
