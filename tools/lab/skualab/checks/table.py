@@ -10,7 +10,7 @@ from skualab.checks.kinds import (
     SKUAD, skuad_tests, storage, SYSTEM, ulp_tests, worlds)
 from skualab.checks.selftests import selftests
 from skualab.host import paths
-from skualab.products import kernels, programs, provider, sources, stages
+from skualab.products import kernels, modules, programs, provider, sources, stages
 from skualab.target.distro import DISTRO
 
 OLDER, NEWER = DISTRO.series
@@ -55,7 +55,8 @@ CHECKS = [
           in_root('sh', '-c', 'exec %s %s*' % (paths.lab('in-root/check-kernel-doc'), DISTRO.kbuild + OLDER)), ROOT),
     Check('checkpatch', 300, [*KERNEL, paths.lab('in-root/check-style')],
           in_root(paths.lab('in-root/check-style'), sources.linux(NEWER)), [*ROOT, sources.LINUX_STAGES[NEWER]]),
-    *[Check('modules-' + series, 300, KERNEL, modules_command(series), [*ROOT, kernels.STAGES[series]])
+    *[Check('modules-' + series, 300, KERNEL, modules_command(series),
+            [*ROOT, kernels.STAGES[series], modules.STAGES[series]])
       for series in DISTRO.series],
     # What make run shows: the door has to be open.
     Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest(OLDER), smoke=True),

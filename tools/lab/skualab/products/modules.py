@@ -12,6 +12,7 @@ from skualab.roots.stage import Stage
 from skualab.target.distro import DISTRO
 
 MODULES = ('skua', 'skua_ib', 'skua_selftest', 'skua_exporter')
+WARNINGS = 'W=1e'        # each is an error
 INPUTS = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
 
 
@@ -26,22 +27,26 @@ def directory(series):
     return os.path.join(paths.MODULES, series)
 
 
+def build_directory(series):
+    return directory(series) + '.build'
+
+
 def _modules(series):
     def make(log):
         # The debug kernels' own configuration has no debugging information, which would double the time of its build.
-        chroot.run([paths.repo('drivers/build-modules'), headers(series), directory(series) + '.build',
-                    *(['KCFLAGS=-g'] if series in kernels.DEBUG else [])],
+        chroot.run([paths.repo('drivers/build-modules'), headers(series), build_directory(series),
+                    'KCFLAGS=-g' if series in kernels.DEBUG else WARNINGS],
                    stdout=log, stderr=log, check=True, timeout=300)
         os.makedirs(directory(series), exist_ok=True)
         for name in (module + '.ko' for module in MODULES):
             # Without debugging information they load faster; it stays in the build directory.
             chroot.run(['strip', '--strip-debug', '-o', os.path.join(directory(series), name),
-                        os.path.join(directory(series) + '.build', name)], stdout=log, stderr=log, check=True)
+                        os.path.join(build_directory(series), name)], stdout=log, stderr=log, check=True)
     return make
 
 
 STAGES = {
     series: Stage('modules-' + series, _modules(series),
-                  lambda series=series: [*INPUTS, headers(series), images.root_stamp()],
+                  lambda series=series: [*INPUTS, WARNINGS, headers(series), images.root_stamp()],
                   os.path.join(directory(series), 'skua_ib.ko'), 300)
     for series in kernels.STAGES}
