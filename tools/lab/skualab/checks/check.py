@@ -34,12 +34,13 @@ class Check:
     function that returns one (after what it needs is built). `full` ones are not in make check,
     `debug` ones are make check-debug. A command that `explains_skips` has its own list of them. Of
     those with the same `writes` one runs at a time; beside one that is `alone`, none does. `smoke`: of
-    a stage with guests, whether it is a smoke test of the device; None: it has no guests."""
+    a stage with guests, whether it is a smoke test of the device; None: it has no guests. It may make
+    what others need, a stage of roots/stage.py: `makes`."""
 
     def __init__(self, name, budget, inputs, command, needs=(), full=False, debug=False, explains_skips=False,
-                 writes=None, alone=False, smoke=None):
+                 writes=None, alone=False, smoke=None, makes=None):
         self.name, self.budget, self.inputs = name, budget, inputs
-        self.writes, self.alone, self.smoke = writes, alone, smoke
+        self.writes, self.alone, self.smoke, self.makes = writes, alone, smoke, makes
         self.command, self.needs, self.full, self.debug = command, needs, full, debug
         self.explains_skips = explains_skips
         self.directory = os.path.join(OUT, name)

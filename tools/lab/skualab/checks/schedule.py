@@ -2,7 +2,7 @@
 
 A guest under TCG keeps about one processor busy, and waits a lot. So two stages run at once where the machine has
 room for two, in the order of the table. Stages that write in the same place take turns. A stage that measures has the
-machine to itself.
+machine to itself. What a stage makes for others, they wait for, and for no more of it.
 """
 
 import os
@@ -13,6 +13,7 @@ import time
 from skualab.checks import check
 
 ROOM = 12 << 30         # bytes of memory for two stages: two guests of up to 5 GiB, their skuads, and a compiler
+LOOK_SECONDS = 1        # between looks at what a stage has made for others
 
 
 def _available():
@@ -27,7 +28,12 @@ def places():
 
 
 def _beside(one, other):
-    return not one.alone and not other.alone and (not one.writes or one.writes != other.writes)
+    return not one.alone and not other.alone and (not one.writes or one.writes != other.writes) \
+        and not _awaits(one, other) and not _awaits(other, one)
+
+
+def _awaits(one, other):
+    return other.makes in one.needs and not other.makes.is_current()
 
 
 class Schedule:
@@ -60,7 +66,10 @@ class Schedule:
         try:
             while self.waiting or self.running:
                 self._begin()
-                one, result, seconds = self.ended.get()
+                try:
+                    one, result, seconds = self.ended.get(timeout=LOOK_SECONDS)
+                except queue.Empty:
+                    continue
                 self.running.remove(one)
                 if isinstance(result, BaseException):
                     raise result

@@ -11,6 +11,7 @@ from skualab.checks.kinds import (
 from skualab.checks.selftests import selftests
 from skualab.host import paths
 from skualab.products import kernels, modules, programs, provider, sources, stages
+from skualab.roots import root
 from skualab.target.distro import DISTRO
 
 OLDER, NEWER = DISTRO.series
@@ -22,9 +23,9 @@ LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 15, 180, 400
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
     # make run on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
-    # It needs the packages of the root alone, and so it runs while another stage makes the root.
+    # Where there is no root yet, this makes it.
     Check('bare', 1560, [*LAB_OF_GUESTS, paths.lab('tests/test-bare'), paths.repo('Makefile')],
-          ['python3', paths.lab('tests/test-bare')]),
+          ['python3', paths.lab('tests/test-bare')], makes=root.STAGE),
     Check('manual', 60, MANUAL, in_root('python3', 'Documentation/check-manual'), ROOT),
     Check('manual-checker', 300, MANUAL, in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
     Check('man', 60, [paths.repo('Documentation'), *programs.SKUAD_INPUTS, *map(paths.lab, ('lab', 'skualab'))],

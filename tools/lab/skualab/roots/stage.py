@@ -92,9 +92,12 @@ class Stage:
         except OSError:
             return False
 
+    def is_current(self):
+        return self.current(digest(*self.inputs()))
+
     def prepare(self, log):
         """Only what comes first, for whoever needs no more, and unless the result is up to date."""
-        if not self.current(digest(*self.inputs())):
+        if not self.is_current():
             self.before(log)
 
     def run(self):

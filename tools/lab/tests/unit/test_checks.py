@@ -276,6 +276,28 @@ class AtOnce(unittest.TestCase):
         stages = [self.stage(name, self.ALONE, alone=name == 'b') for name in 'ab']
         self.assertEqual(sorted(self.run_all(*stages)), [('a', 1), ('b', 1)])
 
+    def test_what_one_makes_others_wait_for_and_for_no_more(self):
+        made = os.path.join(self.place.name, 'made')
+        thing = mock.Mock(is_current=lambda: os.path.exists(made))
+
+        def user(name, script):
+            return self.stage(name, '[ -e made ] || exit 1; ' + script, needs=[thing])
+
+        ended = self.run_all(self.stage('maker', 'touch b; sleep 0.5; touch made; ' + self.MEETS.format('a', 'c'), makes=thing),
+                             user('user', self.MEETS.format('c', 'a')), self.stage('other', self.MEETS.format('d', 'b')))
+        self.assertEqual(sorted(ended), [('maker', 1), ('other', 1), ('user', 1)])
+        self.assertEqual(ended[0][0], 'other')
+        # One that is made already delays nobody, and one that fails does not hold them for ever.
+        self.assertEqual(dict(self.run_all(self.stage('maker2', self.MEETS.format('e', 'f'), makes=thing),
+                                           user('user2', self.MEETS.format('f', 'e')))), {'maker2': 1, 'user2': 1})
+        os.remove(made)
+        self.assertEqual(self.run_all(self.stage('maker3', 'exit 1', makes=thing), user('user3', 'true')),
+                         [('maker3', 0), ('user3', 0)])
+        # Where a user comes first, and makes it, the maker waits.
+        thing.run = mock.Mock(side_effect=lambda: subprocess.run('sleep 0.5; touch ' + made, shell=True, check=True))
+        self.assertEqual(self.run_all(user('user4', 'true'), self.stage('maker4', '[ -e made ]', makes=thing)),
+                         [('user4', 1), ('maker4', 1)])
+
     def test_a_fault_of_the_lab_is_not_lost(self):
         with self.assertRaises(ZeroDivisionError), mock.patch.object(check.Check, 'run', lambda one: 1 // 0):
             self.run_all(self.stage('a', 'true'))
@@ -284,7 +306,7 @@ class AtOnce(unittest.TestCase):
         one = self.stage('a', 'echo $$ >pid; sleep 77')
         left, pid = schedule.Schedule([one]), os.path.join(self.place.name, 'pid')
 
-        def interrupted():
+        def interrupted(timeout):
             until(lambda: os.path.exists(pid) and os.path.getsize(pid))
             raise KeyboardInterrupt
         with self.assertRaises(KeyboardInterrupt), mock.patch.object(left, 'ended', mock.Mock(get=interrupted)):
