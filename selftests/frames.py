@@ -11,7 +11,7 @@ usage: frames.py echo ADDRESS             answer UDP datagrams on port 5002, unt
                                           send UDP frames to port 9 with a right or a wrong checksum
        frames.py garbage NETDEV MAC COUNT send random frames, most of them like IP packets
        frames.py digest                   answer messages over TCP on port 5003 by their SHA-256, until killed
-       frames.py stream ADDRESS BYTES     send messages of many sizes, BYTES in all, and compare the answers
+       frames.py stream ADDRESS,... BYTES send messages of many sizes, BYTES to each, and compare the answers
        frames.py streams ADDRESS COUNT SECONDS
                                           say that COUNT connections are made, and do so over all at the same time,
                                           for so long
@@ -26,7 +26,6 @@ import socketserver
 import struct
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 PORT = 5002
 TCP_PORT = 5003
@@ -120,18 +119,21 @@ def talk(client, size):
         sys.exit('%d bytes came changed' % size)
 
 
-def stream(address, total):
+def stream(addresses, total):
     """Sizes around those of segments, of pages and of the longest packet, and others."""
-    sizes = [1, 100, 1447, 1448, 1449, 4095, 4096, 4097, 8948, 10 * 1448, 65159, 65160, 65535, 65536, 200000]
-    left = int(total)
-    with talker(address) as client:
-        while left > 0:
-            size = sizes.pop(0) if sizes else random.randint(1, 300000)
-            talk(client, size)
-            left -= size
+    for address in addresses.split(','):
+        sizes = [1, 100, 1447, 1448, 1449, 4095, 4096, 4097, 8948, 10 * 1448, 65159, 65160, 65535, 65536, 200000]
+        left = int(total)
+        with talker(address) as client:
+            while left > 0:
+                size = sizes.pop(0) if sizes else random.randint(1, 300000)
+                talk(client, size)
+                left -= size
 
 
 def streams(address, count, seconds):
+    # The others begin sooner without it, in a guest whose processor is emulated.
+    from concurrent.futures import ThreadPoolExecutor
     clients = [talker(address) for _ in range(int(count))]
     print(count, 'connections', flush=True)
     end = time.monotonic() + float(seconds)

@@ -27,8 +27,10 @@ for test; do
 	*.sh) run=(bash "./$test") ;;
 	*) run=(left "./$test") ;;
 	esac
+	began=$SECONDS
 	timeout "${SKUA_TEST_TIMEOUT:-420}" "${run[@]}" | tee /tmp/tap
 	status=${PIPESTATUS[0]}
+	echo "# $test: $((SECONDS - began)) s"
 	ok=$(grep -c '^ok ' /tmp/tap)
 	skip=$(grep -c '^ok .*# SKIP' /tmp/tap)
 	not_ok=$(grep -c '^not ok ' /tmp/tap)
