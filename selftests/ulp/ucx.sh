@@ -69,7 +69,8 @@ demo() {
 	status=$?
 	stop
 	tail -n 20 /tmp/out
-	[ $status = 0 ] && ! grep -E 'detected error|corruption' /tmp/out
+	echo "status $status"
+	! grep -E 'detected error|corruption' /tmp/out && [ $status = 0 ]
 }
 
 t 'rc_verbs, put_bw' perf rc_verbs '-d skua_0:1' "-x rc_verbs -t put_bw $options"
