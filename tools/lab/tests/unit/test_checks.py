@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -410,6 +411,22 @@ class Changed(unittest.TestCase):
 
 
 class CheckModules(unittest.TestCase):
+    def test_each_source_is_read_by_sparse(self):
+        for said, status in (('  CHECK   a.c\n  CHECK   b.c', 0), ('  CHECK   a.c', 1), ('', 1),
+                             ('  CHECK   a.c\na.c:1:1: warning: wrong\n  CHECK   b.c', 1)):
+            with self.subTest(said=said), tempfile.TemporaryDirectory() as where:
+                for place in 'tools/lab/in-root', 'drivers', 'selftests', 'out/drivers', 'out/selftests':
+                    os.makedirs(os.path.join(where, place))
+                for name in 'out/drivers/a.c', 'out/drivers/skua.mod.c', 'out/selftests/b.c':
+                    open(os.path.join(where, name), 'w').close()
+                script = shutil.copy(os.path.join(LAB, 'in-root/check-modules'), os.path.join(where, 'tools/lab/in-root'))
+                with open(os.path.join(where, 'drivers/build-modules'), 'w') as file:
+                    file.write("#!/bin/sh\ncat <<'END'\n%s\nEND\n" % said)
+                os.chmod(file.name, 0o755)
+                done = subprocess.run([script, 'headers', os.path.join(where, 'out')], capture_output=True, text=True,
+                                      timeout=60)
+                self.assertEqual((done.returncode, done.stderr), (status, ''), done.stdout)
+
     def test_makes_the_directory_that_it_builds_in(self):
         with tempfile.TemporaryDirectory() as where:
             out = os.path.join(where, 'not', 'there', 'yet')
