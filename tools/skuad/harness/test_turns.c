@@ -227,6 +227,25 @@ static void responses_beside_answers(void **state)
 	}
 }
 
+/* The same, where the peer waits for an ACK. */
+static void an_ack_beside_answers(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t start = engine_now(w->engines[0]);
+
+	offers_selective_repeat(b, a);
+	IMPAIR(a, "rate=10M,dir=out");
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, BUF_SIZE, b->buf, b->key, 0);
+	post(b, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, b->buf, 8, a->buf, a->key, 0);
+	settle(w);
+	while (!poll_cq(b)) {
+		assert_true(engine_now(w->engines[0]) - start < 20 * MS);
+		arrive_only(a, b, train_from(a, TRAIN_SEND, FIRST_PSN));
+		pass(w, MS / 4);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +253,7 @@ int main(void)
 		STEPPED(own_requests_beside_responses_on_a_line, "ROC-27 ROC-20"),
 		STEPPED(who_answers_keeps_its_turn, "ROC-20"),
 		STEPPED(responses_beside_answers, "ROC-20 ROC-27"),
+		STEPPED(an_ack_beside_answers, "ROC-27"),
 		STEPPED(the_longest_read_at_the_least_path_mtu, "ROC-7 ROC-22 WQE-4"),
 		STEPPED(the_longest_messages_at_all_path_mtus, "ROC-7 WQE-4 LIM-1"),
 		STEPPED(the_longest_read_in_one_request, "ROC-7"),

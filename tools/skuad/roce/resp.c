@@ -207,14 +207,17 @@ static bool answer(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	return resp_send_read(qp, job, budget);
 }
 
-/* A MISSING is sent before an ACK: after the ACK alone, the peer would take what is held behind it for lost. */
+/*
+ * A MISSING is sent before an ACK: after the ACK alone, the peer would take what is held behind it for lost. But an ACK
+ * that found no room after a MISSING goes before the next one.
+ */
 bool resp_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
-	bool any = resp_release_cqes(qp, budget);
+	bool any = resp_release_cqes(qp, budget), missing_last = rc_of(qp)->missing_last;
 
 	resp->job_waits = false;
-	if (resp->missing_due && !rc_of(qp)->missing_last)
+	if (resp->missing_due && !missing_last)
 		any |= resp_send_missing(qp);
 	while (resp_has_jobs(qp)) {
 		struct read_job *job = resp_job_at(resp, resp->jobs_tail);
@@ -228,10 +231,10 @@ bool resp_run(struct skua_qp *qp, int32_t *budget)
 		}
 		any = true;
 	}
-	if (resp->missing_due)
-		any |= resp_send_missing(qp);
-	if (resp->ack_due)
+	if (resp->ack_due && (!resp->missing_due || missing_last))
 		any |= resp_send_ack(qp);
+	if (resp->missing_due && missing_last)
+		any |= resp_send_missing(qp);
 	return any;
 }
 
