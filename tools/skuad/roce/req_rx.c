@@ -239,11 +239,13 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 		no_place(qp, err, t);
 		return;
 	}
+	rc_of(qp)->req.response_goes_on = !t->first;
 	if (bytes)
 		copy_segs(dst, t->payload);
 	wqe->read_off += bytes;
 	wqe->done = end;
 	responses_up_to(qp, psn_add(t->psn, t->npkts));
+	rc_of(qp)->req.response_goes_on = false;
 }
 
 static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)

@@ -33,6 +33,9 @@ bool rtt_answers_earlier(const struct skua_qp *qp, const struct sent_run *run)
 {
 	const struct loss *l = &rc_of(qp)->req.loss;
 
+	/* A probe for a part of a READ asks for one packet, which would be a first response. */
+	if (run->is_partial && run->send_order + 1 == l->probe_order && rc_of(qp)->req.response_goes_on)
+		return true;
 	if (!l->smoothed_rtt)
 		return !run->was_lost;
 	return l->pto_count < 2 && !is_answer_to_last(qp, run);
