@@ -891,6 +891,33 @@ static void a_long_round_trip_halves_the_window(void **state)
 	assert_int_equal(again(w), 0);
 }
 
+/* Behind a queue, what was sent later would have come no sooner. Of what is sent after the reduction, it says nothing. */
+static void a_short_round_trip_of_before_takes_that_back(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	struct congestion *c = &rc_of(qp_of(a))->req.congestion;
+	uint32_t psn;
+
+	prepare(w);
+	loss_of(a)->rttvar = 10 * MS;
+	for (int later = 0; later < 2; later++) {
+		psn = lose_write(w, 1);
+		pass(w, 4 * RTT);
+		if (!later)
+			lose_write(w, 1);
+		pass(w, 2 * RTT);
+		ack(w, psn, AETH_ACK);
+		assert_int_equal(c->window, 64);
+		if (later)
+			lose_write(w, 1);
+		pass(w, RTT);
+		ack(w, psn + 1, AETH_ACK);
+		assert_int_equal(c->window, later ? 64 : 128);
+	}
+	assert_int_equal(again(w), 0);
+}
+
 /* The answer to the try comes so soon that it tells nothing of others; they go because they were lost before. */
 static void what_an_rnr_nak_drops_goes_after_progress(void **state)
 {
@@ -1142,6 +1169,7 @@ int main(void)
 		STEPPED(who_waits_for_its_turn_needs_no_retry, "REC-16"),
 		STEPPED(a_long_queue_with_loss_halves_the_window, "CNG-13 CNG-15 CNG-17"),
 		STEPPED(a_long_round_trip_halves_the_window, "CNG-14 CNG-15"),
+		STEPPED(a_short_round_trip_of_before_takes_that_back, "CNG-17"),
 		STEPPED(what_an_rnr_nak_drops_goes_after_progress, "ROC-12"),
 		STEPPED(rnr_naks_are_counted_from_the_last_progress_on, "ROC-12"),
 		STEPPED(a_copy_of_an_rnr_nak_does_not_count, "ROC-12"),

@@ -17,6 +17,7 @@
 #define LONG_QUEUE_NS	1000000		/* and longer than min_rtt by so much */
 #define MANY_LOST	4		/* one packet in so many */
 #define LEAST_COUNTED	16		/* fewer packets do not say how many are lost */
+#define QUEUE_NS	4000000		/* a round trip may exceed min_rtt by so much */
 
 void congestion_init(struct congestion *c)
 {
@@ -31,7 +32,7 @@ static void set_window(struct congestion *c, uint32_t window)
 }
 
 /* A recovery period begins, unless @order was sent before one did. kLossReductionFactor is 0.5. */
-static void reduce(struct skua_qp *qp, uint64_t order)
+static void reduce(struct skua_qp *qp, uint64_t order, bool for_queue)
 {
 	struct congestion *c = &rc_of(qp)->req.congestion;
 
@@ -39,6 +40,7 @@ static void reduce(struct skua_qp *qp, uint64_t order)
 		return;
 	c->recovery_order = rc_of(qp)->req.sent.next_order;
 	c->window_before_recovery = c->window;
+	c->for_queue = for_queue;
 	set_window(c, c->window / 2);
 }
 
@@ -57,7 +59,7 @@ static void count_lost(struct skua_qp *qp, uint32_t acked, uint32_t lost, uint64
 	if (all < c->window || all < LEAST_COUNTED)
 		return;
 	if (c->counted_lost > all / MANY_LOST) {
-		reduce(qp, order);
+		reduce(qp, order, false);
 		/* The line carries no more than what has arrived. */
 		set_window(c, c->counted_acked < c->window ? c->counted_acked : c->window);
 		c->window_before_recovery = 0;
@@ -78,7 +80,7 @@ static bool is_long(struct skua_qp *qp, uint64_t rtt)
 void congestion_lost(struct skua_qp *qp, uint32_t lost, uint64_t order, uint64_t rtt)
 {
 	if (is_long(qp, rtt))
-		reduce(qp, order);
+		reduce(qp, order, false);
 	count_lost(qp, 0, lost, order);
 }
 
@@ -91,9 +93,16 @@ void congestion_not_lost(struct skua_qp *qp)
 	c->window_before_recovery = 0;
 }
 
-void congestion_queue(struct skua_qp *qp, uint64_t order)
+void congestion_round_trip(struct skua_qp *qp, uint64_t order, uint64_t excess)
 {
-	reduce(qp, order);
+	const struct congestion *c = &rc_of(qp)->req.congestion;
+
+	if (order <= c->recovery_order) {
+		if (c->for_queue && excess <= QUEUE_NS)
+			congestion_not_lost(qp);
+	} else if (excess > QUEUE_NS) {
+		reduce(qp, order, true);
+	}
 }
 
 void congestion_acked(struct skua_qp *qp, uint32_t npkts, uint64_t order)

@@ -25,8 +25,8 @@ void congestion_acked(struct skua_qp *qp, uint32_t npkts, uint64_t order);
 void congestion_lost(struct skua_qp *qp, uint32_t lost, uint64_t order, uint64_t rtt);
 /* Packets that counted as lost were only delayed. */
 void congestion_not_lost(struct skua_qp *qp);
-/* A queue has grown too long without loss; @order as above. */
-void congestion_queue(struct skua_qp *qp, uint64_t order);
+/* A round trip took @excess ns more than the shortest one; @order as above, but not 0. */
+void congestion_round_trip(struct skua_qp *qp, uint64_t order, uint64_t excess);
 /* Nothing that was sent for a long time has arrived (RFC 9002, 7.6). */
 void congestion_persistent(struct skua_qp *qp);
 

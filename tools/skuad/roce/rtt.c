@@ -14,7 +14,6 @@
 #define PROBES_SLOW		3		/* probes in a row that make a peer slow */
 #define PROBES_PER_RETRY	8		/* at least so many probes, when the PTO has grown */
 #define PTO_MAX_NS		1000000000ull	/* of a QP without an ACK timeout */
-#define LONG_QUEUE_NS		4000000		/* a sample may exceed min_rtt by so much */
 #define TIMEOUT_MIN		13		/* 34 ms: on a slow line many packets of others may come first */
 
 /*
@@ -123,8 +122,8 @@ void rtt_take(struct skua_qp *qp, const struct rtt_sample *sample, uint64_t orde
 	/* Perhaps the probe was answered: then the round trip is shorter, and needs no margin besides. */
 	if (first && sample->is_upper_bound)
 		l->rttvar = 0;
-	if (!sample->is_gap && order && rtt > l->min_rtt + LONG_QUEUE_NS)
-		congestion_queue(qp, order);
+	if (!sample->is_gap && order)
+		congestion_round_trip(qp, order, rtt - l->min_rtt);
 }
 
 /* RFC 9002, section 6.2.1. */
