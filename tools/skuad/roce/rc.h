@@ -85,7 +85,7 @@ struct roce_req {
 	bool flushing;			/* that WQE has completed: all WQEs behind it are flushed */
 	bool probe_due;			/* the oldest packet is to be retransmitted, to be answered */
 	bool response_was_held;		/* the response that is looked at was held before */
-	bool response_goes_on;		/* it is not the first response to its request */
+	bool response_goes_on;		/* it is not all that its request asked for from its PSN on */
 	uint32_t npkts_dropped;		/* of the next response, which has come, but its place was not present; or 0 */
 	uint64_t rnr_until;
 	struct sent sent;

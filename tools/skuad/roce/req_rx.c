@@ -239,7 +239,7 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 		no_place(qp, err, t);
 		return;
 	}
-	rc_of(qp)->req.response_goes_on = !t->first;
+	rc_of(qp)->req.response_goes_on = t->npkts > 1 || !t->last;
 	if (bytes)
 		copy_segs(dst, t->payload);
 	wqe->read_off += bytes;

@@ -32,7 +32,7 @@ bool rtt_answers_earlier(const struct skua_qp *qp, const struct sent_run *run)
 {
 	const struct loss *l = &rc_of(qp)->req.loss;
 
-	/* A probe for a part of a READ asks for one packet, which would be a first response. */
+	/* A probe for a part of a READ asks for one packet, which is a last response, and the first besides, but for rxe. */
 	if (run->is_partial && run->send_order + 1 == l->probe_order && rc_of(qp)->req.response_goes_on)
 		return true;
 	if (!l->smoothed_rtt)
