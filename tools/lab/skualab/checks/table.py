@@ -23,9 +23,9 @@ LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 15, 180, 400
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
     # make run on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
-    # Where there is no root yet, this makes it.
+    # Where there is no root yet, this makes it, and is the stage `demo` as well.
     Check('bare', 1560, [*LAB_OF_GUESTS, paths.lab('tests/test-bare'), paths.repo('Makefile')],
-          ['python3', paths.lab('tests/test-bare')], makes=root.STAGE),
+          ['python3', paths.lab('tests/test-bare')], makes=root.STAGE, writes='demo'),
     Check('manual', 60, MANUAL, in_root('python3', 'Documentation/check-manual'), ROOT),
     Check('manual-checker', 300, MANUAL, in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
     Check('man', 60, [paths.repo('Documentation'), *programs.SKUAD_INPUTS, *map(paths.lab, ('lab', 'skualab'))],
@@ -40,6 +40,8 @@ CHECKS = [
     # It looks for the lines of tools/mutants in the sources, and for what texts say of the lab.
     Check('lab', 300, ALL, ['python3', paths.lab('test-lab')]),
     skuad_tests('skuad', 1200, 'check'),
+    # The longest. On a bare machine what it needs is there by now.
+    guest_tests('guest-' + OLDER, 1500, './run_selftests.sh'),
     skuad_tests('skuad-asan', 1200, 'check-asan', full=True),
     skuad_tests('skuad-tsan', 1200, 'check-tsan'),
     worlds('worlds', 240, 10000, 1),
@@ -60,7 +62,7 @@ CHECKS = [
             [*ROOT, kernels.STAGES[series], modules.STAGES[series]])
       for series in DISTRO.series],
     # What make run shows: the door has to be open.
-    Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest(OLDER), smoke=True),
+    Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest(OLDER), smoke=True, writes='demo'),
     # What the lab says and does where neither Debian's keyring is, nor a mirror, nor user namespaces.
     Check('ubuntu', 300, [*LAB_OF_GUESTS, *(paths.lab('tests', name) for name in ('test-ubuntu', 'test-bare', 'testing.py'))],
           ['python3', paths.lab('tests/test-ubuntu')], ROOT, full=True),
@@ -71,7 +73,6 @@ CHECKS = [
     storage('nvme', 300, OLDER, '--no-faults', 'nvme', full=False),
     lab_tests('lab-guest', 1200, 'test-guest', inputs=[paths.lab('tests/guest')], full=True),
     lab_tests('cluster', 1200, 'test-cluster', inputs=[paths.lab('skualab/clusters')], full=True),
-    guest_tests('guest-' + OLDER, 1500, './run_selftests.sh'),
     guest_tests('guest-removal', 600, './run_selftests.sh', 'test_removal', full=True),
     # Its page of 1 GiB is reserved while most of the memory is free.
     guest_tests('guest-limits', 800, 'sh', '-c',
@@ -131,7 +132,7 @@ CHECKS = [
     guest_tests('guest-iommu-kernel', 900, './run_selftests.sh', 'test_kernel.sh', 'test_device.sh', more=('--iommu',),
                 full=True),
     guest_tests('guest-hostile-share', 400, './run_selftests.sh', 'test_hostile.sh', full=True, alone=True),
-    worlds('worlds-million', 5400, 1000000, int(time.strftime('%Y%m%d')) * 1000000, full=True),
+    worlds('worlds-million', 7200, 1000000, int(time.strftime('%Y%m%d')) * 1000000, full=True),
     Check('teeth', 3600, [*SKUAD, *PROVIDER, paths.repo('tools/mutants')],
           in_root('tools/mutants/mutants', '--jobs', '2', '--out', made(paths.BUILD, 'mutants'),
                   '--rdma-core', provider.tree_of(DISTRO.rdma_core) + '/build'),

@@ -29,12 +29,13 @@ GUEST = '''
     nfs-kernel-server nfs-common nvme-cli open-iscsi ksmbd-tools cifs-utils fio libfabric-bin ucx-utils
     openssh-server openssh-client
     openmpi-bin mpich curl socat
-    pciutils util-linux bash ca-certificates
+    pciutils util-linux bash
 '''
 
-# Documentation stays out, but for the test suites that Debian ships as such.
+# Documentation stays out, but for the test suites that Debian ships as such. So do the modules of the kernel on which its
+# headers depend: products/kernels.py unpacks those that guests boot.
 PATH_EXCLUDE = ['/usr/share/man/*', '/usr/share/locale/*', '/usr/share/info/*',
-                '/usr/share/doc/*', '/usr/share/lintian/*']
+                '/usr/share/doc/*', '/usr/share/lintian/*', '/usr/lib/modules/*/kernel/*']
 PATH_INCLUDE = ['/usr/share/doc/rdma-core/*', '/usr/share/doc/*/copyright']
 
 # What the chroot has and no guest needs, relative to the root (mkfs.erofs --exclude-regex).

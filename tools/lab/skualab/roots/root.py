@@ -50,7 +50,7 @@ def _hooks():
     # openssh-server makes keys when it is installed; guests get keys of their run (machines/ssh.py).
     keys = 'rm -f "$1"/etc/ssh/ssh_host_*'
     # A kernel comes with its headers, and would get an initramfs, in a fifth of all the time that a root takes.
-    initramfs = ('chroot "$1" dpkg-divert --local --rename --add /usr/sbin/update-initramfs; '
+    initramfs = ('chroot "$1" dpkg-divert --local --rename --add /usr/sbin/update-initramfs && '
                  'ln -s /bin/true "$1"/usr/sbin/update-initramfs')
     return ['--setup-hook=' + setup, '--essential-hook=' + initramfs,
             *('--customize-hook=' + hook for hook in (keep, suites, keys))]

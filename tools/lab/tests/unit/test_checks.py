@@ -88,6 +88,25 @@ class Checks(unittest.TestCase):
             file.write('before')
         self.assertIsNone(one.kept(one.hash()))
 
+    def test_a_pass_elsewhere_is_kept_unless_something_changed_on_the_way(self):
+        path = os.path.join(self.place.name, 'input')
+        one = self.stage('false')
+        one.inputs, one.needs = [path], [mock.Mock()]
+        for before, after, kept in ('1', '1', True), ('1', '2', False):
+            with mock.patch.object(root, 'VERSIONS', os.path.join(self.place.name, 'versions' + after)):
+                with open(path, 'w') as file:
+                    file.write(before)
+                sources = one.sources()
+                # The root is made on the way.
+                for name, text in (path, after), (root.VERSIONS, 'gcc 14'):
+                    with open(name, 'w') as file:
+                        file.write(text)
+                one.passed_elsewhere(sources, 'it printed this')
+                self.assertEqual(one.run(), ([1, 0, 0], True) if kept else ([0, 1, 0], False))
+                if kept:
+                    with open(os.path.join(one.directory, 'log')) as file:
+                        self.assertEqual(file.read(), 'it printed this')
+
     def test_what_a_guest_leaves_is_no_input(self):
         with mock.patch.object(check, 'OUT', self.place.name):
             one = check.Check('t', 1, [], kinds.in_guest('t', 1, 'true'))
