@@ -97,12 +97,10 @@ void congestion_round_trip(struct skua_qp *qp, uint64_t order, uint64_t excess)
 {
 	const struct congestion *c = &rc_of(qp)->req.congestion;
 
-	if (order <= c->recovery_order) {
-		if (c->for_queue && excess <= QUEUE_NS)
-			congestion_not_lost(qp);
-	} else if (excess > QUEUE_NS) {
+	if (excess > QUEUE_NS)
 		reduce(qp, order, true);
-	}
+	else if (c->for_queue && order <= c->recovery_order)
+		congestion_not_lost(qp);
 }
 
 void congestion_acked(struct skua_qp *qp, uint32_t npkts, uint64_t order)
