@@ -85,7 +85,7 @@ struct roce_req {
 	bool flushing;			/* that WQE has completed: all WQEs behind it are flushed */
 	bool probe_due;			/* the oldest packet is to be retransmitted, to be answered */
 	bool response_was_held;		/* the response that is looked at was held before */
-	bool response_goes_on;		/* it is not all that its request asked for from its PSN on */
+	bool response_goes_on;		/* others to the same request have come with it, or follow */
 	uint32_t npkts_dropped;		/* of the next response, which has come, but its place was not present; or 0 */
 	uint64_t rnr_until;
 	struct sent sent;
@@ -167,7 +167,7 @@ struct rc_qp {
 	struct roce_conn conn;
 	struct timer timer;		/* of the requester */
 	bool responses_first;		/* in the next turn: requester and responder take turns */
-	bool missing_last;		/* in the next turn: after a MISSING the line had no room for responses */
+	bool missing_last;		/* in the next turn: the line had no room for responses or an ACK after a MISSING */
 	struct roce_req req;
 	struct roce_resp resp;
 };
