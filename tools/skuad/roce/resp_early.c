@@ -76,8 +76,10 @@ bool resp_send_missing(struct skua_qp *qp)
 	for (uint32_t i = 0; resp->early_requests && i < REPEAT_WINDOW; i++)
 		if (reorder_has(resp->early_requests, psn_add(qp->epsn, i + 1)))
 			f.held[i / 8] |= (uint8_t)(1 << i % 8);
-	if ((resp->early_requests || resp->duplicate_seen) && !repeat_send(qp->dev, &f))
+	if ((resp->early_requests || resp->duplicate_seen) && !repeat_send(qp->dev, &f)) {
+		qp->dev->refused = true;
 		return false;
+	}
 	resp->missing_due = false;
 	resp->duplicate_seen = false;
 	return true;
