@@ -36,10 +36,7 @@ static bool take_held(struct skua_qp *qp)
 	return qp->dev->engine->turn > 0;
 }
 
-/*
- * ROC-27: the one that sends first fills the line, so requester and responder take turns. A responder with responses or
- * an ACK to send has not had its turn if it sent only a MISSING.
- */
+/* ROC-27: the one that sends first fills the line, so requester and responder take turns. */
 static bool run(struct skua_qp *qp, int32_t *budget)
 {
 	struct rc_qp *rc = rc_of(qp);
@@ -50,9 +47,7 @@ static bool run(struct skua_qp *qp, int32_t *budget)
 		return true;
 	responses_first = rc->responses_first || !qp_can_send(qp);
 	any = responses_first ? resp_run(qp, budget) : req_run(qp, budget);
-	rc->missing_last = responses_first && (any || rc->missing_last) && !qp->dev->had_turn &&
-			   (resp_has_jobs(qp) || rc->resp.ack_due);
-	if (any && !rc->missing_last)
+	if (any)
 		rc->responses_first = !responses_first;
 	if (!responses_first)
 		any |= resp_run(qp, budget);

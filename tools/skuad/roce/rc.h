@@ -144,7 +144,8 @@ struct roce_resp {
 	bool nak_sent;			/* nothing more is sent until epsn comes */
 	bool request_was_held;		/* the request that is looked at was held: the peer can retransmit it */
 	struct reorder *early_requests;
-	bool missing_due;		/* the peer is to be told what is missing */
+	bool missing_due;		/* the peer is to be told what is missing: */
+	bool missing_last;		/* behind responses or an ACK, which have waited since the last MISSING */
 	bool job_waits;			/* the first job needs a page that is not present, or its memory to be persistent */
 	struct persist_job *persisting;	/* of the first job; NULL: none */
 	bool wait_due;			/* the peer is to be told so */
@@ -167,7 +168,6 @@ struct rc_qp {
 	struct roce_conn conn;
 	struct timer timer;		/* of the requester */
 	bool responses_first;		/* in the next turn: requester and responder take turns */
-	bool missing_last;		/* in the next turn: the line had no room for responses or an ACK after a MISSING */
 	struct roce_req req;
 	struct roce_resp resp;
 };

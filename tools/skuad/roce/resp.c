@@ -214,11 +214,13 @@ static bool answer(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 bool resp_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_resp *resp = &rc_of(qp)->resp;
-	bool any = resp_release_cqes(qp, budget), missing_last = rc_of(qp)->missing_last;
+	bool any = resp_release_cqes(qp, budget), owes = resp_has_jobs(qp) || resp->ack_due;
 
 	resp->job_waits = false;
-	if (resp->missing_due && !missing_last)
-		any |= resp_send_missing(qp);
+	if (resp->missing_due && !(owes && resp->missing_last) && resp_send_missing(qp)) {
+		resp->missing_last = owes;
+		any = true;
+	}
 	while (resp_has_jobs(qp)) {
 		struct read_job *job = resp_job_at(resp, resp->jobs_tail);
 
@@ -231,10 +233,8 @@ bool resp_run(struct skua_qp *qp, int32_t *budget)
 		}
 		any = true;
 	}
-	if (resp->ack_due && (!resp->missing_due || missing_last))
+	if (resp->ack_due && (!resp->missing_due || resp->missing_last))
 		any |= resp_send_ack(qp);
-	if (resp->missing_due && missing_last)
-		any |= resp_send_missing(qp);
 	return any;
 }
 

@@ -40,7 +40,10 @@ static inline bool resp_transmit(struct skua_qp *qp, struct train *t)
 	struct port_mark mark = { 0 };
 
 	t->transport = qp->ops->service;
-	return roce_send(qp, t, &mark) != PORT_BUSY;
+	if (roce_send(qp, t, &mark) == PORT_BUSY)
+		return false;
+	rc_of(qp)->resp.missing_last = false;
+	return true;
 }
 
 #endif /* SKUAD_ROCE_RESP_ACK_H */
