@@ -118,8 +118,11 @@ static bool eth_send(struct skua_qp *qp, struct send_wqe *wqe, struct next_frame
 			loop_back(qp, wqe, &frame);
 			r = port_send_frame(dev->port, &frame);
 		}
-		if (r == PORT_BUSY)
+		if (r == PORT_BUSY) {
+			dev->refused = true;
 			return false;
+		}
+		dev->had_turn = true;
 		if (qp->pacer)
 			pacer_sent(qp, frame.bytes);
 		if (r == PORT_SENT) {

@@ -291,6 +291,30 @@ static void an_ack_beside_other_qps(void **state)
 	}
 }
 
+/* Frames of the network device are one of nine that take turns. */
+static void frames_beside_other_qps(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint8_t *frame = at(a, a->buf);
+	uint64_t start;
+
+	fill_line(w, 8);
+	pass(w, 100 * MS);
+	eth_queues(w, a);
+	memcpy(frame, b->mac, 6);
+	memcpy(frame + 6, a->mac, 6);
+	start = engine_now(w->engines[0]);
+	for (int i = 0; i < 16; i++)
+		post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 1000, 0, 0, 0);
+	for (int i = 0; i < 16; i++)
+		while (!poll_cq(a)) {
+			assert_true(engine_now(w->engines[0]) - start < 200 * MS);
+			pass(w, MS / 4);
+		}
+	assert_true(engine_now(w->engines[0]) - start > 100 * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +324,7 @@ int main(void)
 		STEPPED(responses_beside_answers, "ROC-20 ROC-27"),
 		STEPPED(an_ack_beside_answers, "ROC-27"),
 		STEPPED(an_ack_beside_other_qps, "ROC-20 ROC-27"),
+		STEPPED(frames_beside_other_qps, "ROC-20"),
 		STEPPED(the_longest_read_at_the_least_path_mtu, "ROC-7 ROC-22 WQE-4"),
 		STEPPED(the_longest_messages_at_all_path_mtus, "ROC-7 WQE-4 LIM-1"),
 		STEPPED(the_longest_read_in_one_request, "ROC-7"),
