@@ -34,11 +34,15 @@ def lab(*words):
     return done.returncode, (done.stdout + done.stderr).strip().splitlines()
 
 
-def main(where):
-    """The tests of a module, or of the files test_*.py of a directory of tests/."""
+def main(where, *names):
+    """The tests of a module, or of the files test_*.py of a directory of tests/, or of those files test_NAME.py."""
     directory = os.path.join(LAB, 'tests', where)
     loader = unittest.defaultTestLoader
-    suite = loader.discover(directory) if os.path.isdir(directory) else loader.loadTestsFromName(where)
+    if names:
+        sys.path.insert(0, directory)
+        suite = loader.loadTestsFromNames(['test_' + name for name in names])
+    else:
+        suite = loader.discover(directory) if os.path.isdir(directory) else loader.loadTestsFromName(where)
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
     bad = len(result.failures) + len(result.errors)
     print('%d passed, %d failed, %d skipped' % (

@@ -17,6 +17,7 @@ PROVIDER = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uap
 MANUAL = [paths.repo(name) for name in ('Documentation', 'include/skua', 'uapi')]
 ALL = [paths.repo(name) for name in ('.ci', 'Documentation', 'Kbuild', 'Makefile', 'README.md', 'drivers', 'include',
                                      'selftests', 'tools', 'uapi')]
+ALL_BUT_C = [Tree(path, '*.[ch]') for path in ALL]
 # All but what in-root/check-scripts never looks at.
 SCRIPTS = [Tree(path, '*.[ch]', '*.rst') for path in ALL]
 # What of the lab is in a guest's way; its own tests are inputs of the stages that run them.
@@ -126,11 +127,11 @@ def cycles(kind, number):
 
 
 def skuad_tests(name, budget, *words, full=False):
-    """Host tests of skuad."""
+    """Host tests of skuad. The last word is the target: those of TSan and libFuzzer have objects of their own."""
     return Check(name, budget, SKUAD,
                  in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
                          'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), *words), ROOT, full,
-                 writes='skuad-check')
+                 writes=words[-1] if words[-1] in ('check-tsan', 'fuzz') else 'skuad-check')
 
 
 def long_test(name, budget, target, test, *settings):

@@ -5,9 +5,9 @@ import time
 
 from skualab.checks.check import Check
 from skualab.checks.kinds import (
-    ALL, cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, LAB_OF_GUESTS, lab_tests, long_test,
-    loss_tests, made, MANUAL, modules_command, PROVIDER, provider_tests, ROOT, SCRIPTS, SELFTESTS,
-    SKUAD, skuad_tests, storage, SYSTEM, ulp_tests, worlds)
+    ALL, ALL_BUT_C, cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, LAB_OF_GUESTS, lab_tests,
+    long_test, loss_tests, made, MANUAL, modules_command, PROVIDER, provider_tests, ROOT, SCRIPTS, SELFTESTS, SKUAD,
+    skuad_tests, storage, SYSTEM, ulp_tests, worlds)
 from skualab.checks.selftests import selftests
 from skualab.host import paths
 from skualab.products import kernels, modules, programs, provider, sources, stages
@@ -37,8 +37,9 @@ CHECKS = [
     Check('rules', 60, [paths.repo(name) for name in ('Documentation/manual', 'selftests', 'tools/provider/test',
                                                      'tools/skuad')],
           in_root('python3', 'tools/skuad/harness/untested-rules'), ROOT),
-    # It looks for the lines of tools/mutants in the sources, and for what texts say of the lab.
-    Check('lab', 300, ALL, ['python3', paths.lab('test-lab')]),
+    # What the lab knows of sources in C: the lines of the tables of mutants, and the names of tests.
+    Check('tables', 60, ALL, ['python3', paths.lab('test-lab'), 'mutants', 'inputs']),
+    Check('lab', 300, ALL_BUT_C, ['python3', paths.lab('test-lab')]),
     skuad_tests('skuad', 1200, 'check'),
     # The longest. On a bare machine what it needs is there by now.
     guest_tests('guest-' + OLDER, 1500, './run_selftests.sh'),
@@ -137,7 +138,7 @@ CHECKS = [
           in_root('tools/mutants/mutants', '--jobs', '2', '--out', made(paths.BUILD, 'mutants'),
                   '--rdma-core', provider.tree_of(DISTRO.rdma_core) + '/build'),
           [*ROOT, *provider.stages(DISTRO.rdma_core)], full=True, explains_skips=True, alone=True),
-    Check('driver-mutants', 3600, [*SYSTEM, *selftests(), paths.repo('tools/mutants')],
+    Check('driver-mutants', 7200, [*SYSTEM, *selftests(), paths.repo('tools/mutants')],
           [paths.repo('tools/mutants/driver-mutants'), '--out', made(paths.BUILD, 'driver-mutants')],
           [*stages.guest(OLDER), *SELFTESTS], full=True, explains_skips=True),
     long_test('neighbour', 1800, 'check-plain', 'harness/test_neighbour', 'SKUA_STORMS=100'),

@@ -33,7 +33,8 @@ class Selftests(unittest.TestCase):
     """A guest's stage depends on the tests that it runs, and on whatever is no test."""
 
     # These run all tests, or read their sources.
-    ALL = {*('guest-%s' % name for name in (OLDER, NEWER + '-all', NEXT)), 'driver-mutants', 'rules', 'scripts', 'lab', 'inputs'}
+    ALL = {*('guest-%s' % name for name in (OLDER, NEWER + '-all', NEXT)), 'driver-mutants', 'rules', 'scripts', 'tables',
+           'lab', 'inputs'}
 
     def test_one_test(self):
         self.assertEqual(reads('test_cm.sh') - self.ALL, {'guest-cm', 'guest-debug-cm',
@@ -100,6 +101,15 @@ class HostTests(unittest.TestCase):
             self.assertTrue(scripts.depends_on(paths.repo(path)), path)
         for path in 'tools/skuad/core/qp.c', 'include/skua/cmd.h', 'Documentation/user/running.rst':
             self.assertFalse(scripts.depends_on(paths.repo(path)), path)
+
+    def test_the_lab(self):
+        """What it knows of sources in C is quick to test, and all the rest need not run for these."""
+        quick, whole = (one for one in CHECKS if one.name in ('tables', 'lab'))
+        for path in 'tools/skuad/core/qp.c', 'include/skua/cmd.h', 'selftests/test_rc.c':
+            self.assertTrue(quick.depends_on(paths.repo(path)), path)
+            self.assertFalse(whole.depends_on(paths.repo(path)), path)
+        for path in 'tools/mutants/device.table', 'selftests/test_cm.sh', 'Documentation/user/qemu.rst', 'tools/lab/lab':
+            self.assertTrue(whole.depends_on(paths.repo(path)), path)
 
     def test_what_skuad_and_libskua_are_made_of(self):
         everywhere = set(self.guests('drivers/infiniband/hw/skua/qp.c'))
