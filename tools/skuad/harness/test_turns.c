@@ -2,6 +2,7 @@
 /* What a QP does for its peer, beside what it does for its host: neither keeps the other waiting. */
 #include "harness/lossy.h"
 
+#include "link/port.h"
 #include "roce/repeat.h"
 
 #define LONG		(1u << 31)
@@ -315,6 +316,65 @@ static void frames_beside_other_qps(void **state)
 	assert_true(engine_now(w->engines[0]) - start > 100 * MS);
 }
 
+/* A port on an engine that takes its frames only when the test lets it. */
+struct far {
+	struct engine *engine;
+	struct link_port *port;
+	unsigned int repeat_frames;
+};
+
+static void far_train(void *owner, const struct train *t)
+{
+	(void)owner;
+	(void)t;
+}
+
+static void far_frame(void *owner, const struct seglist *frame)
+{
+	((struct far *)owner)->repeat_frames += repeat_is_frame(frame->seg[0].p, frame->bytes);
+}
+
+/* Frames of the network device fill the ring to another engine, each time that there is room in it. */
+static void a_missing_beside_frames(void **state)
+{
+	static const struct port_ops ops = { .rx_train = far_train, .rx_frame = far_frame };
+	struct world *w = *state;
+	struct node *a = &w->n[0], peer = w->n[1];
+	struct far far = { .engine = engine_create(true) };
+	uint8_t *frame = at(a, a->buf);
+	struct train twice;
+
+	far.port = port_create(far.engine, a->link, &ops, &far);
+	assert_non_null(far.port);
+	peer.mac[5] = 9;
+	port_set_mac(far.port, peer.mac);
+	reconnect(w, a, &peer);
+	offers_selective_repeat(&peer, a);
+	twice = train_from(a, TRAIN_SEND, FIRST_PSN - 1);
+	twice.ack_req = false;
+	eth_queues(w, a);
+	memcpy(frame, peer.mac, 6);
+	memcpy(frame + 6, a->mac, 6);
+	for (int i = 0; i < 200; i++)
+		post(a, SKUA_WQE_SEND, 0, a->buf, 64, 0, 0, 0);
+	for (int i = 0; i < 4; i++)
+		engine_step(w->engines[0]);
+	arrive_only(a, &peer, twice);
+	for (int i = 0; i < 4; i++)
+		engine_step(w->engines[0]);
+	for (int round = 0; round < 2; round++) {
+		while (port_receive(far.port))
+			;
+		for (int i = 0; i < 4; i++)
+			engine_step(w->engines[0]);
+	}
+	while (port_receive(far.port))
+		;
+	assert_int_equal(far.repeat_frames, 1);
+	port_destroy(far.port);
+	engine_destroy(far.engine);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +385,7 @@ int main(void)
 		STEPPED(an_ack_beside_answers, "ROC-27"),
 		STEPPED(an_ack_beside_other_qps, "ROC-20 ROC-27"),
 		STEPPED(frames_beside_other_qps, "ROC-20"),
+		STEPPED(a_missing_beside_frames, "ROC-20"),
 		STEPPED(the_longest_read_at_the_least_path_mtu, "ROC-7 ROC-22 WQE-4"),
 		STEPPED(the_longest_messages_at_all_path_mtus, "ROC-7 WQE-4 LIM-1"),
 		STEPPED(the_longest_read_in_one_request, "ROC-7"),
