@@ -13,6 +13,8 @@ from skualab.target.distro import DISTRO
 KERNEL = [paths.repo(name) for name in ('Kbuild', 'drivers', 'include', 'selftests/kernel', 'uapi')]
 # These two with their own tests, which no guest reads.
 SKUAD = [paths.repo(name) for name in ('tools/skuad', 'include/skua')]
+# What a single test of skuad's is made of, besides itself.
+SKUAD_OF_ONE_TEST = [Tree(paths.repo('tools/skuad'), 'fuzz', 'test[_-]*', 'check-*', 'completion.bash'), SKUAD[1]]
 PROVIDER = [paths.repo(name) for name in ('tools/provider', 'include/skua', 'uapi')]
 MANUAL = [paths.repo(name) for name in ('Documentation', 'include/skua', 'uapi')]
 ALL = [paths.repo(name) for name in ('.ci', 'Documentation', 'Kbuild', 'Makefile', 'README.md', 'drivers', 'include',
@@ -126,23 +128,24 @@ def cycles(kind, number):
     return lab_tests(name, 3660, 'test-cycles', kind, str(number), '3600', left, needs=SELFTESTS, full=True)
 
 
-def skuad_tests(name, budget, *words, full=False):
+def skuad_tests(name, budget, *words, inputs=SKUAD, full=False):
     """Host tests of skuad. The last word is the target: those of TSan and libFuzzer have objects of their own."""
-    return Check(name, budget, SKUAD,
+    return Check(name, budget, inputs,
                  in_root('make', '-s', '-j2', '--no-print-directory', '-C', 'tools/skuad',
                          'OUT=' + os.path.join(paths.BUILD, 'skuad-check'), *words), ROOT, full,
                  writes=words[-1] if words[-1] in ('check-tsan', 'fuzz') else 'skuad-check')
 
 
-def long_test(name, budget, target, test, *settings):
-    """One test of skuad's, with as much as make check has no time for."""
-    return skuad_tests(name, budget, *settings, 'SKUA_TEST_TIMEOUT=%d' % budget, 'T=' + test, target, full=True)
+def long_test(name, budget, target, test, *settings, full=True):
+    """One test of skuad's; full: with as much as make check has no time for."""
+    return skuad_tests(name, budget, *settings, 'SKUA_TEST_TIMEOUT=%d' % budget, 'T=' + test, target,
+                       inputs=[*SKUAD_OF_ONE_TEST, paths.repo('tools/skuad', test + '.c')], full=full)
 
 
 def worlds(name, budget, number, seed, full=False):
     """So many random worlds of the simulator; full: other ones each day."""
-    return skuad_tests(name, budget, 'SKUA_WORLDS=%d' % number, 'SKUA_SEED=%d' % seed, 'SKUA_TEST_TIMEOUT=%d' % budget,
-                       'SKUA_ARTIFACTS=' + os.path.join(OUT, name), 'T=harness/test_sim', 'check-plain', full=full)
+    return long_test(name, budget, 'check-plain', 'harness/test_sim', 'SKUA_WORLDS=%d' % number, 'SKUA_SEED=%d' % seed,
+                     'SKUA_ARTIFACTS=' + os.path.join(OUT, name), full=full)
 
 
 def provider_tests(name, target, needs, rdma_core=None, full=False):

@@ -95,6 +95,13 @@ class HostTests(unittest.TestCase):
                            ('completion', 'tools/skuad/completion.bash')):
             self.assertTrue(host[name].depends_on(paths.repo(path)), name)
 
+    def test_a_single_one(self):
+        worlds, = (one for one in CHECKS if one.name == 'worlds')
+        for path in 'core/qp.c', 'harness/sim_run.c', 'harness/test_sim.c', 'run-test.sh', 'Makefile':
+            self.assertTrue(worlds.depends_on(paths.repo('tools/skuad', path)), path)
+        for path in 'harness/test_turns.c', 'fuzz/fuzz.h', 'test-completion':
+            self.assertFalse(worlds.depends_on(paths.repo('tools/skuad', path)), path)
+
     def test_scripts(self):
         scripts, = (one for one in CHECKS if one.name == 'scripts')
         for path in 'tools/lab/lab', 'tools/skuad/run-test.sh', 'selftests/frames.py', 'tools/mutants/mutants':
