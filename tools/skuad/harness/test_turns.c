@@ -269,7 +269,7 @@ static void fill_line(struct world *w, unsigned int qps)
 		use_queues(&w->n[i], idle[i]);
 }
 
-/* The same, where other QPs fill the line, and the QP itself has no requests. */
+/* An ACK beside answers, where other QPs fill the line, and its own has no requests. */
 static void an_ack_beside_other_qps(void **state)
 {
 	struct world *w = *state;
