@@ -138,7 +138,7 @@ CHECKS = [
           in_root('tools/mutants/mutants', '--jobs', '2', '--out', made(paths.BUILD, 'mutants'),
                   '--rdma-core', provider.tree_of(DISTRO.rdma_core) + '/build'),
           [*ROOT, *provider.stages(DISTRO.rdma_core)], full=True, explains_skips=True, alone=True),
-    Check('driver-mutants', 7200, [*SYSTEM, *selftests(), paths.repo('tools/mutants')],
+    Check('driver-mutants', 9000, [*SYSTEM, *selftests(), paths.repo('tools/mutants')],
           [paths.repo('tools/mutants/driver-mutants'), '--out', made(paths.BUILD, 'driver-mutants')],
           [*stages.guest(OLDER), *SELFTESTS], full=True, explains_skips=True),
     long_test('neighbour', 1800, 'check-plain', 'harness/test_neighbour', 'SKUA_STORMS=100'),
