@@ -174,12 +174,12 @@ int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_sen
 	struct skua_qp *qp = to_skua_qp(ibv_qp);
 	int err = 0;
 
+	skua_lock(&qp->sq_lock);
 	if (unlikely(ibv_qp->state < IBV_QPS_RTS)) {
+		skua_unlock(&qp->sq_lock);
 		*bad_wr = wr;
 		return EINVAL;
 	}
-
-	skua_lock(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
 		err = skua_send_build(qp, wr);
 		if (unlikely(err)) {
@@ -214,7 +214,6 @@ static inline int skua_recv_build_all(struct skua_qp *qp, struct ibv_recv_wr *wr
 {
 	int err = 0;
 
-	skua_lock(&qp->rq_lock);
 	for (; wr; wr = wr->next) {
 		err = skua_recv_build(qp, wr);
 		if (unlikely(err)) {
@@ -223,7 +222,6 @@ static inline int skua_recv_build_all(struct skua_qp *qp, struct ibv_recv_wr *wr
 		}
 	}
 	skua_rq_publish(&qp->rq);
-	skua_unlock(&qp->rq_lock);
 	return err;
 }
 
@@ -234,9 +232,14 @@ int skua_qp_post_recv(struct skua_qp *qp, struct ibv_recv_wr *wr, struct ibv_rec
 
 int skua_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	if (unlikely(ibv_qp->state == IBV_QPS_RESET)) {
+	struct skua_qp *qp = to_skua_qp(ibv_qp);
+	int err = EINVAL;
+
+	skua_lock(&qp->rq_lock);
+	if (likely(ibv_qp->state != IBV_QPS_RESET))
+		err = skua_recv_build_all(qp, wr, bad_wr);
+	else
 		*bad_wr = wr;
-		return EINVAL;
-	}
-	return skua_recv_build_all(to_skua_qp(ibv_qp), wr, bad_wr);
+	skua_unlock(&qp->rq_lock);
+	return err;
 }

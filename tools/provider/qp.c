@@ -414,6 +414,8 @@ int skua_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int attr_mas
 		skua_qp_purge(qp);
 		skua_lock(&qp->sq_lock);
 		skua_lock(&qp->rq_lock);
+		/* ibv_modify_qp() sets it, too, but later: what is posted until then would stay in the rings. */
+		ibv_qp->state = IBV_QPS_RESET;
 		skua_sq_reset(&qp->sq);
 		skua_rq_reset(&qp->rq);
 		skua_unlock(&qp->rq_lock);

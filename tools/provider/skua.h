@@ -353,7 +353,7 @@ int skua_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table);
 struct ibv_qp *skua_create_rss_qp(struct ibv_context *ibv_ctx, struct ibv_qp_init_attr_ex *attr);
 
 /* post.c */
-/* Whatever state it has. */
+/* Whatever state it has. With qp->rq_lock. */
 int skua_qp_post_recv(struct skua_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int skua_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

@@ -23,11 +23,16 @@ static struct skua_wq *to_skua_wq(struct ibv_wq *ibv_wq)
 
 static int skua_post_wq_recv(struct ibv_wq *ibv_wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	if (ibv_wq->state == IBV_WQS_RESET) {
+	struct skua_qp *qp = to_skua_wq(ibv_wq)->qp;
+	int err = EINVAL;
+
+	skua_lock(&qp->rq_lock);
+	if (ibv_wq->state != IBV_WQS_RESET)
+		err = skua_qp_post_recv(qp, wr, bad_wr);
+	else
 		*bad_wr = wr;
-		return EINVAL;
-	}
-	return skua_qp_post_recv(to_skua_wq(ibv_wq)->qp, wr, bad_wr);
+	skua_unlock(&qp->rq_lock);
+	return err;
 }
 
 static int skua_wq_cmd_create(struct ibv_context *ibv_ctx, struct skua_wq *wq, struct ibv_wq_init_attr *attr)
@@ -100,6 +105,7 @@ int skua_modify_wq(struct ibv_wq *ibv_wq, struct ibv_wq_attr *attr)
 
 	if (attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state == IBV_WQS_RESET) {
 		skua_cq_purge(to_skua_cq(ibv_wq->cq), ibv_wq->wq_num, NULL);
+		/* From here on nobody posts: the command has set the WQ's state. */
 		skua_lock(&qp->rq_lock);
 		skua_rq_reset(&qp->rq);
 		skua_unlock(&qp->rq_lock);

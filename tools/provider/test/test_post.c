@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Posting by ibv_post_send() and ibv_post_recv(): what becomes a WQE, and what is refused. */
+#include <pthread.h>
+#include <unistd.h>
+
 #include "queues.h"
 
 static void test_each_opcode_becomes_its_wqe(void **state)
@@ -131,6 +134,43 @@ static void test_states(void **state)
 	}
 }
 
+static void *post_a_send(void *err)
+{
+	struct ibv_send_wr wr = make_wr(IBV_WR_SEND), *bad;
+
+	*(int *)err = skua_post_send(&qp.vqp.qp, &wr, &bad);
+	return NULL;
+}
+
+static void *post_a_recv(void *err)
+{
+	struct ibv_recv_wr wr = { .sg_list = sges, .num_sge = 1 }, *bad;
+
+	*(int *)err = skua_post_recv(&qp.vqp.qp, &wr, &bad);
+	return NULL;
+}
+
+/* Threads that post while another makes the QP RESET. */
+static void test_a_state_is_read_under_the_lock(void **state)
+{
+	void *(*const posters[])(void *) = { post_a_send, post_a_recv };
+	pthread_t threads[2];
+	int errs[2];
+
+	skua_lock(&qp.sq_lock);
+	skua_lock(&qp.rq_lock);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, posters[i], &errs[i]), 0);
+	usleep(50000);	/* until they wait for the locks */
+	qp.vqp.qp.state = IBV_QPS_RESET;
+	skua_unlock(&qp.rq_lock);
+	skua_unlock(&qp.sq_lock);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(errs[i], EINVAL);
+	}
+}
+
 /* Fills the queue: what fits is published, with one doorbell; the rest is pointed at. */
 static void test_full_queue(void **state)
 {
@@ -194,6 +234,7 @@ int main(void)
 		T(test_refused_wrs),
 		T(test_opcode_without_its_feature_is_refused),
 		T(test_states),
+		T(test_a_state_is_read_under_the_lock),
 		T(test_full_queue),
 		T(test_doorbell_only_if_asked_for),
 		T(test_post_recv),
