@@ -33,6 +33,7 @@ struct skua_cq_ring {
 	uint32_t ci;			/* as published */
 
 	uint32_t arm_seq;
+	uint32_t armed_ci;		/* at the last arming */
 	enum skua_cq_arm_type armed;	/* since the last event that the program took */
 };
 
@@ -160,6 +161,7 @@ static inline bool skua_cq_arm(struct skua_cq_ring *ring, bool solicited, bool e
 	ring->armed = type;
 	ring->arm_seq = (ring->arm_seq + 1) & SKUA_CQ_ARM_SEQ_MASK;
 	*ci = __atomic_load_n(&ring->ci, __ATOMIC_RELAXED);
+	ring->armed_ci = *ci;
 	skua_store_le64(&ring->dbr->arm, SKUA_CQ_ARM(type, ring->arm_seq, *ci));
 	if (!event_idx)
 		return true;
@@ -168,10 +170,18 @@ static inline bool skua_cq_arm(struct skua_cq_ring *ring, bool solicited, bool e
 	return skua_cq_has(ring, *ci, skua_cq_slot(ring, *ci));
 }
 
-/* The program took an event: the arming is used up. */
+/*
+ * The program took an event. It may be that of an earlier arming: the program polled the CQE and armed again
+ * while the event waited in its channel. The last arming is used up if there has been a CQE since (ARM-8).
+ */
 static inline void skua_cq_disarm(struct skua_cq_ring *ring)
 {
-	ring->armed = SKUA_CQ_ARM_NONE;
+	bool there = skua_cq_has(ring, ring->armed_ci, skua_cq_slot(ring, ring->armed_ci));
+
+	/* Who polls may have consumed it, and the device have written over it, before the slot was read. */
+	skua_load_barrier();
+	if (there || __atomic_load_n(&ring->ci, __ATOMIC_RELAXED) != ring->armed_ci)
+		ring->armed = SKUA_CQ_ARM_NONE;
 }
 
 #endif /* SKUA_CQ_RING_H */

@@ -321,6 +321,28 @@ static void test_event_taken_allows_solicited_again(void **state)
 	assert_false(write_and_evaluate(0, 0));
 }
 
+static void test_so_it_does_when_the_cqe_was_polled_before(void **state)
+{
+	arm(false);
+	assert_true(write_and_evaluate(0, 0));
+	consume();
+	skua_cq_disarm(&ring);
+	assert_false(arm(true));
+	assert_false(write_and_evaluate(0, 0));
+}
+
+/* The event waits in its channel, while the program polls the CQE and arms again. */
+static void test_event_of_an_earlier_arming_weakens_nothing(void **state)
+{
+	arm(true);
+	assert_true(write_and_evaluate(0, SKUA_CQE_SOLICITED));
+	consume();
+	assert_false(arm(false));
+	skua_cq_disarm(&ring);
+	assert_false(arm(true));
+	assert_true(write_and_evaluate(0, 0));
+}
+
 static void test_without_event_index_every_arming_rings(void **state)
 {
 	uint32_t ci;
@@ -351,6 +373,8 @@ int main(void)
 		T(test_solicited_after_next_stays_next),
 		T(test_next_after_solicited_is_next),
 		T(test_event_taken_allows_solicited_again),
+		T(test_so_it_does_when_the_cqe_was_polled_before),
+		T(test_event_of_an_earlier_arming_weakens_nothing),
 		T(test_without_event_index_every_arming_rings),
 	};
 
