@@ -243,6 +243,18 @@ two_channels_fail() {
 }
 spreading_fails() { fails_step_by_step 'ethtool -X skua0 default' ethtool -X skua0 weight 1 3; }
 
+# A queue of the network device fails, and so does a command of those that make it anew. The driver tries once more.
+gave_up() { dmesg | tail -n "+$((lines + 1))" | grep -q 'skua0: cannot be brought up again'; }
+a_queue_fails() {
+	local n
+	for n in 1 3; do
+		listen
+		a_qp ETH && inject command-error "$n" && inject qp-fatal "$qpn" && within 10 gave_up || return
+		inject none && within 10 ping4 || return
+	done
+	works && is_alive
+}
+
 # GRO-2: of features that are offered, the drivers take those that they know.
 is_more_than_known() {
 	unbound && inject new-features && bound
@@ -266,6 +278,7 @@ t 'a command fails, and rings stay' rings_fail
 t 'a command fails, and two channels stay' one_channel_fails
 t 'a command fails, and one channel stays' two_channels_fail
 t 'a command fails, and the spreading stays' spreading_fails
+t 'a queue of frames fails, and so does making it anew' a_queue_fails
 t 'the device is fatal, under traffic' fatal
 t 'the device is fatal, and cannot report it' silently_fatal
 t 'the RDMA driver does not take a dead device' is_not_taken

@@ -47,6 +47,8 @@ allocations_of_a_reset() {
 		[ $? = 2 ] && break
 		there && continue
 		dead=$((dead + 1))
+		# A bond would go on using one that has a carrier.
+		[ "$(left cat /sys/class/net/skua0/carrier)" = 0 ] || { echo "carrier after $n" && return 1; }
 		echo 1 >"$reset" && within 10 there || return
 	done
 	tell "$((n / 10)) allocations failed: $dead times the NIC could not be used, until it was reset again"

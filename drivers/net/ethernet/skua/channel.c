@@ -27,7 +27,7 @@ static void skua_channel_cq_error(struct skua_cq_watch *watch)
 {
 	struct skua_channel *ch = container_of(watch, struct skua_channel, cq_watch);
 
-	schedule_work(&ch->eth->restart);
+	schedule_delayed_work(&ch->eth->restart, 0);
 }
 
 static int skua_channel_create_cq(struct skua_channel *ch)
@@ -95,7 +95,7 @@ static void skua_channel_qp_event(struct skua_obj_watch *watch, u8 type)
 {
 	struct skua_channel *ch = container_of(watch, struct skua_channel, qp_watch);
 
-	schedule_work(&ch->eth->restart);
+	schedule_delayed_work(&ch->eth->restart, 0);
 }
 
 static int skua_channel_create_qp(struct skua_channel *ch)
@@ -187,7 +187,7 @@ static void skua_channel_complete(struct skua_channel *ch, const struct skua_cqe
 			netdev_err(eth->netdev, "%s failed, status %u, cause %u: restarting\n",
 				   cqe->opcode & SKUA_CQE_OPCODE_RECV ? "receive" : "send",
 				   cqe->status, cqe->vendor_err);
-		schedule_work(&eth->restart);
+		schedule_delayed_work(&eth->restart, 0);
 	}
 	if (cqe->opcode & SKUA_CQE_OPCODE_RECV)
 		skua_rx_complete(ch, cqe);

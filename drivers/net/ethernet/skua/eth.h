@@ -78,8 +78,8 @@ struct skua_eth {
 	struct skua_channels *channels;
 	struct skua_eth_counts *counts;
 	struct skua_eth_rss rss;
-	struct work_struct rx_mode;
-	struct work_struct restart;
+	struct delayed_work rx_mode;
+	struct delayed_work restart;
 };
 
 extern const struct ethtool_ops skua_ethtool_ops;

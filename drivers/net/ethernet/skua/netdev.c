@@ -203,15 +203,21 @@ int skua_eth_reconfigure(struct skua_eth *eth, const struct skua_eth_config *con
 	return err;
 }
 
-/* A queue that failed is made anew: WQEs in it are lost, as on any wire. */
+/*
+ * A queue that failed is made anew: WQEs in it are lost, as on any wire. Until that succeeds
+ * nothing else would ask for it: the device tells once of a failure, and a failed SQ completes all
+ * frames.
+ */
 static void skua_eth_restart_work(struct work_struct *work)
 {
-	struct skua_eth *eth = container_of(work, struct skua_eth, restart);
+	struct skua_eth *eth = container_of(work, struct skua_eth, restart.work);
 
 	rtnl_lock();
 	if (eth->channels && skua_dev_alive(&eth->nic->dev) &&
-	    skua_eth_reconfigure(eth, &eth->config))
-		netdev_err(eth->netdev, "cannot be brought up again\n");
+	    skua_eth_reconfigure(eth, &eth->config)) {
+		netdev_err(eth->netdev, "cannot be brought up again, will be tried in a second\n");
+		schedule_delayed_work(&eth->restart, HZ);
+	}
 	rtnl_unlock();
 }
 
@@ -261,7 +267,7 @@ void skua_netdev_link_changed(struct skua_nic *nic)
 	mutex_lock(&nic->port.lock);
 	if (skua_cmd_query_port(&nic->dev, &attr))
 		goto out;
-	if (attr.link_up)
+	if (attr.link_up && netif_device_present(eth->netdev))
 		netif_carrier_on(eth->netdev);
 	else
 		netif_carrier_off(eth->netdev);
@@ -297,7 +303,9 @@ void skua_netdev_detach(struct skua_nic *nic)
 	netif_device_detach(eth->netdev);
 	skua_stop(eth->netdev);
 	rtnl_unlock();
-	cancel_work_sync(&eth->rx_mode);
+	/* There may be no device again. */
+	skua_netdev_dead(nic);
+	cancel_delayed_work_sync(&eth->rx_mode);
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 }
 
@@ -333,7 +341,7 @@ int skua_netdev_attach(struct skua_nic *nic)
 		skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 		return err;
 	}
-	queue_work(skua_wq, &eth->rx_mode);
+	queue_delayed_work(skua_wq, &eth->rx_mode, 0);
 	skua_netdev_link_changed(nic);
 	return 0;
 }
@@ -371,7 +379,7 @@ static int skua_set_mac_address(struct net_device *netdev, void *addr)
 
 static void skua_rx_mode_work(struct work_struct *work)
 {
-	struct skua_eth *eth = container_of(work, struct skua_eth, rx_mode);
+	struct skua_eth *eth = container_of(work, struct skua_eth, rx_mode.work);
 	unsigned int wanted = READ_ONCE(eth->netdev->flags);
 	u32 flags = 0;
 
@@ -380,7 +388,12 @@ static void skua_rx_mode_work(struct work_struct *work)
 	/* The device has no multicast filter: joined groups are received one way or another. */
 	if (wanted & IFF_ALLMULTI || !netdev_mc_empty(eth->netdev))
 		flags |= SKUA_PORT_F_ALLMULTI;
-	skua_port_update_flags(eth->nic, SKUA_PORT_F_PROMISC | SKUA_PORT_F_ALLMULTI, flags);
+	if (!skua_port_update_flags(eth->nic, SKUA_PORT_F_PROMISC | SKUA_PORT_F_ALLMULTI, flags) ||
+	    !skua_dev_alive(&eth->nic->dev))
+		return;
+	/* Else frames that are wanted would not come until something else is wanted, too. */
+	netdev_err(eth->netdev, "the filter of frames was not set, will be tried in a second\n");
+	queue_delayed_work(skua_wq, &eth->rx_mode, HZ);
 }
 
 static void skua_set_rx_mode(struct net_device *netdev)
@@ -388,7 +401,7 @@ static void skua_set_rx_mode(struct net_device *netdev)
 	struct skua_eth *eth = netdev_priv(netdev);
 
 	/* Called under a spinlock. */
-	queue_work(skua_wq, &eth->rx_mode);
+	queue_delayed_work(skua_wq, &eth->rx_mode, 0);
 }
 
 static void skua_tx_timeout(struct net_device *netdev, unsigned int txqueue)
@@ -397,7 +410,7 @@ static void skua_tx_timeout(struct net_device *netdev, unsigned int txqueue)
 
 	netdev_warn(netdev, "a frame of queue %u was not sent in time\n", txqueue);
 	skua_health_check(eth->nic);
-	schedule_work(&eth->restart);
+	schedule_delayed_work(&eth->restart, 0);
 }
 
 static void skua_get_stats64(struct net_device *netdev, struct rtnl_link_stats64 *stats)
@@ -512,8 +525,8 @@ int skua_netdev_create(struct skua_nic *nic)
 	eth->nic = nic;
 	eth->netdev = netdev;
 	eth->max_channels = max_channels;
-	INIT_WORK(&eth->rx_mode, skua_rx_mode_work);
-	INIT_WORK(&eth->restart, skua_eth_restart_work);
+	INIT_DELAYED_WORK(&eth->rx_mode, skua_rx_mode_work);
+	INIT_DELAYED_WORK(&eth->restart, skua_eth_restart_work);
 	eth->counts = kcalloc(max_channels, sizeof(*eth->counts), GFP_KERNEL);
 	if (!eth->counts) {
 		err = -ENOMEM;
@@ -552,8 +565,8 @@ void skua_netdev_destroy(struct skua_nic *nic)
 	struct skua_eth *eth = skua_eth(nic);
 
 	unregister_netdev(eth->netdev);
-	cancel_work_sync(&eth->restart);
-	cancel_work_sync(&eth->rx_mode);
+	cancel_delayed_work_sync(&eth->restart);
+	cancel_delayed_work_sync(&eth->rx_mode);
 	skua_netdev_forget(nic);
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 	kfree(eth->counts);
