@@ -67,15 +67,19 @@ struct st_handled {
 };
 
 /**
- * struct st_sharing - an SRQ on the dying device with a receive in it, and a QP that uses it
+ * struct st_sharing - an SRQ on the dying device with a receive in it, and QPs that use it
  * @srq: the SRQ
- * @qp: the QP, in INIT
- * @told: how often it told of its last receive
+ * @qp: one in INIT
+ * @failed: one in ERR
+ * @told: how often the first told of its last receive
+ * @failed_told: the same of the other
  */
 struct st_sharing {
 	struct ib_srq *srq;
 	struct ib_qp *qp;
+	struct ib_qp *failed;
 	atomic_t told;
+	atomic_t failed_told;
 };
 
 /**
@@ -313,11 +317,23 @@ static void st_sharing_event(struct ib_event *event, void *context)
 	struct st_sharing *sharing = context;
 
 	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
-		atomic_inc(&sharing->told);
+		atomic_inc(event->element.qp == sharing->qp ? &sharing->told :
+							      &sharing->failed_told);
+}
+
+static bool st_is_told(atomic_t *told)
+{
+	unsigned long end = jiffies + ST_TIMEOUT;
+
+	while (!atomic_read(told) && time_before(jiffies, end))
+		msleep(20);
+	return atomic_read(told) == 1;
 }
 
 static void st_sharing_close(struct st_sharing *sharing)
 {
+	if (!IS_ERR_OR_NULL(sharing->failed))
+		ib_destroy_qp(sharing->failed);
 	if (!IS_ERR_OR_NULL(sharing->qp))
 		ib_destroy_qp(sharing->qp);
 	if (!IS_ERR_OR_NULL(sharing->srq))
@@ -334,7 +350,9 @@ static int st_sharing_open(struct st_sharing *sharing, struct st_side *side)
 		.send_cq = side->cq, .recv_cq = side->cq, .sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
 	};
+	struct ib_qp_attr error = { .qp_state = IB_QPS_ERR };
 	struct ib_recv_wr wr = {};
+	int err;
 
 	sharing->srq = ib_create_srq(side->pd, &srq_attr);
 	if (IS_ERR(sharing->srq))
@@ -343,7 +361,17 @@ static int st_sharing_open(struct st_sharing *sharing, struct st_side *side)
 	sharing->qp = ib_create_qp(side->pd, &attr);
 	if (IS_ERR(sharing->qp))
 		return PTR_ERR(sharing->qp);
-	return st_to_init(sharing->qp) ?: ib_post_srq_recv(sharing->srq, &wr, NULL);
+	sharing->failed = ib_create_qp(side->pd, &attr);
+	if (IS_ERR(sharing->failed))
+		return PTR_ERR(sharing->failed);
+	err = st_to_init(sharing->qp) ?: st_to_init(sharing->failed) ?:
+	      ib_modify_qp(sharing->failed, &error, IB_QP_STATE);
+	if (err)
+		return err;
+	/* The device tells of the last receive of this one. */
+	if (!st_is_told(&sharing->failed_told))
+		return -ETIMEDOUT;
+	return ib_post_srq_recv(sharing->srq, &wr, NULL);
 }
 
 /* Nothing takes receives any more: they fill the SRQ, in which there is one. */
@@ -365,11 +393,9 @@ static const char *st_sharing_fill(struct ib_srq *srq)
 
 static const char *st_sharing_judge(struct st_sharing *sharing)
 {
-	unsigned long end = jiffies + ST_TIMEOUT;
-
-	while (!atomic_read(&sharing->told) && time_before(jiffies, end))
-		msleep(20);
-	CHECK(atomic_read(&sharing->told) == 1);
+	CHECK(st_is_told(&sharing->told));
+	msleep(50);
+	CHECK(atomic_read(&sharing->failed_told) == 1);
 	return st_sharing_fill(sharing->srq);
 }
 

@@ -84,19 +84,22 @@ static void skua_ib_flush_notify(struct skua_ib_cq *cq)
 		skua_ib_flush_call(cq);
 }
 
-/* The next QP of the CQ with an SRQ that was not told that it completes no more receives. */
-static struct skua_ib_qp *skua_ib_flush_untold(struct skua_ib_cq *cq)
+/*
+ * The next QP of the CQ, behind @qp, with an SRQ that was not told that it completes no more
+ * receives.
+ */
+static struct skua_ib_qp *skua_ib_flush_untold(struct skua_ib_cq *cq, struct skua_ib_qp *qp)
 {
-	struct skua_ib_qp *qp, *found = NULL;
+	struct skua_ib_qp *found = NULL;
 	unsigned long irq;
 
 	spin_lock_irqsave(&cq->lock, irq);
-	list_for_each_entry(qp, &cq->recv_qps, recv_node) {
-		if (!qp->ibqp.srq || qp->last_wqe_told)
-			continue;
-		qp->last_wqe_told = true;
-		found = qp;
-		break;
+	qp = list_prepare_entry(qp, &cq->recv_qps, recv_node);
+	list_for_each_entry_continue(qp, &cq->recv_qps, recv_node) {
+		if (qp->ibqp.srq && !atomic_read(&qp->last_wqe_told)) {
+			found = qp;
+			break;
+		}
 	}
 	spin_unlock_irqrestore(&cq->lock, irq);
 	return found;
@@ -108,9 +111,9 @@ static struct skua_ib_qp *skua_ib_flush_untold(struct skua_ib_cq *cq)
  */
 static void skua_ib_flush_tell_last_wqe(struct skua_ib_cq *cq)
 {
-	struct skua_ib_qp *qp;
+	struct skua_ib_qp *qp = NULL;
 
-	while ((qp = skua_ib_flush_untold(cq)))
+	while ((qp = skua_ib_flush_untold(cq, qp)))
 		qp->watch.event(&qp->watch, SKUA_EVENT_LAST_WQE_REACHED);
 }
 
