@@ -248,6 +248,21 @@ counters_by_hand() {
 	wait $traffic
 	within 5 equal rdma_of && return $status
 }
+# Of the counters on demand, a QP's counter has those that the port has when the QP is bound. Kernels before 7 show none.
+counters_on_demand_by_hand() {
+	local pid status=0 shown=0
+	[ "$(uname -r | cut -d . -f 1)" -lt 7 ] || shown=1
+	rm -f /tmp/idle
+	left rdma_traffic -Q -n 4 -q 1 -s 0-20000 -H $((60 * slowness)) skua_0 skua_1 >/tmp/idle &
+	pid=$!
+	within 20 grep -q verified /tmp/idle && choose cc_tx_cnp_pkts && bind_an_rc_qp || status=1
+	[ "$(rdma statistic qp show link skua_0/1 | grep -o 'cc_[a-z_]*' | xargs)" = \
+		"$([ $shown = 0 ] || echo cc_tx_cnp_pkts)" ] || status=1
+	rdma statistic unset link skua_0/1 optional-counters || status=1
+	kill $pid
+	wait $pid
+	return $status
+}
 # One that is idle counts nothing, whatever the others do.
 counters_of_an_idle_qp() {
 	rm -f /tmp/idle
@@ -282,4 +297,5 @@ t 'counters on demand' on_demand
 t 'rdma statistic counts what a program does' counters_of_a_program
 t 'rdma statistic counts what one queue pair does' counters_by_hand
 t 'rdma statistic counts nothing of an idle queue pair' counters_of_an_idle_qp
+t 'rdma statistic of a queue pair has the counters on demand' counters_on_demand_by_hand
 end

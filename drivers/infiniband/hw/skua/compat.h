@@ -11,6 +11,7 @@
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/iter.h>
+#include <rdma/rdma_counter.h>
 #include <rdma/uverbs_ioctl.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
@@ -92,6 +93,12 @@ static inline struct ib_umem *ib_umem_get_va(struct ib_device *ibdev, unsigned l
 #define IB_ODP_SUPPORT_FLUSH		BIT(6)
 #define IB_ODP_SUPPORT_ATOMIC_WRITE	BIT(7)
 
+/* A QP's counter never shows what the port shows on demand. */
+static inline bool skua_ib_counter_has_options(const struct rdma_counter *counter)
+{
+	return false;
+}
+
 /* Buffers are always user addresses: these attributes, by the numbers of 7.2, are never there. */
 #define UVERBS_ATTR_CREATE_QP_BUF_UMEM		15
 #define UVERBS_ATTR_CREATE_QP_RQ_BUF_UMEM	16
@@ -109,6 +116,13 @@ ib_umem_get_cq_buf_or_va(struct ib_device *ibdev, const struct uverbs_attr_bundl
 			 u64 addr, size_t size, int access)
 {
 	return ib_umem_get(ibdev, addr, size, access);
+}
+
+#else
+
+static inline bool skua_ib_counter_has_options(const struct rdma_counter *counter)
+{
+	return counter->mode.bind_opcnt;
 }
 
 #endif

@@ -11,6 +11,7 @@
 #ifndef SKUA_IB_H
 #define SKUA_IB_H
 
+#include <linux/bitmap.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
@@ -22,6 +23,8 @@
 
 #include "compat.h"
 #include "odp.h"
+
+#define SKUA_IB_MAX_STATS	128
 
 /**
  * struct skua_ib_dev - the RDMA device
@@ -39,6 +42,7 @@
  * @qps: the kernel's QPs by qpn
  * @flush: work that calls the handlers of the kernel's CQs when the device is dead
  * @faults: page faults of memory on demand
+ * @shown_stats: counters on demand that the port shows, by their numbers (stats.c)
  * @clock: work that tells programs what time it is by the device's clock
  */
 struct skua_ib_dev {
@@ -55,6 +59,7 @@ struct skua_ib_dev {
 	struct xarray qps;
 	struct work_struct flush;
 	struct skua_ib_faults faults;
+	DECLARE_BITMAP(shown_stats, SKUA_IB_MAX_STATS);
 	struct delayed_work clock;
 };
 

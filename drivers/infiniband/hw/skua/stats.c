@@ -50,6 +50,8 @@ static const struct rdma_stat_desc skua_ib_stats[] = {
 #undef SKUA_IB_DESC
 };
 
+static_assert(ARRAY_SIZE(skua_ib_stats) <= SKUA_IB_MAX_STATS);
+
 static void skua_ib_fill_stats(struct rdma_hw_stats *stats, const struct skua_stats *counters)
 {
 	unsigned int i;
@@ -99,6 +101,9 @@ int skua_ib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u
 /* The device has nothing to be told: it counts what the core does not show, too. */
 int skua_ib_modify_hw_stat(struct ib_device *ibdev, u32 port, unsigned int index, bool enable)
 {
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibdev);
+
+	assign_bit(index, dev->shown_stats, enable);
 	return 0;
 }
 
@@ -125,6 +130,18 @@ int skua_ib_counter_update_stats(struct rdma_counter *counter)
 	return 0;
 }
 
+/*
+ * Of the counters on demand it shows those that the port shows when its QP is bound, as with mlx5.
+ */
+static void skua_ib_counter_show(struct rdma_counter *counter)
+{
+	struct skua_ib_dev *dev = to_skua_ib_dev(counter->device);
+	unsigned int i;
+
+	for_each_set_bit(i, dev->shown_stats, ARRAY_SIZE(skua_ib_stats))
+		clear_bit(i, counter->stats->is_disabled);
+}
+
 /* The core calls with the counter's lock held. A counter has a set from its first QP on. */
 int skua_ib_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port)
 {
@@ -145,6 +162,8 @@ int skua_ib_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp, u3
 		}
 		return err;
 	}
+	if (skua_ib_counter_has_options(counter))
+		skua_ib_counter_show(counter);
 	ibqp->counter = counter;
 	return 0;
 }
