@@ -311,15 +311,37 @@ static bool run_clients(struct engine *engine)
 	return any;
 }
 
+bool engine_run_timers(struct engine *engine)
+{
+	engine->turn = TURN_COST;
+	return timers_run(&engine->timers, engine->taken, &engine->turn);
+}
+
+/* A round of the clients, which began at engine->now. */
+static bool run_round(struct engine *engine)
+{
+	bool any;
+
+	if (!engine->left) {
+		engine->look_begun = engine->now;
+		engine->look_number++;
+	}
+	engine->left = false;
+	any = run_clients(engine);
+	if (!engine->left)
+		engine->taken = engine->look_begun;
+	return any;
+}
+
 bool engine_step(struct engine *engine)
 {
 	/* Who does not sleep is not woken. Without other descriptors, system calls would be half of all work. */
 	bool any = engine->watched > 1 && serve_fds(engine, 0);
 
-	any |= run_clients(engine);
+	any |= run_round(engine);
 	/* Received work first: what came in time does not time out. */
 	if (!any)
-		any = timers_run(&engine->timers, engine->now);
+		any = engine_run_timers(engine);
 	return any;
 }
 
@@ -436,18 +458,17 @@ void engine_run(struct engine *engine)
 		before = begun;
 		begun = clock_ns();
 		engine->now = begun;
-		any = run_clients(engine);
+		any = run_round(engine);
 		if (engine->now >= engine->next_poll) {
 			any |= look_at_sockets(engine, begun - before > STALL_NS);
 			any |= serve_requests(engine);
-			/* As of then all that had come has been taken. */
-			timers_run(&engine->timers, begun);
+			engine_run_timers(engine);
 			engine->next_poll = engine->now + POLL_NS;
 			tune_spin(engine);
 		}
 		if (any)
 			continue;
-		if (timers_run(&engine->timers, begun))
+		if (engine_run_timers(engine))
 			continue;
 		if (blocked(engine))
 			go_to_sleep(engine);

@@ -49,6 +49,10 @@ struct engine {
 	unsigned int cores;		/* that we may run on */
 
 	int32_t turn;			/* what is left of the turn of what is run: bytes, or what counts as such */
+	uint64_t taken;			/* all that other engines had sent by then has been taken: so far timers fire */
+	uint64_t look_begun;		/* what they had sent by then is being taken */
+	uint32_t look_number;		/* of that: clients note anew what has come */
+	bool left;			/* some of it is left for the next round */
 
 	/* Scratch of the step that is being done. */
 	struct seglist src, dst;
@@ -69,6 +73,9 @@ static inline void engine_charge_copy(struct engine *engine, uint32_t bytes)
 {
 	engine->turn -= (int32_t)bytes + COPY_COST;
 }
+
+/* Fire timers that were due when all that has been taken had come. As timers_run(), with a turn of their own. */
+bool engine_run_timers(struct engine *engine);
 
 /* On the engine's thread, or while the engine does not run. */
 void engine_join(struct engine *engine, struct engine_client *client);

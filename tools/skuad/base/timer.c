@@ -80,11 +80,11 @@ void timer_cancel(struct timers *t, struct timer *timer)
 		settle(t, pos, last);
 }
 
-bool timers_run(struct timers *t, uint64_t now)
+bool timers_run(struct timers *t, uint64_t now, const int32_t *budget)
 {
 	unsigned int n = 0;
 
-	for (; n < AT_ONCE && t->n && t->heap[1]->deadline <= now; n++) {
+	for (; n < AT_ONCE && *budget > 0 && t->n && t->heap[1]->deadline <= now; n++) {
 		struct timer *timer = t->heap[1];
 
 		timer_cancel(t, timer);

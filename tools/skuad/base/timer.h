@@ -27,8 +27,11 @@ void timers_free(struct timers *t);
 void timer_set(struct timers *t, struct timer *timer, uint64_t deadline);
 void timer_cancel(struct timers *t, struct timer *timer);
 
-/* Fire some of what is due at @now, in order; a timer may set itself again. True if any fired: there may be more. */
-bool timers_run(struct timers *t, uint64_t now);
+/*
+ * Fire some of what is due at @now, in order, as long as *@budget lasts, which they may take from; a timer may set
+ * itself again. True if any fired: there may be more.
+ */
+bool timers_run(struct timers *t, uint64_t now, const int32_t *budget);
 
 /* The earliest deadline, or TIMER_NEVER. */
 static inline uint64_t timers_next(const struct timers *t)

@@ -173,8 +173,9 @@ static bool step(struct sim *s)
 
 	for (unsigned int i = 0; i < 2; i++)
 		any |= skua_dev_run(s->w->n[i].dev);
+	engine->turn = TURN_COST;
 	if (!any || s->paused)
-		any |= timers_run(&engine->timers, engine->now);
+		any |= timers_run(&engine->timers, engine->now, &engine->turn);
 	s->paused = false;
 	if (any && s->pause && !--s->rounds) {
 		pause_now(s);

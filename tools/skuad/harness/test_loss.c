@@ -390,7 +390,7 @@ static void after_a_rest_the_timeout_begins_anew(void **state)
 	post_write(a, b, 1 << 20);
 	for (int i = 0; i < 8; i++) {
 		skua_dev_run(a->dev);
-		timers_run(&a->engine->timers, engine_now(a->engine));
+		timers_run(&a->engine->timers, engine_now(a->engine), &(int32_t){ TURN_COST });
 	}
 	completes(w, a);
 	assert_int_equal(STAT(w, a, ack_timeouts), 0);

@@ -415,6 +415,32 @@ static void options_that_the_device_has(void **state)
 	}
 }
 
+/* The ACK of what came behind a READ waits for the responses. Meanwhile the device has nothing to do. */
+static void an_ack_behind_paced_responses_sleeps(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	unsigned int paused = 0;
+
+	must(w, b, limit_cmd(b, 1000, 0));
+	post_recv(b, b->buf, 64);
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 16384, b->buf, b->key, 0);
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 64, 0, 0, 0);
+	for (unsigned int i = 0; i < 20; i++) {
+		pass(w, MS);
+		if (!pacer_paused(qp_of(b)))
+			continue;
+		paused++;
+		assert_true(rc_of(qp_of(b))->resp.ack_due);
+		assert_false(qp_of(b)->active);
+	}
+	assert_true(paused > 10);
+	for (unsigned int i = 0; i < 300; i++)
+		pass(w, MS);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +450,7 @@ int main(void)
 		STEPPED(the_lower_rate_counts, "RAT-3"),
 		STEPPED(a_new_limit_counts_at_once, "RAT-4"),
 		STEPPED(a_reset_ends_the_limit, "RAT-4"),
+		STEPPED(an_ack_behind_paced_responses_sleeps, "ROC-27"),
 		STEPPED(packets_that_leave_alone_are_so_many_at_most, "RAT-2 SEC-8"),
 		STEPPED(bad_limits_are_refused, "RAT-1 LIM-1"),
 		{ "RAT-1 ECE-1 FEA-2: without_the_features_there_are_none", without_the_features_there_are_none,

@@ -850,7 +850,7 @@ static void who_waits_for_its_turn_needs_no_retry(void **state)
 	engine_step(engine);
 	assert_true(packets_in(a, SENT_IN_FLIGHT) > 0 && packets_in(a, SENT_IN_FLIGHT) < 300);
 	engine_clock_advance(engine, TIMEOUT);
-	timers_run(&engine->timers, engine->now);
+	timers_run(&engine->timers, engine->now, &(int32_t){ TURN_COST });
 	assert_int_equal(a->dev->stats.ack_timeouts, 0);
 	assert_false(rc_of(qp_of(a))->req.probe_due);
 	await_success(w, a);

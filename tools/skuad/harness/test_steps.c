@@ -198,7 +198,7 @@ static void many_qps_in_err_are_looked_at_in_turn(void **state)
 		looks = 0;
 		engine_clock_advance(w->engines[0], MS);
 		assert_false(timers_next(&w->engines[0]->timers) > engine_now(w->engines[0]) + 10 * MS);
-		timers_run(&w->engines[0]->timers, engine_now(w->engines[0]));
+		timers_run(&w->engines[0]->timers, engine_now(w->engines[0]), &(int32_t){ TURN_COST });
 		TAILQ_FOREACH(qp, &n->dev->active, active_entry)
 			looks++;
 		assert_true(looks <= 256);
@@ -471,12 +471,39 @@ static void timers_of_one_time_fire_in_turns(void **state)
 		timers[i] = (struct timer){ .fire = fire };
 		timer_set(&t, &timers[i], 5);
 	}
-	assert_false(timers_run(&t, 4));
-	assert_true(timers_run(&t, 5));
+	assert_false(timers_run(&t, 4, &(int32_t){ TURN_COST }));
+	assert_true(timers_run(&t, 5, &(int32_t){ TURN_COST }));
 	assert_in_range(fired, 1, 100);
-	while (timers_run(&t, 5))
+	while (timers_run(&t, 5, &(int32_t){ TURN_COST }))
 		;
 	assert_int_equal(fired, 1000);
+	timers_free(&t);
+}
+
+static int32_t budget;
+
+static void fire_at_cost(struct timer *timer)
+{
+	fire(timer);
+	budget -= TURN_COST / 2;
+}
+
+static void timers_that_cost_more_are_fewer(void **state)
+{
+	static struct timer timers[10];
+	struct timers t = { 0 };
+
+	(void)state;
+	fired = 0;
+	for (int i = 0; i < 10; i++) {
+		timers[i] = (struct timer){ .fire = fire_at_cost };
+		timer_set(&t, &timers[i], 5);
+	}
+	for (unsigned int n = 2; n <= 10; n += 2) {
+		budget = TURN_COST;
+		assert_true(timers_run(&t, 5, &budget));
+		assert_int_equal(fired, n);
+	}
 	timers_free(&t);
 }
 
@@ -1041,6 +1068,7 @@ int main(void)
 		STEPPED(entries_that_came_back_go_in_steps, "CMD-8 SRQ-7"),
 		STEPPED(events_that_waited_take_turns, "EVT-5"),
 		STEPPED(timers_of_one_time_fire_in_turns, "ROC-13"),
+		STEPPED(timers_that_cost_more_are_fewer, "ROC-13"),
 		STEPPED(objects_are_listed_in_steps, "CMD-8"),
 		STEPPED(the_windows_of_a_qp_are_freed_in_steps, "MW-10 CMD-8 RST-1"),
 		STEPPED(groups_are_left_in_steps, "CMD-8 RST-1 SEC-8"),

@@ -46,7 +46,9 @@ struct ring_slot {
 /* From one port to another on a different engine. head and tail run free. */
 struct port_ring {
 	uint32_t head;			/* producer's */
-	uint32_t tail;			/* consumer's */
+	uint32_t tail;			/* consumer's, as the rest but for the slots */
+	uint32_t look;			/* in which look_end was noted, by the engine's number */
+	uint32_t look_end;
 	struct link_port *from, *to;
 	struct port_ring *next_out, *next_in;
 	struct ring_slot slot[RING_SIZE];
@@ -731,17 +733,17 @@ bool port_is_blocked(const struct link_port *port)
 	return port->wire->uplink && port->wire->uplink->blocked;
 }
 
-/* What is there now: a producer that goes on would hold us up for ever. And no more than a turn of what has many
- * receivers here. */
-static bool receive_from(struct port_ring *ring)
+/* What is there now, as far as the turn lasts: a producer that goes on would hold us up for ever. */
+static bool receive_from(struct port_ring *ring, uint32_t head)
 {
-	uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	struct link_port *to = ring->to;
 	bool any = false;
 
 	while (ring->tail != head && to->engine->turn > 0) {
 		struct ring_slot *slot = &ring->slot[ring->tail % RING_SIZE];
+		const struct seglist *payload = slot->frame ? &slot->payload : slot->train.payload;
 
+		engine_charge_copy(to->engine, payload ? payload->bytes : 0);
 		if (slot->frame)
 			deliver_frame(to, &slot->payload);
 		else if (port_is_up(to))
@@ -751,6 +753,12 @@ static bool receive_from(struct port_ring *ring)
 		any = true;
 	}
 	return any;
+}
+
+/* Is there still something in the ring that had come when the engine began to take what had come? */
+static bool is_left(const struct port_ring *ring)
+{
+	return (int32_t)(ring->look_end - ring->tail) > 0;
 }
 
 /* Those behind @ring are first in the next round, and @ring is the last. */
@@ -768,19 +776,30 @@ static void begin_behind(struct link_port *port, struct port_ring *ring)
 bool port_receive(struct link_port *port)
 {
 	bool any = port->impair && impair_run(port->impair);
+	struct engine *engine = port->engine;
+	struct port_ring *full = NULL;
 
-	port->engine->turn = TURN_COST;
+	engine->turn = TURN_COST;
 	if (port->wire->uplink) {
 		any |= uplink_run(port->wire->uplink);
 		any |= uplink_take(port->wire->uplink);
 	}
 	for (struct port_ring *ring = port->in; ring; ring = ring->next_in) {
-		any |= receive_from(ring);
-		/* One that uses up every turn must not keep the others waiting for ever. */
-		if (port->engine->turn <= 0) {
-			begin_behind(port, ring);
-			break;
+		uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+
+		if (ring->look != engine->look_number) {
+			ring->look = engine->look_number;
+			ring->look_end = head;
 		}
+		if (engine->turn > 0) {
+			any |= receive_from(ring, head);
+			if (engine->turn <= 0)
+				full = ring;
+		}
+		engine->left |= is_left(ring);
 	}
+	/* One that uses up every turn must not keep the others waiting for ever. */
+	if (full)
+		begin_behind(port, full);
 	return any;
 }

@@ -92,7 +92,7 @@ static void step(void)
 	uint64_t before = work_done();
 	uint32_t sum = went[0] + went[1];
 
-	timers_run(&engine->timers, engine->now);
+	timers_run(&engine->timers, engine->now, &(int32_t){ TURN_COST });
 	impair_run(imp);
 	assert_in_range(went[0] + went[1] - sum, 0, A_TURN + 1);
 	assert_true(work_done() - before < (A_TURN + 1) * WORK_A_FRAME);

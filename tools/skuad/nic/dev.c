@@ -526,17 +526,15 @@ static bool run_qps(struct skua_dev *dev)
 	return any;
 }
 
-/* QPs whose peers have waited for their memory to be persistent. */
+/* Some of the QPs whose peers have waited for their memory to be persistent. */
 static bool wake_persisted(struct skua_dev *dev)
 {
+	int32_t budget = STEP_COST;
 	struct persist_job *job;
-	bool any = false;
 
-	while ((job = persist_next_done(dev->persist))) {
+	for (; budget > 0 && (job = persist_next_done(dev->persist)); budget -= MESSAGE_COST)
 		qp_activate(job->qp);
-		any = true;
-	}
-	return any;
+	return budget != STEP_COST;
 }
 
 bool skua_dev_run(struct skua_dev *dev)

@@ -123,6 +123,7 @@ void arrival_accepted(struct skua_qp *qp, uint32_t psn)
 	for (run = TAILQ_FIRST(&s->runs); run && psn_diff(psn, run->psn) > 0; run = next) {
 		uint32_t npkts = psn_add(psn, -run->psn);
 
+		qp->dev->engine->turn -= RUN_COST;
 		next = TAILQ_NEXT(run, entry);
 		if (!run->response) {
 			hold(qp, run, run->psn, npkts < run->npkts ? npkts : run->npkts, &news);
@@ -203,7 +204,7 @@ void arrival_missing(struct skua_qp *qp, const struct repeat_frame *f)
 		return;
 	if (f->duplicate)
 		loss_came_twice(qp);
-	qp->dev->engine->turn -= (int32_t)req->sent.num_runs * RUN_COST;
+	sent_charge(qp->dev, &req->sent);
 	for (run = TAILQ_FIRST(&req->sent.runs); run && psn_diff(end, run->psn) > 0; run = next) {
 		next = TAILQ_NEXT(run, entry);
 		hold_what_it_says(qp, f, run, &news);

@@ -163,7 +163,7 @@ void loss_detect_among_runs(struct skua_qp *qp)
 	struct losses lost = { 0 };
 	uint32_t npkts;
 
-	qp->dev->engine->turn -= (int32_t)s->num_runs * RUN_COST;
+	sent_charge(qp->dev, s);
 	for (run = TAILQ_FIRST(&s->runs); run; run = next) {
 		next = TAILQ_NEXT(run, entry);
 		if (run->state != SENT_IN_FLIGHT || run->send_order >= latest(&rc_of(qp)->req, run)->order)
@@ -191,6 +191,7 @@ void loss_lose_all(struct skua_qp *qp, uint64_t nak_rtt)
 	struct losses lost = { 0 };
 	struct sent_run *run;
 
+	sent_charge(qp->dev, &req->sent);
 	TAILQ_FOREACH(run, &req->sent.runs, entry) {
 		bool accepted = req_is_accepted(req, run);
 
@@ -228,11 +229,13 @@ void loss_nak(struct skua_qp *qp, uint32_t psn)
 
 void loss_rnr_nak(struct skua_qp *qp)
 {
+	struct sent *s = &rc_of(qp)->req.sent;
 	struct sent_run *run;
 
-	TAILQ_FOREACH(run, &rc_of(qp)->req.sent.runs, entry)
+	sent_charge(qp->dev, s);
+	TAILQ_FOREACH(run, &s->runs, entry)
 		if (!run->response || run->state != SENT_HELD)
-			sent_set_state(&rc_of(qp)->req.sent, run, SENT_LOST);
+			sent_set_state(s, run, SENT_LOST);
 	rc_of(qp)->req.loss.ack_timeout_start = now_of(qp);
 	rc_of(qp)->req.loss.sent_since_retry = false;
 }

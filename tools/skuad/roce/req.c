@@ -237,11 +237,12 @@ static bool next_ready(struct skua_qp *qp)
 bool req_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_req *req = &rc_of(qp)->req;
-	int32_t before = *budget;
-	bool any = false, again;
+	bool any = false, again = false;
+	int32_t before;
 
 	qp->sq.busy = false;
 	req_complete_acked(qp);
+	before = *budget;
 	if (req->rnr_waiting) {
 		if (now_of(qp) < req->rnr_until)
 			return false;
@@ -251,11 +252,17 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 		req->probe_due = true;
 		loss_restart(qp);
 	}
-	if ((req->probe_due || req->sent.npkts[SENT_LOST]) && !retransmit_run(qp, budget)) {
-		req_timer_set(qp);
-		return *budget != before;
+	if (req->probe_due || req->sent.npkts[SENT_LOST]) {
+		bool all = retransmit_run(qp, budget);
+
+		again = *budget != before;
+		/* Not before them: some go in each turn, however many runs there are. */
+		sent_charge(qp->dev, &req->sent);
+		if (!all) {
+			req_timer_set(qp);
+			return again;
+		}
 	}
-	again = *budget != before;
 	while (*budget > 0 && next_ready(qp)) {
 		if (req->rnr_probing || !send_step(qp, sq_wqe(qp, qp->sq.nxt), budget))
 			break;

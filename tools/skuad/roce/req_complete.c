@@ -80,6 +80,7 @@ void req_complete_acked(struct skua_qp *qp)
 			return;
 		}
 		succeed(qp, wqe);
+		qp->dev->engine->turn -= LOOK_COST;	/* one ACK may be of all that were posted */
 		qp->sq.una++;
 	}
 }

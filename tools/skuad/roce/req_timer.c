@@ -41,6 +41,7 @@ static void hold_nothing(struct skua_qp *qp)
 	struct roce_req *req = &rc_of(qp)->req;
 	struct sent_run *run;
 
+	sent_charge(qp->dev, &req->sent);
 	TAILQ_FOREACH(run, &req->sent.runs, entry)
 		if (run->state == SENT_WAITING ||
 		    (run->state == SENT_HELD && !run->response && psn_diff(run->psn, req->accepted_psn) >= 0))

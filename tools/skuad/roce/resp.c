@@ -248,11 +248,12 @@ bool resp_is_pending(const struct skua_qp *qp)
 {
 	const struct roce_resp *resp = &rc_of(qp)->resp;
 
-	/* What is owed besides is sent behind the job that waits. */
+	/* What is owed besides is sent behind the job that waits, for the host or for its rate. A MISSING may go before. */
 	if (resp->job_waits)
 		return resp->wait_due || resp_holds_cqes(qp);
-	return resp->ack_due || resp->missing_due || resp_holds_cqes(qp) ||
-	       (resp_has_jobs(qp) && !pacer_paused(qp));
+	if (resp_has_jobs(qp) && pacer_paused(qp))
+		return (resp->missing_due && !resp->missing_last) || resp_holds_cqes(qp);
+	return resp_has_jobs(qp) || resp->ack_due || resp->missing_due || resp_holds_cqes(qp);
 }
 
 void resp_flush(struct skua_qp *qp)

@@ -61,11 +61,16 @@ static void give_back(struct skua_dev *dev, struct sent *s, struct sent_run *run
 	SLIST_INSERT_HEAD(&dev->roce->free_runs, run, free);
 }
 
+void sent_charge(struct skua_dev *dev, const struct sent *s)
+{
+	dev->engine->turn -= (int32_t)s->num_runs * RUN_COST;
+}
+
 void sent_clear(struct skua_dev *dev, struct sent *s)
 {
 	struct sent_run *run;
 
-	dev->engine->turn -= (int32_t)s->num_runs * RUN_COST;
+	sent_charge(dev, s);
 	while ((run = TAILQ_FIRST(&s->runs)))
 		give_back(dev, s, run);
 	for (int i = 0; i < SENT_STATES; i++)

@@ -75,6 +75,8 @@ static inline uint32_t sent_gaps(const struct sent *s)
 }
 
 void sent_init(struct sent *s);
+/* All runs of a QP are looked at: charge the turn. */
+void sent_charge(struct skua_dev *dev, const struct sent *s);
 /* Forget all of it. */
 void sent_clear(struct skua_dev *dev, struct sent *s);
 /* It takes no more until something has arrived. */
