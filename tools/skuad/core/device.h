@@ -95,6 +95,7 @@ struct page_miss {
 	bool write;
 	uint64_t addr;			/* the first byte that cannot be reached */
 	uint64_t length;		/* bytes from there on that are needed */
+	uint64_t last;			/* that the MR has, counted from that first one, as it may have all addresses */
 };
 
 enum page_fault_state {

@@ -78,8 +78,16 @@ static uint64_t page_at(const struct odp_mr *odp, uint64_t pos, bool write)
 /* [@addr, @addr + @len) is needed, and the page of @addr is missing. */
 static int miss(struct skua_dev *dev, const struct mr *mr, bool write, uint64_t addr, uint64_t len)
 {
-	dev->miss = (struct page_miss){ .key = mr->key, .addr = addr, .length = len, .write = write };
+	dev->miss = (struct page_miss){ .key = mr->key, .addr = addr, .length = len, .write = write,
+					.last = odp_of(mr)->last - (addr - mr->iova) };
 	return SKUA_VENDOR_ERR_NOT_PRESENT;
+}
+
+void odp_miss_up_to(struct skua_dev *dev, uint64_t end)
+{
+	uint64_t last = end - dev->miss.addr - 1;
+
+	dev->miss.length = (last < dev->miss.last ? last : dev->miss.last) + 1;
 }
 
 /* Bytes of the page from @pos on, @len at most. */

@@ -39,6 +39,8 @@ void odp_release(struct skua_dev *dev, struct mr *mr);
  */
 int odp_check(const struct mr *mr, uint64_t addr, uint64_t len);
 int odp_check_present(struct skua_dev *dev, const struct mr *mr, bool write, uint64_t addr, uint64_t len, uint32_t *looks);
+/* All up to @end is needed, as far as the MR goes (ODP-7): a receive may be longer, if the message is not. */
+void odp_miss_up_to(struct skua_dev *dev, uint64_t end);
 int odp_segs(struct skua_dev *dev, const struct mr *mr, bool write, uint64_t addr, uint32_t len, struct seglist *segs);
 
 #endif /* SKUAD_CORE_ODP_H */

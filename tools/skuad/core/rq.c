@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/copy.h"
+#include "core/odp.h"
 #include "core/srq.h"
 
 static enum rq_result dead(struct rq *rq)
@@ -82,7 +83,7 @@ int rq_payload(const struct rq *rq, const struct recv_wqe *wqe, uint64_t offset,
 			n = len;
 		err = mr_segs(rq->dev, &access, sge->lkey, sge->addr + offset, n, segs);
 		if (err == SKUA_VENDOR_ERR_NOT_PRESENT)
-			rq->dev->miss.length = sge->addr + sge->length - rq->dev->miss.addr;
+			odp_miss_up_to(rq->dev, sge->addr + sge->length);
 		if (err)
 			return err;
 		len -= n;

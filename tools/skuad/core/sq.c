@@ -12,6 +12,7 @@
 
 #include "base/copy.h"
 #include "core/mw.h"
+#include "core/odp.h"
 #include "core/qp.h"
 #include "core/tags.h"
 #include "packet/tso.h"
@@ -472,7 +473,7 @@ int sq_payload(struct skua_qp *qp, const struct send_wqe *wqe, uint32_t offset, 
 		n = sge.length - offset < len ? sge.length - offset : len;
 		err = mr_segs(qp->dev, &access, sge.lkey, sge.addr + offset, n, segs);
 		if (err == SKUA_VENDOR_ERR_NOT_PRESENT)
-			qp->dev->miss.length = sge.addr + sge.length - qp->dev->miss.addr;
+			odp_miss_up_to(qp->dev, sge.addr + sge.length);
 		if (err)
 			return err;
 		len -= n;

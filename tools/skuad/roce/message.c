@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "core/odp.h"
 #include "core/srq.h"
 #include "core/tags.h"
 #include "roce/message.h"
@@ -85,7 +86,7 @@ static enum message_fault place_write(struct skua_qp *qp, struct message *msg, b
 	if (bytes)
 		err = mr_segs(qp->dev, &access, msg->rkey, msg->raddr + msg->offset, bytes, dst);
 	if (err == SKUA_VENDOR_ERR_NOT_PRESENT)
-		qp->dev->miss.length = msg->raddr + msg->length - qp->dev->miss.addr;
+		odp_miss_up_to(qp->dev, msg->raddr + msg->length);
 	return err ? fault(msg, MESSAGE_BAD_MEMORY, err) : MESSAGE_OK;
 }
 

@@ -89,7 +89,7 @@ bool resp_send_wait(struct skua_qp *qp, uint32_t psn)
 	t.msn = rc_of(qp)->resp.msn;
 	if (!resp_transmit(qp, &t))
 		return false;
-	STAT_INC(qp->dev, rnr_nak_sent);
+	QP_STAT_INC(qp, rnr_nak_sent);
 	return true;
 }
 

@@ -3,6 +3,7 @@
  * READs at the responder: a request is checked and queued; its responses are sent when the QP has its turn.
  */
 #include "core/fault.h"
+#include "core/odp.h"
 #include "roce/dcqcn.h"
 #include "roce/resp_ack.h"
 #include "roce/resp_jobs.h"
@@ -66,7 +67,7 @@ bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	if (len)
 		err = mr_segs(qp->dev, &access, job->rkey, job->raddr + offset, len, src);
 	if (err == SKUA_VENDOR_ERR_NOT_PRESENT) {
-		qp->dev->miss.length = job->raddr + job->length - qp->dev->miss.addr;
+		odp_miss_up_to(qp->dev, job->raddr + job->length);
 		if (resp_job_wait(qp))
 			return false;
 	}
