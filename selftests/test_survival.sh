@@ -55,7 +55,7 @@ many() {
 	done
 	after=$(unreclaimable)
 	tell "$1: $cycles cycles, kernel memory $before KiB, then $after KiB"
-	# Half a KiB lost in each of 1,000 cycles would show; 10 are no measure.
+	# A KiB lost in each of 1,000 cycles would show; 10 are no measure.
 	[ "$cycles" -lt 100 ] || [ $((after - before)) -lt $((cycles / 2 + 200)) ]
 }
 

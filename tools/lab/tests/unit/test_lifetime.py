@@ -131,7 +131,7 @@ class TwoLabs(unittest.TestCase):
             self.assertEqual(other.communicate(timeout=60), ('done\n', ''))
 
     def test_each_is_locked(self):
-        """The apt directory, a stage of make check, a stage of the build."""
+        """The apt directory, a stage of make check and what it writes to with others, a stage of the build."""
         held = []
 
         @contextlib.contextmanager
@@ -143,13 +143,13 @@ class TwoLabs(unittest.TestCase):
                 mock.patch.object(stage, 'held', note), mock.patch.object(apt, 'held', note), \
                 mock.patch.object(apt.settings, 'offline', True), mock.patch.object(apt.paths, 'APT', place + '/apt'), \
                 mock.patch.multiple(stage.paths, STAMPS=place, LOGS=place), mock.patch.object(say, 'line'):
-            one = check.Check('c', 20, [], ['true'], [stage.Stage('s', lambda log: None, lambda: [], place, 1)])
+            one = check.Check('c', 20, [], ['true'], [stage.Stage('s', lambda log: None, lambda: [], place, 1)], writes='w')
             one.directory = place + '/c'
             one.run()
             with self.assertRaises(say.LabError), open(os.devnull, 'w') as log, \
                     mock.patch.object(apt, 'LISTS', place + '/lists'):
                 apt.update(log)
-        self.assertEqual(held, ['s.lock', 'c.lock', 'apt.lock'])
+        self.assertEqual(held, ['s.lock', 'c.lock', 'writes-w.lock', 'apt.lock'])
 
 
 class Sockets(unittest.TestCase):

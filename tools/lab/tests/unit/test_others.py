@@ -58,10 +58,11 @@ class Readme(unittest.TestCase):
 
     def test_names_what_the_tests_of_rdma_core_miss(self):
         with open(os.path.join(LAB, '../../selftests/skips')) as file:
-            missing = re.findall(r'^# (.+) (?:is|are) not there yet$', file.read(), re.M)
-        told = self.section('What is not there yet').lower()
+            missing = re.findall(r'^# These need (.+)\npyverbs', file.read(), re.M)
+        told = ' '.join(self.section('What is not there yet').split())
+        self.assertGreater(len(missing), 1)
         for name in missing:
-            self.assertIn(name.lower(), told)
+            self.assertIn(name, told)
 
     def test_ci_installs_nothing_that_the_lab_brings(self):
         brought = {*needs.NEEDED.values(), DISTRO.keyring_package, 'uidmap', 'xz-utils'}
