@@ -15,6 +15,7 @@
 #include "kselftest_harness.h"
 #include "pair.h"
 #include "rows.h"
+#include "stuck.h"
 
 #define SIZE		(1u << 20)	/* of each side's memory on demand */
 #define RIGHTS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -689,6 +690,77 @@ TEST_F(odp, capabilities)
 	ASSERT_EQ(connected, attr.xrc_odp_caps);
 	ASSERT_EQ(IBV_ODP_SUPPORT_SEND, attr.odp_caps.per_transport_caps.uc_odp_caps);
 	ASSERT_EQ(IBV_ODP_SUPPORT_SEND, attr.odp_caps.per_transport_caps.ud_odp_caps);
+}
+
+#define STUCK	1100	/* more works than a queue of the kernel's runs at a time */
+
+/* As many QPs, each of which sends from another page that does not come. */
+static int send_stuck_pages(const struct stuck *stuck)
+{
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { .max_send_wr = 1, .max_send_sge = 1 } };
+	static struct ibv_qp *qps[STUCK];
+	struct side s[2];
+	struct ibv_mr *mr;
+	int err;
+
+	err = pair_open(s);
+	if (err)
+		return err;
+	mr = ibv_reg_mr(s[0].pd, stuck->mem, stuck->size, IBV_ACCESS_ON_DEMAND);
+	init.send_cq = init.recv_cq = s[0].cq;
+	for (unsigned int i = 0; i < STUCK && !err; i++) {
+		qps[i] = ibv_create_qp(s[0].pd, &init);
+		if (!mr || !qps[i])
+			return errno;
+		err = qp_to_init(qps[i], 0) ?: qp_to_rtr(qps[i], &s[0], &s[1], s[1].qp->qp_num) ?:
+		      qp_to_rts(qps[i], 17, 7, 7);
+	}
+	/* From here on the program may wait whenever it maps memory. */
+	for (unsigned int i = 0; i < STUCK && !err; i++) {
+		struct ibv_sge sge = { (uintptr_t)stuck->mem + i * 4096, 8, mr->lkey };
+		struct ibv_send_wr *bad, wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
+
+		err = ibv_post_send(qps[i], &wr, &bad);
+	}
+	return err;
+}
+
+/* A program waits for pages of its own only. */
+TEST(pages_of_another_program_never_come)
+{
+	struct stuck stuck;
+	struct side s[2];
+	struct ibv_mr *mr;
+	int fds[2], err;
+	uint8_t *mem;
+	pid_t pid;
+
+	ASSERT_EQ(0, stuck_open(&stuck, STUCK * 4096));
+	ASSERT_EQ(0, pipe(fds));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		err = send_stuck_pages(&stuck);
+		err = write(fds[1], &err, sizeof(err)) < 0;
+		pause();
+		_exit(err);
+	}
+	EXPECT_EQ(sizeof(err), read(fds[0], &err, sizeof(err)));
+	EXPECT_EQ(0, err);
+
+	EXPECT_EQ(0, pair_open(s));
+	mem = map(NULL, SIZE, -1);
+	mr = region(&s[0], mem, SIZE, false);
+	EXPECT_NE(NULL, mr);
+	EXPECT_EQ(IBV_WC_SUCCESS, do_op(&s[0], IBV_WR_RDMA_WRITE, mem, mr->lkey, SIZE, s[1].mem, s[1].mr->rkey));
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	munmap(mem, SIZE);
+
+	stuck_give_up(&stuck);
+	EXPECT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_EQ(pid, waitpid(pid, NULL, 0));
+	stuck_close(&stuck);
+	pair_close(s);
 }
 
 TEST_HARNESS_MAIN

@@ -32,6 +32,7 @@
 #include "odp.h"
 #include "pd.h"
 #include "skua_ib.h"
+#include "ucontext.h"
 
 #define SKUA_IB_ODP_CHUNK	SKUA_UPDATE_PAGES_MAX	/* pages that are mapped at a time */
 #define SKUA_IB_ODP_FAULT_MAX	SZ_16M			/* bytes that one page fault brings in */
@@ -54,6 +55,7 @@ struct skua_ib_odp_page {
  * struct skua_ib_odp - a region on demand
  * @dev: its device
  * @ibmr: the region
+ * @works: of its program
  * @notifier: tells of pages that go away
  * @lock: what follows, and UPDATE_PAGES; see above
  * @pages: struct skua_ib_odp_page by index in the region
@@ -72,6 +74,7 @@ struct skua_ib_odp_page {
 struct skua_ib_odp {
 	struct skua_ib_dev *dev;
 	struct ib_mr *ibmr;
+	struct skua_ib_odp_works *works;
 	struct mmu_interval_notifier notifier;
 	struct mutex lock;		/* see above */
 	struct xarray pages;
@@ -445,6 +448,7 @@ static void skua_ib_fault(struct skua_fault_watch *watch, const struct skua_faul
 {
 	struct skua_ib_dev *dev = container_of(watch, struct skua_ib_dev, faults.watch);
 	struct skua_ib_fault *fault = kmalloc(sizeof(*fault), GFP_KERNEL);
+	struct skua_ib_odp *odp;
 
 	/* Other faults wait then. */
 	if (!fault) {
@@ -454,13 +458,18 @@ static void skua_ib_fault(struct skua_fault_watch *watch, const struct skua_faul
 	INIT_WORK(&fault->work, skua_ib_fault_work);
 	fault->dev = dev;
 	fault->eqe = *eqe;
-	queue_work(dev->faults.wq, &fault->work);
+	odp = skua_ib_odp_get(dev, le32_to_cpu(eqe->key));
+	queue_work(odp ? odp->works->wq : dev->faults.wq, &fault->work);
+	/* The region may go before the work's turn comes, and does not wait for that. */
+	if (odp)
+		skua_ib_odp_put(odp);
 }
 
 /**
  * struct skua_ib_prefetch - ranges of regions that are to be brought in
  * @work: does it
  * @dev: of the regions
+ * @wq: of their program
  * @flags: HMM_PFN_REQ_*
  * @n: number of ranges
  * @ranges: a region may go before its turn comes, and does not wait for that
@@ -468,6 +477,7 @@ static void skua_ib_fault(struct skua_fault_watch *watch, const struct skua_faul
 struct skua_ib_prefetch {
 	struct work_struct work;
 	struct skua_ib_dev *dev;
+	struct workqueue_struct *wq;
 	unsigned long flags;
 	u32 n;
 	struct skua_ib_range {
@@ -522,6 +532,7 @@ static int skua_ib_prefetch_add(struct skua_ib_prefetch *prefetch, struct ib_pd 
 		err = -EPERM;
 	else if (sge->length && !skua_ib_odp_range(odp, sge->addr, sge->length, &range->va))
 		err = -EFAULT;
+	prefetch->wq = odp->works->prefetch_wq;
 	range->key = odp->key;
 	range->serial = odp->serial;
 	range->length = sge->length;
@@ -565,11 +576,37 @@ int skua_ib_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice
 			return err;
 		}
 	}
-	if (flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH)
+	if (flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH || !num_sge)
 		return skua_ib_prefetch_run(prefetch);
 	INIT_WORK(&prefetch->work, skua_ib_prefetch_work);
-	queue_work(dev->faults.prefetch_wq, &prefetch->work);
+	queue_work(prefetch->wq, &prefetch->work);
 	return 0;
+}
+
+/* They are made with the first region, and stay. */
+static int skua_ib_odp_begin_works(struct skua_ib_odp_works *works)
+{
+	int err = -ENOMEM;
+
+	mutex_lock(&works->lock);
+	if (!works->prefetch_wq)
+		works->prefetch_wq = alloc_workqueue("skua-prefetch", WQ_UNBOUND,
+						     SKUA_IB_PREFETCHES);
+	if (!works->wq)
+		works->wq = alloc_workqueue("skua-fault", WQ_UNBOUND, 0);
+	if (works->wq && works->prefetch_wq)
+		err = 0;
+	mutex_unlock(&works->lock);
+	return err;
+}
+
+void skua_ib_odp_end_works(struct skua_ib_odp_works *works)
+{
+	if (works->prefetch_wq)
+		destroy_workqueue(works->prefetch_wq);
+	if (works->wq)
+		destroy_workqueue(works->wq);
+	mutex_destroy(&works->lock);
 }
 
 static struct skua_ib_odp *skua_ib_odp_alloc(struct skua_ib_dev *dev)
@@ -613,13 +650,18 @@ int skua_ib_odp_create(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 start,
 	};
 	/* The address space ends somewhere before the last byte of all. */
 	u64 length = params->length ?: ULONG_MAX;
+	struct skua_ib_odp_works *works = &to_skua_ib_ucontext(ibpd->uobject->context)->odp;
 	struct skua_ib_odp *odp;
 	int err;
 
+	err = skua_ib_odp_begin_works(works);
+	if (err)
+		return err;
 	odp = skua_ib_odp_alloc(dev);
 	if (!odp)
 		return -ENOMEM;
 	odp->ibmr = &mr->ibmr;
+	odp->works = works;
 	odp->start = start;
 	odp->last = length - 1;
 	odp->iova = params->iova;
@@ -704,11 +746,6 @@ int skua_ib_odp_init(struct skua_ib_dev *dev)
 	dev->faults.wq = alloc_workqueue("skua-fault", WQ_UNBOUND, 0);
 	if (!dev->faults.wq)
 		return -ENOMEM;
-	dev->faults.prefetch_wq = alloc_workqueue("skua-prefetch", WQ_UNBOUND, SKUA_IB_PREFETCHES);
-	if (!dev->faults.prefetch_wq) {
-		destroy_workqueue(dev->faults.wq);
-		return -ENOMEM;
-	}
 	xa_init(&dev->faults.mrs);
 	dev->faults.watch.fault = skua_ib_fault;
 	skua_fault_watch(dev->dev, &dev->faults.watch);
@@ -720,7 +757,6 @@ void skua_ib_odp_cleanup(struct skua_ib_dev *dev)
 	if (!dev->faults.wq)
 		return;
 	skua_fault_unwatch(dev->dev);
-	destroy_workqueue(dev->faults.prefetch_wq);
 	destroy_workqueue(dev->faults.wq);
 	WARN_ON(!xa_empty(&dev->faults.mrs));
 }

@@ -129,6 +129,7 @@ int skua_ib_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udat
 
 	mutex_init(&ucontext->dbr_lock);
 	ucontext->dbr_pages = RB_ROOT;
+	mutex_init(&ucontext->odp.lock);
 	err = skua_db_pages_alloc(dev->dev, &ucontext->db);
 	if (err)
 		return err;
@@ -176,6 +177,7 @@ void skua_ib_dealloc_ucontext(struct ib_ucontext *ibucontext)
 	struct skua_ib_dev *dev = to_skua_ib_dev(ibucontext->device);
 
 	WARN_ON(!RB_EMPTY_ROOT(&ucontext->dbr_pages));
+	skua_ib_odp_end_works(&ucontext->odp);
 	skua_ib_ucontext_withdraw(dev, ucontext);
 	/* No mapping of the doorbell pages is left: they may be given out again. */
 	rdma_user_mmap_entry_remove(&ucontext->info_mmap->entry);

@@ -14,6 +14,8 @@
 
 #include <linux/skua/device.h>
 
+#include "odp.h"
+
 enum skua_ib_mmap_kind {
 	SKUA_IB_MMAP_DB,
 	SKUA_IB_MMAP_INFO,
@@ -34,6 +36,7 @@ struct skua_ib_mmap {
  * @info_mmap: the information page, for mmap
  * @dbr_lock: @dbr_pages
  * @dbr_pages: pages of the program that hold doorbell records, by process and address
+ * @odp: works for its regions on demand
  */
 struct skua_ib_ucontext {
 	struct ib_ucontext ibucontext;
@@ -44,6 +47,7 @@ struct skua_ib_ucontext {
 	struct skua_ib_mmap *info_mmap;
 	struct mutex dbr_lock;		/* dbr_pages */
 	struct rb_root dbr_pages;
+	struct skua_ib_odp_works odp;
 };
 
 static inline struct skua_ib_ucontext *to_skua_ib_ucontext(struct ib_ucontext *ibucontext)
