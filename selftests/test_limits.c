@@ -550,4 +550,21 @@ TEST_F_TIMEOUT(limits, max_srq, COUNT_SECONDS)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
+/* DBP-5: a program has doorbell pages of its own, which it gives back. Here come more than the NIC has pages. */
+TEST_F(limits, programs_come_and_go)
+{
+	struct side s[2];
+
+	for (unsigned int i = 0; i < 4100; i++) {
+		int fd = raw_open("skua_0", NULL);
+
+		ASSERT_LE(0, fd);
+		close(fd);
+	}
+	ASSERT_EQ(0, pair_open(s));
+	EXPECT_TRUE(pair_transfer(s));
+	EXPECT_TRUE(pair_transfer(self->s));
+	pair_close(s);
+}
+
 TEST_HARNESS_MAIN

@@ -326,6 +326,11 @@ static void test_so_it_does_when_the_cqe_was_polled_before(void **state)
 	arm(false);
 	assert_true(write_and_evaluate(0, 0));
 	consume();
+	/* And its slot has been used again. */
+	for (uint32_t i = 0; i < ring.size; i++) {
+		write_and_evaluate(0, 0);
+		consume();
+	}
 	skua_cq_disarm(&ring);
 	assert_false(arm(true));
 	assert_false(write_and_evaluate(0, 0));
