@@ -96,7 +96,7 @@ static struct skua_ib_qp *skua_ib_flush_untold(struct skua_ib_cq *cq, struct sku
 	spin_lock_irqsave(&cq->lock, irq);
 	qp = list_prepare_entry(qp, &cq->recv_qps, recv_node);
 	list_for_each_entry_continue(qp, &cq->recv_qps, recv_node) {
-		if (qp->ibqp.srq && !atomic_read(&qp->last_wqe_told)) {
+		if (qp->ibqp.srq && !READ_ONCE(qp->last_wqe_told)) {
 			found = qp;
 			break;
 		}

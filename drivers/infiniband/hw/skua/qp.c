@@ -78,9 +78,8 @@ static void skua_ib_qp_event(struct skua_obj_watch *watch, u8 type)
 		.element.qp = &qp->ibqp,
 	};
 
-	/* The device may have raised it before it died. */
-	if (type == SKUA_EVENT_LAST_WQE_REACHED && atomic_xchg(&qp->last_wqe_told, true))
-		return;
+	if (type == SKUA_EVENT_LAST_WQE_REACHED)
+		WRITE_ONCE(qp->last_wqe_told, true);
 	if (qp->ibqp.event_handler)
 		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 }
@@ -656,8 +655,9 @@ static int skua_ib_modify_locked(struct ib_qp *ibqp, const struct ib_qp_attr *at
 		return err;
 	}
 
-	if (next == IB_QPS_RESET)
-		atomic_set(&qp->last_wqe_told, false);
+	/* Not in RESET: the event of an earlier transition to ERR may still be on its way. */
+	if (next == IB_QPS_INIT)
+		WRITE_ONCE(qp->last_wqe_told, false);
 	if (next == IB_QPS_RESET && !ibqp->uobject && !skua_ib_has_no_queues(ibqp))
 		skua_ib_qp_reset_queues(qp);
 	if (mask & IB_QP_DEST_QPN)

@@ -40,7 +40,7 @@ struct skua_ib_wr {
  * @recv_cqn: the same of its receive CQ
  * @cap: limits of its queues
  * @sig_all: all sends are signaled
- * @last_wqe_told: LAST_WQE_REACHED was raised since RESET, by the device or for it when it died
+ * @last_wqe_told: LAST_WQE_REACHED was raised since INIT, by the device or for it when it died
  * @sq_mem: memory of its SQ
  * @rq_mem: memory of its RQ
  * @sq_lock: posting sends
@@ -63,7 +63,7 @@ struct skua_ib_qp {
 	u32 recv_cqn;
 	struct ib_qp_cap cap;
 	bool sig_all;
-	atomic_t last_wqe_told;
+	bool last_wqe_told;
 
 	struct skua_ib_qmem sq_mem;
 	struct skua_ib_qmem rq_mem;
