@@ -169,24 +169,30 @@ static inline int skua_send_build(struct skua_qp *qp, const struct ibv_send_wr *
 	return 0;
 }
 
+/* Build those of the list @wr that can be; *@bad_wr: the first that cannot. Returns 0 or an errno. */
+static inline int skua_send_build_all(struct skua_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	for (; wr; wr = wr->next) {
+		int err = skua_send_build(qp, wr);
+
+		if (unlikely(err)) {
+			*bad_wr = wr;
+			return err;
+		}
+	}
+	return 0;
+}
+
 int skua_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct skua_qp *qp = to_skua_qp(ibv_qp);
-	int err = 0;
+	int err = EINVAL;
 
 	skua_lock(&qp->sq_lock);
-	if (unlikely(ibv_qp->state < IBV_QPS_RTS)) {
-		skua_unlock(&qp->sq_lock);
+	if (likely(ibv_qp->state >= IBV_QPS_RTS))
+		err = skua_send_build_all(qp, wr, bad_wr);
+	else
 		*bad_wr = wr;
-		return EINVAL;
-	}
-	for (; wr; wr = wr->next) {
-		err = skua_send_build(qp, wr);
-		if (unlikely(err)) {
-			*bad_wr = wr;
-			break;
-		}
-	}
 	skua_sq_commit(qp);
 	skua_unlock(&qp->sq_lock);
 	return err;

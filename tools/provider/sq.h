@@ -80,7 +80,8 @@ static inline uint32_t skua_wqe_blocks(uint32_t bytes)
 /* Is there no room for a WR? */
 static inline bool skua_sq_full(struct skua_sq *sq)
 {
-	if (likely((int32_t)(sq->wr_limit - sq->wr_pi) > 0))
+	/* Nobody posts beyond it. */
+	if (likely(sq->wr_limit != sq->wr_pi))
 		return false;
 	/* Acquire: the slot of a WQE is read before the block is free. */
 	sq->wr_limit = __atomic_load_n(&sq->wr_ci, __ATOMIC_ACQUIRE) + sq->max_wr;

@@ -140,7 +140,9 @@ static void retire(uint32_t index)
 static void test_room_is_what_was_retired(void **state)
 {
 	sq.max_wr = 3;
+	assert_false(skua_sq_full(&sq));
 	build_write(1, 2);
+	assert_false(skua_sq_full(&sq));
 	build_write(2, 30);
 	assert_false(skua_sq_full(&sq));
 	build_write(3, 0);
