@@ -87,8 +87,11 @@ static inline void *stuck_serve(void *arg)
 	static uint64_t buf[8192];
 	const struct stuck *s = arg;
 
-	while (read(s->dev, buf, sizeof(buf)) > 0 || errno == EINTR || errno == ENOENT)
-		stuck_serve_one(s, (void *)buf);
+	ssize_t n;
+
+	while ((n = read(s->dev, buf, sizeof(buf))) > 0 || errno == EINTR || errno == ENOENT)
+		if (n > 0)
+			stuck_serve_one(s, (void *)buf);
 	return NULL;
 }
 

@@ -334,6 +334,7 @@ struct skua_dev {
 	bool had_turn;			/* the wire took more than ACKs of that QP */
 	int32_t debt;			/* of turns to come */
 	struct flood flood;
+	struct timer fault_timer;	/* looks for room in the fault EQ */
 	struct timer err_timer;		/* looks at QPs in ERR that receives may be posted to */
 	TAILQ_HEAD(, skua_qp) err_qps;
 	uint32_t num_err;

@@ -8,6 +8,8 @@
 #include "core/fault.h"
 #include "core/transport.h"
 
+#define ROOM_NS		1000000		/* a look for room in the EQ, while events wait for it */
+
 static void end(struct skua_dev *dev, struct page_fault *fault, enum page_fault_state state)
 {
 	if (fault->queued)
@@ -51,6 +53,14 @@ void fault_forget(struct skua_qp *qp)
 			qp->faults[side].state = PAGE_FAULT_NONE;
 }
 
+static void look_for_room(struct timer *timer)
+{
+	struct skua_dev *dev = (void *)((char *)timer - offsetof(struct skua_dev, fault_timer));
+
+	dev->faults_due = true;
+}
+
+/* No command need come while the host waits for pages, so a timer looks for room, too. */
 void fault_event_retry(struct skua_dev *dev)
 {
 	struct page_fault *fault;
@@ -71,8 +81,13 @@ void fault_event_retry(struct skua_dev *dev)
 		};
 
 		dev->faults_due = budget <= 0;
-		if (dev->faults_due || !eq_post_fault(dev, &eqe))
+		if (dev->faults_due)
 			return;
+		if (!eq_post_fault(dev, &eqe)) {
+			dev->fault_timer.fire = look_for_room;
+			timer_set(&dev->engine->timers, &dev->fault_timer, engine_now(dev->engine) + ROOM_NS);
+			return;
+		}
 		budget -= EVENT_COST;
 		fault->queued = false;
 		TAILQ_REMOVE(&dev->faults_pending, fault, entry);

@@ -87,6 +87,25 @@ static void the_eq_bounds_the_events(void **state)
 	expect_no_fault(w, a);
 }
 
+/* The host takes the events, and answers none of them. */
+static void events_find_room_without_a_command(void **state)
+{
+	enum { NUM = 7 };
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = create_region(w, a);
+
+	for (unsigned int i = 0; i < NUM; i++) {
+		another_qp(w, a, b);
+		post_key(a, SKUA_WQE_WRITE, key, MR_IOVA, 8, b->buf, b->key);
+	}
+	for (unsigned int i = 0; i < NUM; i++) {
+		expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, false, MR_IOVA);
+		pass(w, 10000000);
+	}
+	expect_no_fault(w, a);
+}
+
 /* The fault EQ is in memory that is taken away. Returns the key of a region without pages. */
 static uint32_t take_fault_eq(struct world *w, struct node *a)
 {
@@ -491,6 +510,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STEPPED(tokens_end, "ODP-12 ODP-13"),
 		STEPPED(the_eq_bounds_the_events, "ODP-8 ODP-13"),
+		STEPPED(events_find_room_without_a_command, "ODP-8"),
 		STEPPED(an_eq_out_of_reach_is_fatal, "ODP-1 RST-3"),
 		STEPPED(a_qp_sends_nothing_once_its_device_is_dead, "RST-3"),
 		STEPPED(no_event_comes_after_the_fatal_one, "EVT-7 RST-3"),

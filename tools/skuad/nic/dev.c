@@ -256,6 +256,7 @@ void skua_dev_destroy(struct skua_dev *dev)
 	while (!free_objects(dev, &budget));
 	engine_leave(dev->engine, &dev->client);
 	timer_cancel(&dev->engine->timers, &dev->err_timer);
+	timer_cancel(&dev->engine->timers, &dev->fault_timer);
 	flood_reset(dev);
 	port_destroy(dev->port);
 	if (dev->persist)

@@ -34,8 +34,8 @@ struct skua_ib_faults {
  * @wq: works that resolve page faults; NULL: there has been no region on demand
  * @prefetch_wq: works that prefetch, apart: a program may queue as many as it likes
  *
- * A work waits for its page, maybe for ever, as for a file server that does not answer. A queue runs
- * only so many works at a time. So each program has its own.
+ * A work waits for its page, maybe for ever, as for a file server that does not answer. A queue
+ * runs only so many works at a time. So each program has its own.
  */
 struct skua_ib_odp_works {
 	struct mutex lock;	/* see above */
