@@ -86,7 +86,6 @@ static inline void *stuck_serve(void *arg)
 {
 	static uint64_t buf[8192];
 	const struct stuck *s = arg;
-
 	ssize_t n;
 
 	while ((n = read(s->dev, buf, sizeof(buf))) > 0 || errno == EINTR || errno == ENOENT)
