@@ -154,6 +154,7 @@ const char *st_post_during_reset(struct st_side *side);
 const char *st_post_while_polling(struct st_side *side);
 /* netpoll.c: the same. */
 const char *st_netpoll(struct st_side *side);
+const char *st_impossible(struct st_side *side);
 
 /* make.c: 0 or an errno. */
 int st_make(struct ib_device *const devs[2]);

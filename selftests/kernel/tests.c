@@ -719,6 +719,7 @@ static const struct {
 	{ "posting during RESET", st_post_during_reset },
 	{ "posting while a full CQ is polled", st_post_while_polling },
 	{ "polling without receiving", st_netpoll },
+	{ "impossible completions of sends", st_impossible },
 };
 
 void st_run(struct ib_device *const devs[2], struct seq_buf *tap)

@@ -33,6 +33,7 @@ static inline void skua_db_ring(struct skua_dev *dev, u32 offset, u32 number, u3
  * struct skua_sq - a send queue
  * @buf: the ring
  * @dbr: its record
+ * @nblocks: of each WQE, by the slot of its first block; @blocks of them, the caller's
  * @blocks: of the ring, a power of two
  * @pi: index behind the last WQE built
  * @published: what the record says
@@ -41,6 +42,7 @@ static inline void skua_db_ring(struct skua_dev *dev, u32 offset, u32 number, u3
 struct skua_sq {
 	void *buf;
 	struct skua_dbr *dbr;
+	u8 *nblocks;
 	u32 blocks;
 	u32 pi;
 	u32 published;
@@ -66,10 +68,27 @@ static inline u32 skua_sq_room(const struct skua_sq *sq)
 	return sq->blocks - (sq->pi - smp_load_acquire(&sq->ci));
 }
 
-/* Does @cqe retire at least one block behind @ci, and none that was not posted (RST-11)? */
+/* Index behind the WQE that begins at @block. */
+static inline u32 skua_sq_next(const struct skua_sq *sq, u32 block)
+{
+	return block + sq->nblocks[block & (sq->blocks - 1)];
+}
+
+/*
+ * Does @cqe retire WQEs behind @ci that were posted, whole ones, of which the last is the one
+ * whose cookie it has (RST-11)?
+ */
 static inline bool skua_sq_expects(const struct skua_sq *sq, u32 ci, const struct skua_cqe *cqe)
 {
-	return le32_to_cpu(cqe->sq_ci) - ci - 1 < READ_ONCE(sq->pi) - ci;
+	u32 end = le32_to_cpu(cqe->sq_ci), block, next = ci;
+
+	if (end - ci - 1 >= READ_ONCE(sq->pi) - ci)
+		return false;
+	do {
+		block = next;
+		next = skua_sq_next(sq, block);
+	} while (next != block && next - ci < end - ci);
+	return next == end && le32_to_cpu(cqe->cookie) == (block & (sq->blocks - 1));
 }
 
 /* Blocks before @ci are free again. */
@@ -123,8 +142,11 @@ static inline void skua_wqe_add_sge(struct skua_wqe_builder *wqe, u64 addr, u32 
 
 static inline void skua_wqe_end(struct skua_wqe_builder *wqe)
 {
+	struct skua_sq *sq = wqe->sq;
+
 	wqe->ctrl->nblocks = DIV_ROUND_UP(wqe->size, SKUA_WQE_BLOCK);
-	wqe->sq->pi += wqe->ctrl->nblocks;
+	sq->nblocks[skua_sq_slot(sq)] = wqe->ctrl->nblocks;
+	sq->pi += wqe->ctrl->nblocks;
 }
 
 /* Publish @pi in a record, @entries being written. */

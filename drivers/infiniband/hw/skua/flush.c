@@ -162,7 +162,7 @@ static int skua_ib_flush_sends(struct skua_ib_qp *qp, int num_entries, struct ib
 		struct skua_ib_wr *wr = &qp->sq_wrs[qp->sq.ci & (qp->sq.blocks - 1)];
 
 		skua_ib_flush_wc(qp, wr->wr_id, IB_WC_SEND, &wc[polled++]);
-		skua_sq_retire(&qp->sq, qp->sq.ci + wr->nblocks);
+		skua_sq_retire(&qp->sq, skua_sq_next(&qp->sq, qp->sq.ci));
 	}
 	spin_unlock_irqrestore(&qp->sq_lock, irq);
 	return polled;

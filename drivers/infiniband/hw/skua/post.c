@@ -249,7 +249,6 @@ static void skua_ib_build_send(struct skua_dev *dev, struct skua_ib_qp *qp,
 	skua_wqe_end(&wqe);
 	posted->wr_id = wr->wr_id;
 	posted->number = qp->sq_posted++;
-	posted->nblocks = wqe.ctrl->nblocks;
 }
 
 int skua_ib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,

@@ -287,7 +287,8 @@ static int skua_ib_sq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp,
 		return 0;
 	qp->sq.blocks = roundup_pow_of_two(qp->cap.max_send_wr * skua_ib_wqe_blocks(qp));
 	qp->sq_wrs = kvcalloc(qp->sq.blocks, sizeof(*qp->sq_wrs), GFP_KERNEL);
-	if (!qp->sq_wrs)
+	qp->sq.nblocks = kvcalloc(qp->sq.blocks, sizeof(*qp->sq.nblocks), GFP_KERNEL);
+	if (!qp->sq_wrs || !qp->sq.nblocks)
 		return -ENOMEM;
 	err = skua_ib_qmem_alloc(dev, &qp->sq_mem, (size_t)qp->sq.blocks * SKUA_WQE_BLOCK);
 	if (err)
@@ -388,6 +389,7 @@ static void skua_ib_queues_free(struct skua_dev *dev, struct skua_ib_qp *qp)
 	skua_ib_qmem_free(dev, &qp->rq_mem);
 	skua_ib_qmem_free(dev, &qp->sq_mem);
 	kvfree(qp->rq_wr_ids);
+	kvfree(qp->sq.nblocks);
 	kvfree(qp->sq_wrs);
 }
 

@@ -19,12 +19,10 @@
  * struct skua_ib_wr - a posted send WQE, by the slot of its first block
  * @wr_id: the consumer's
  * @number: of the WQE, counted from the QP's first one
- * @nblocks: of the WQE
  */
 struct skua_ib_wr {
 	u64 wr_id;
 	u32 number;
-	u8 nblocks;
 };
 
 /**

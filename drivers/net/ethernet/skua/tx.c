@@ -30,9 +30,10 @@ int skua_tx_alloc(struct skua_channel *ch, u32 blocks)
 	tx->sq.buf = tx->mem.va;
 	tx->sq.blocks = blocks;
 	tx->sq.dbr = skua_dbr_alloc(dev, &tx->dbr);
+	tx->sq.nblocks = kvcalloc(blocks, sizeof(*tx->sq.nblocks), GFP_KERNEL);
 	tx->frames = kvcalloc(blocks, sizeof(*tx->frames), GFP_KERNEL);
 	tx->dma = kvcalloc(blocks * SKUA_TX_SEGS, sizeof(*tx->dma), GFP_KERNEL);
-	return tx->sq.dbr && tx->frames && tx->dma ? 0 : -ENOMEM;
+	return tx->sq.dbr && tx->sq.nblocks && tx->frames && tx->dma ? 0 : -ENOMEM;
 }
 
 static struct skua_tx_dma *skua_tx_dma_at(struct skua_tx *tx, u32 block, unsigned int i)
@@ -71,7 +72,7 @@ static void skua_tx_drop_all(struct skua_channel *ch)
 
 		skua_tx_unmap(ch, block, frame->num_dma);
 		dev_kfree_skb_any(frame->skb);
-		block += frame->nblocks;
+		block = skua_sq_next(&tx->sq, block);
 	}
 	tx->sq.ci = block;
 }
@@ -84,6 +85,7 @@ void skua_tx_free(struct skua_channel *ch)
 		skua_tx_drop_all(ch);
 	kvfree(tx->dma);
 	kvfree(tx->frames);
+	kvfree(tx->sq.nblocks);
 	skua_dbr_free(&ch->eth->nic->dev, tx->sq.dbr, tx->dbr);
 	skua_mem_free(&ch->eth->nic->dev, &tx->mem);
 }
@@ -164,7 +166,6 @@ static void skua_tx_build(struct skua_channel *ch, struct sk_buff *skb, u32 hdr_
 	skua_wqe_end(&wqe);
 
 	frame->skb = skb;
-	frame->nblocks = wqe.ctrl->nblocks;
 	frame->num_dma = num_dma;
 }
 
@@ -294,7 +295,7 @@ void skua_tx_complete(struct skua_channel *ch, u32 ci, int budget)
 		bytes += frame->bytes;
 		napi_consume_skb(frame->skb, budget);
 		frame->skb = NULL;
-		block += frame->nblocks;
+		block = skua_sq_next(&tx->sq, block);
 	}
 	skua_sq_retire(&tx->sq, ci);
 	skua_eth_count(&ch->eth->counts[ch->index].tx, frames, bytes);

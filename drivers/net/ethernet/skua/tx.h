@@ -30,14 +30,12 @@ struct skua_channel;
  * @skb: the frame, or those that the device cuts it into
  * @bytes: of all frames
  * @frames: how many
- * @nblocks: of its WQE
  * @num_dma: mappings, in the slots of its segments; the first is the linear part
  */
 struct skua_tx_frame {
 	struct sk_buff *skb;
 	u32 bytes;
 	u16 frames;
-	u8 nblocks;
 	u8 num_dma;
 };
 
