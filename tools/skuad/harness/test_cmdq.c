@@ -81,7 +81,7 @@ static void as_many_outstanding_as_entries(void **state)
 	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY | SKUA_STATUS_ENABLED);
 }
 
-/* The longest command there is: a region of 64 GiB in pages of 4 KiB, all of them one page. */
+/* A long command: a region of 64 GiB in pages of 4 KiB, all of them one page. */
 static struct skua_cmd long_command(struct node *n, uint64_t *lists)
 {
 	struct skua_cmd cmd = create_mr_cmd(n);

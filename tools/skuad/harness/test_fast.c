@@ -366,7 +366,8 @@ static void fields_that_may_not_be(void **state)
 	BAD(WQE_FORMAT, k.reg.length = 0);
 	BAD(WQE_FORMAT, k.reg.length = 0, k.reg.npages = 0);
 	BAD(WQE_FORMAT, k.reg.iova = htole64(-(uint64_t)SIZE + 1));
-	BAD(WQE_FORMAT, k.reg.length = htole64((64ull << 30) + 1), k.reg.log_page = 30, k.reg.npages = htole32(65));
+	BAD(WQE_FORMAT, k.reg.length = htole64(LIMIT_MR_SIZE + 1), k.reg.log_page = 30,
+	    k.reg.npages = htole32((LIMIT_MR_SIZE >> 30) + 1));
 	BAD(WQE_FORMAT, k.reg.length = htole64(PAGES * 4096 - OFFSET + 1));
 	BAD(WQE_FORMAT, k.reg.npages = htole32(PAGES - 1));
 	BAD(WQE_FORMAT, k.reg.npages = htole32(PAGES + 1));

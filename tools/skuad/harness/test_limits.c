@@ -3,6 +3,8 @@
  * Every limit that QUERY_DEVICE and QUERY_PORT report: what is at the limit works, one above it is
  * refused as the manual says; and the quota, which bounds what a host can make the device keep.
  */
+#include <sys/mman.h>
+
 #include "core/device.h"
 #include "harness/lossy.h"
 #include "roce/rc.h"
@@ -203,17 +205,45 @@ static int region_of(struct world *w, struct node *n, uint64_t pages)
 	return status;
 }
 
+#define HUGE_PAGE	(1ull << 30)
+#define HUGE_IOVA	(1ull << 40)
+
+/* Regions of the fewest pages that they can have, all of them one page. */
+static void the_largest_region(struct world *w, struct node *n)
+{
+	uint64_t size = le64toh(caps(w, n)->max_mr_size), used = n->used;
+	void *page = mmap(NULL, HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	assert_int_equal(skua_dev_mem_map(n->dev, HUGE_IOVA, HUGE_PAGE, page, true), 0);
+	for (uint64_t over = 0; over < 2; over++) {
+		struct skua_cmd cmd = create_mr_cmd(n);
+
+		cmd.create_mr.iova = 0;
+		cmd.create_mr.length = htole64(size + over);
+		cmd.create_mr.pages = same_page(n, HUGE_IOVA, size / HUGE_PAGE + over);
+		cmd.create_mr.pages.log_page = 30;
+		if (over)
+			assert_int_equal(STATUS(w, n, cmd), SKUA_CMD_BAD_PARAM);
+		else
+			must(w, n, object_cmd(SKUA_CMD_DESTROY_MR, must(w, n, cmd)));
+		n->used = used;
+	}
+	assert_int_equal(skua_dev_mem_unmap(n->dev, HUGE_IOVA, HUGE_PAGE), 0);
+	assert_int_equal(munmap(page, HUGE_PAGE), 0);
+}
+
 static void sizes_of_regions_and_the_quota(void **state)
 {
 	struct world *w = *state;
 	struct node *n = &w->n[0];
-	uint64_t most = le64toh(caps(w, n)->max_mr_size) / 4096, quota = le64toh(caps(w, n)->max_pages);
+	uint64_t quota = le64toh(caps(w, n)->max_pages), most = 1 << 24;
 	uint32_t key;
 
-	assert_int_equal(region_of(w, n, most + 1), SKUA_CMD_BAD_PARAM);
+	the_largest_region(w, n);
+	assert_true(quota >= 2 * most);
 	assert_int_equal(region_of(w, n, most), SKUA_CMD_OK);
 	key = n->number;
-	assert_true(quota >= 2 * most);
 	/* By halves, to the last entry; then not one more, for whatever object. */
 	for (uint64_t pages = most; pages; pages /= 2)
 		while (region_of(w, n, pages) == SKUA_CMD_OK)

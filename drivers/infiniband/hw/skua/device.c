@@ -19,6 +19,9 @@
  */
 #define SKUA_IB_MAX_SGE_RD	16
 
+/* ib_umem_get() takes less than 2^32 pages, one more than these if memory begins within a page. */
+#define SKUA_IB_MAX_MR_SIZE	((u64)(U32_MAX - 1) << PAGE_SHIFT)
+
 /* WQEs may be as long as they can be, and still so many fit in an SQ. */
 u32 skua_ib_max_qp_wr(const struct skua_dev *dev)
 {
@@ -105,7 +108,7 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->atomic_cap = skua_has(dev, SKUA_F_ATOMIC) ? IB_ATOMIC_HCA : IB_ATOMIC_NONE;
 	attr->masked_atomic_cap = IB_ATOMIC_NONE;
 
-	attr->max_mr_size = limits->max_mr_size;
+	attr->max_mr_size = min(limits->max_mr_size, SKUA_IB_MAX_MR_SIZE);
 	attr->page_size_cap = GENMASK(SKUA_PL_MAX_LOG_PAGE, SKUA_PL_MIN_LOG_PAGE);
 	attr->max_qp = min_t(u32, limits->max_qp, INT_MAX);
 	attr->max_qp_wr = skua_ib_max_qp_wr(dev);

@@ -203,7 +203,7 @@ struct ib_mr *skua_ib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64
 
 	if (dmah || access & ~SKUA_IB_MR_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (length > dev->limits.max_mr_size && !(on_demand && length == U64_MAX))
+	if (length > ibpd->device->attrs.max_mr_size && !(on_demand && length == U64_MAX))
 		return ERR_PTR(-EINVAL);
 	err = ib_no_udata_io(udata);
 	if (err)
@@ -265,7 +265,7 @@ struct ib_mr *skua_ib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u6
 		access = mr->access;
 	}
 	if (flags & IB_MR_REREG_TRANS) {
-		if (length > dev->limits.max_mr_size)
+		if (length > ibmr->device->attrs.max_mr_size)
 			return ERR_PTR(-EINVAL);
 		params.change |= SKUA_MR_SET_PAGES;
 		params.iova = iova;

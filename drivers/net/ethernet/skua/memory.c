@@ -90,8 +90,10 @@ int skua_pagelist_begin(struct skua_dev *dev, struct skua_pagelist_builder *page
 	u32 i;
 
 	memset(pages, 0, sizeof(*pages));
-	if (!npages || npages > BIT_ULL(27) || npages > dev->limits.max_pages)
+	if (!npages)
 		return -EINVAL;
+	if (npages > BIT_ULL(27) || npages > dev->limits.max_pages)
+		return -ENOMEM;
 	pages->npages = npages;
 	pages->nlists = skua_pagelist_num_lists(npages, &pages->list.level);
 	pages->list.npages = cpu_to_le32(npages);
