@@ -349,6 +349,7 @@ static void garbage_in_records_ends_in_an_overrun_of_that_queue(void **state)
 			expect_event(w, n, SKUA_EVENT_QP_FATAL, n->qpn);
 			assert_int_equal(qp_state(w, n, n->qpn), SKUA_QPS_ERR);
 			expect_none(w, n);
+			assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY | SKUA_STATUS_ENABLED);
 			world_destroy(w);
 		}
 	}
@@ -453,7 +454,7 @@ int main(void)
 		STEPPED(what_was_published_before_rts_counts_then, "DBR-8"),
 		STEPPED(in_err_both_queues_are_looked_at, "DBR-9 DBR-10 ORD-7"),
 		STEPPED(garbage_in_event_words_is_not_read, "DBR-12"),
-		{ "DBR-11 SEC-6 ERR-8: garbage_in_records_ends_in_an_overrun_of_that_queue",
+		{ "DBR-11 SEC-6 ERR-8 RST-5: garbage_in_records_ends_in_an_overrun_of_that_queue",
 		  garbage_in_records_ends_in_an_overrun_of_that_queue, NULL, NULL, NULL },
 		STEPPED(an_rq_that_was_overrun_is_left_alone, "ERR-8 DBR-11"),
 		STEPPED(the_other_queue_of_an_overrun_is_flushed, "ERR-8"),

@@ -430,6 +430,8 @@ static void fields_that_may_not_be(void **state)
 	BAD(WQE_FORMAT, k.reg.offset = htole32(1));
 	BAD(WQE_FORMAT, k.reg.npages = 0);
 	BAD(WQE_FORMAT, k.reg.npages = 0, k.reg.length = 0);
+	/* Which no other fault of the list comes before. */
+	BAD(WQE_FORMAT, k.reg.npages = 0, k.reg.key ^= htole32(0x100));
 	BAD(WQE_FORMAT, k.reg.length = 0);
 	BAD(WQE_FORMAT, k.reg.access |= htole32(SKUA_ACCESS_MW_BIND));
 	BAD(WQE_FORMAT, k.reg.list = htole64(p.at + 4));
@@ -548,7 +550,7 @@ int main(void)
 		TEST(pages_take_turns, "FST-3 FST-8"),
 		TEST(pieces_out_of_reach, "FST-6 FST-11"),
 		TABLE(fields_that_may_not_be, "FST-7 FST-8 WQE-5"),
-		TABLE(pieces_that_may_not_be, "FST-7 FST-9 FST-10"),
+		TABLE(pieces_that_may_not_be, "FST-7 FST-8 FST-9 FST-10"),
 		TEST(pieces_that_may_be, "FST-9 FST-10"),
 		TABLE(without_the_feature, "FEA-2"),
 		TEST(lists_count_in_a_turn, "SEC-8"),

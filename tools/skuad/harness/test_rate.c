@@ -246,6 +246,25 @@ static void a_new_limit_counts_at_once(void **state)
 	assert_true(engine_now(w->engines[0]) - start < 25 * MS);
 }
 
+/* The same of the rate of congestion control, when it ends. */
+static void the_end_of_congestion_counts_at_once(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	struct skua_cqe *cqe;
+
+	assert_true(pacer_congestion(qp_of(a), 1000000));
+	send_all(w, WRITE);
+	pass(w, 100 * MS);
+	assert_null(poll_cq(a));
+	assert_true(pacer_congestion(qp_of(a), 0));
+	settle(w);
+	cqe = poll_cq(a);
+	assert_non_null(cqe);
+	assert_int_equal(cqe->status, SKUA_CQE_SUCCESS);
+	assert_null(qp_of(a)->pacer);
+}
+
 static void a_reset_ends_the_limit(void **state)
 {
 	struct world *w = *state;
@@ -449,6 +468,7 @@ int main(void)
 		STEPPED(a_burst_leaves_at_once, "RAT-2"),
 		STEPPED(the_lower_rate_counts, "RAT-3"),
 		STEPPED(a_new_limit_counts_at_once, "RAT-4"),
+		STEPPED(the_end_of_congestion_counts_at_once, "RAT-3"),
 		STEPPED(a_reset_ends_the_limit, "RAT-4"),
 		STEPPED(an_ack_behind_paced_responses_sleeps, "ROC-27"),
 		STEPPED(packets_that_leave_alone_are_so_many_at_most, "RAT-2 SEC-8"),

@@ -4,6 +4,7 @@
  * up for it, so the work is done in the end. Here the answers of the peer are forged, and come when a test wants
  * them to: what the requester does then, and when, is what the manual says.
  */
+#include "core/pacer.h"
 #include "core/qp.h"
 #include "harness/lossy.h"
 #include "nic/control.h"
@@ -672,6 +673,29 @@ static void who_waits_for_the_line_needs_no_probe(void **state)
 	assert_int_equal(again(w), 0);
 }
 
+/* The same of packets that were lost, and are sent again as the QP's rate allows. */
+static void who_waits_for_its_rate_needs_no_probe(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 4);
+	pass(w, RTT);
+	assert_true(pacer_congestion(qp_of(a), 1000000));
+	/* For 200 ms. */
+	pacer_sent(qp_of(a), 25000);
+	ack(w, psn, AETH_NAK_SEQ);
+	assert_int_equal(packets_in(a, SENT_LOST), 4);
+	for (int i = 0; i < 19; i++)
+		pass(w, 10 * MS);
+	assert_int_equal(loss_of(a)->probes, 0);
+	assert_int_equal(again(w), 0);
+	pass(w, 11 * MS);
+	assert_true(again(w) > 0);
+}
+
 /* Far ahead of the oldest, which is missing, there is no place for them. */
 static void no_more_responses_are_asked_for_than_can_be_held(void **state)
 {
@@ -1170,6 +1194,7 @@ int main(void)
 		STEPPED(a_last_response_answers_a_probe, "REC-10"),
 		STEPPED(a_probe_that_waits_for_the_line_is_one, "REC-15"),
 		STEPPED(who_waits_for_the_line_needs_no_probe, "REC-16"),
+		STEPPED(who_waits_for_its_rate_needs_no_probe, "REC-16"),
 		STEPPED(no_more_responses_are_asked_for_than_can_be_held, "REC-17"),
 		STEPPED(what_was_dropped_is_asked_for_together, "REC-18"),
 		STEPPED(gaps_are_asked_for_together, "REP-9"),

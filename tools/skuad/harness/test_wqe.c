@@ -76,6 +76,8 @@ static void formats(void **state)
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.nblocks = 17);
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.nblocks = 2);
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.flags = 0x20);
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.flags = 0x40);
+	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.flags = 0x80);
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->rdma.flush = 1);
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.length = 1);
 	BAD(good_write(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->ctrl.num_sge = 3);
