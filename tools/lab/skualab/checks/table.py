@@ -78,7 +78,7 @@ CHECKS = [
     # Its page of 1 GiB is reserved while most of the memory is free.
     guest_tests('guest-limits', 800, 'sh', '-c',
                 'echo 1 >/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages && '
-                'exec ./run_selftests.sh test_limits test_pagelists',
+                'exec ./run_selftests.sh test_limits test_pagelists test_crowd',
                 more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600'), full=True),
     guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release', full=True),
     guest_tests('guest-survival', 500, './run_selftests.sh', 'test_survival.sh', full=True),
