@@ -299,6 +299,8 @@ TEST_F(rereg, memory_is_left_alone)
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = { (uintptr_t)self->first, self->key },
 	};
+	/* The WRITEs of a round take 100 ms. */
+	struct ibv_qp_rate_limit_attr limit = { .rate_limit = 64000 };
 	uint8_t *canary = malloc(LEN);
 	unsigned int under_way = 0;
 	struct ibv_wc wc;
@@ -306,6 +308,7 @@ TEST_F(rereg, memory_is_left_alone)
 	memset(canary, 0xc5, LEN);
 	memset(a->mem, 0x11, LEN);
 	for (int i = 0; i < 50; i++) {
+		ASSERT_EQ(0, ibv_modify_qp_rate_limit(a->qp, &limit));
 		for (int j = 0; j < PAIR_WRS; j++)
 			ASSERT_EQ(0, side_post(a, &wr));
 		ASSERT_EQ(0, ibv_rereg_mr(self->mr, TRANSLATION, NULL, self->second, LEN, 0));
