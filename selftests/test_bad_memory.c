@@ -70,17 +70,18 @@ TEST_F(bad, reg_mr_iova)
 		const char *name;
 		uint64_t iova;
 		size_t length;
-		int err;
+		int access, err;
 	} rows[] = {
-		{ "0", 0, 8192, 0 },
-		{ "up to the last address", -8192ull, 8192, 0 },
-		{ "past the last address", -4096ull, 8192, EINVAL },
-		{ "another place in the page", 1, 8192, EINVAL },
+		{ "0", 0, 8192, 0, 0 },
+		{ "up to the last address", -8192ull, 8192, 0, 0 },
+		{ "past the last address", -4096ull, 8192, 0, EINVAL },
+		{ "another place in the page", 1, 8192, 0, EINVAL },
+		{ "all memory from some address on", 0, SIZE_MAX, IBV_ACCESS_ON_DEMAND, EINVAL },
 	};
 
 	for EACH(row, rows)
-		GAVE(row->err, MADE(ibv_reg_mr_iova(s->pd, s->mem, row->length, row->iova, ALL_ACCESS),
-				    ibv_dereg_mr), row);
+		GAVE(row->err, MADE(ibv_reg_mr_iova(s->pd, s->mem, row->length, row->iova,
+						    ALL_ACCESS | row->access), ibv_dereg_mr), row);
 }
 
 /* Device memory */

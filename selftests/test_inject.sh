@@ -203,11 +203,20 @@ is_refused_by_rdma() {
 # What of skua0 can be changed while it is up.
 settings() {
 	left ip -o link show skua0 | grep -o 'mtu [0-9]*' && left ethtool -g skua0 && left ethtool -l skua0 &&
-		left ethtool -x skua0
+		left ethtool -x skua0 && left ls /sys/class/net/skua0/queues
 }
 ping4() { left ping -q -c 2 -i 0.2 -W 1 192.0.2.2; }
+# Frames of many flows come by the second channel, too.
+by_channel_1() { left ethtool -S skua0 | awk '$1 == "rx1_frames:" { print $2 }'; }
+are_spread() {
+	local before
+	before=$(by_channel_1)
+	right bash -c 'for port in {5001..5064}; do echo >/dev/udp/192.0.2.1/$port; done' 2>/dev/null
+	sleep 0.2
+	[ $(($(by_channel_1) - before)) -ge 10 ]
+}
 # CMD-12: fails_step_by_step UNDO CHANGE...: a change whose first command fails, then whose second does, and so on
-# until all have. Either it is made all the same, or all is as before; frames flow after each.
+# until all have. Either it is made all the same, or all is as before; frames flow after each, as $flow tells.
 fails_step_by_step() {
 	local n before undo=$1 failed=0 made=0
 	shift
@@ -224,13 +233,17 @@ fails_step_by_step() {
 			inject none
 		fi
 		diff <(echo "$before") <(settings) || { echo "changed by step $n" && return 1; }
-		within 5 ping4 || { echo "no frames after step $n" && return 1; }
+		within 5 "${flow:-ping4}" || { echo "no frames after step $n" && return 1; }
 	done
 	echo "$failed failed, $made were made"
 	[ $failed -gt 0 ] && [ $made -gt 0 ] && works && is_alive
 }
 mtu_fails() { fails_step_by_step 'ip link set skua0 mtu 1500' ip link set skua0 mtu 1400; }
-rings_fail() { fails_step_by_step 'ethtool -G skua0 rx 512 tx 2048' ethtool -G skua0 rx 64 tx 128; }
+rings_fail() {
+	local flow=are_spread
+	left ethtool -L skua0 combined 2
+	fails_step_by_step 'ethtool -G skua0 rx 512 tx 2048' ethtool -G skua0 rx 64 tx 128
+}
 # Other tests leave one channel, or two.
 one_channel_fails() {
 	left ethtool -L skua0 combined 2

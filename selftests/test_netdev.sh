@@ -69,7 +69,12 @@ stream() {
 	frames left stream 192.0.2.2,2001:db8::2 "$1" && frames right stream 192.0.2.1,2001:db8::1 "$1"
 }
 tso() { both ethtool -K DEV tso "$1"; }
-segments() { tso "$1" && stream 3000000; }
+# Of 2000 segments and more, each way and for each address, hardly one is sent again.
+sent_again() { left awk '$1 == "Tcp:" { n = $13 } END { print n }' /proc/net/snmp; }
+segments() {
+	local before
+	tso "$1" && before=$(sent_again) && stream 3000000 && [ $(($(sent_again) - before)) -lt 50 ]
+}
 # What the stack gives the driver: whole pieces of the stream, or frames. TCP makes its pieces as long as a millisecond
 # of its rate, which is little on a slow machine, but never shorter than it is told here.
 pieces() {
@@ -111,11 +116,13 @@ vlan_between() {
 # for one tag, so what is behind two has a smaller MTU (ETH-4).
 segments_behind_tags() {
 	local status
+	both sysctl -qw net.ipv4.tcp_min_tso_segs=4
 	tso on && vlan_between tag skua0 skua1 101 id 7 && vlan_between tags tag tag 102 id 8 &&
 		both ip link set tags mtu 1496 && vlan_between outer skua0 skua1 103 proto 802.1ad id 9 &&
 		frames left stream 198.51.101.2 2000000 && frames left stream 198.51.102.2,198.51.103.2 1000000 &&
 		frames right stream 198.51.101.1 2000000
 	status=$?
+	both sysctl -qw net.ipv4.tcp_min_tso_segs=2
 	both ip link del outer
 	both ip link del tag
 	return $status
@@ -231,19 +238,20 @@ steered() {
 		[ "${growth[1]}" -ge 480 ] && ! left ethtool -L skua0 combined 1 &&
 		left ethtool -X skua0 default && spread
 }
+table_names_one() { ! left ethtool -x skua0 | grep -E '^ *[0-9]+:.* [1-9]'; }
 channels() {
-	left ethtool -L skua0 combined 1 && channels_are 1 && ping4 && udp && tcp &&
+	left ethtool -L skua0 combined 1 && channels_are 1 && table_names_one && ping4 && udp && tcp &&
 		! left ethtool -L skua0 combined 3 && ! left ethtool -L skua0 combined 0 &&
 		left ethtool -L skua0 combined 2 && spread
 }
-# pktgen sends one frame again and again, by the queue that it chose at first.
+# pktgen COUNT SIZE sends one frame again and again, for ever if COUNT is 0, by the queue that it chose at first.
 pktgen() {
-	modprobe pktgen && left bash -s -- "$mac" <<-'END'
+	modprobe pktgen && left bash -s -- "$mac" "$@" <<-'END'
 		set -e
 		order() { echo "${@:2}" >"/proc/net/pktgen/$1"; }
 		order kpktgend_0 rem_device_all
 		order kpktgend_0 add_device skua0
-		for words in 'count 0' 'clone_skb 1000000000' 'pkt_size 200' 'queue_map_min 1' 'queue_map_max 1' \
+		for words in "count $2" 'clone_skb 1000000000' "pkt_size $3" 'queue_map_min 1' 'queue_map_max 1' \
 			'dst 192.0.2.2' "dst_mac $1"; do
 			order skua0 "$words"
 		done
@@ -254,7 +262,7 @@ pktgen_sends() { [ "$(awk '$1 == "pkts-sofar:" { print $2 }' < <(left cat /proc/
 pktgen_without_its_channel() {
 	local status=0 i
 	channels_are 2 || return
-	pktgen &
+	pktgen 0 200 &
 	within 10 pktgen_sends 1000 || status=1
 	for i in 1 2 3; do
 		left ethtool -L skua0 combined 1 && sleep 0.5 && left ethtool -L skua0 combined 2 || status=1
@@ -263,6 +271,24 @@ pktgen_without_its_channel() {
 	wait $! || status=1
 	modprobe -r pktgen && [ $status = 0 ] && ping4 && spread
 }
+# ETH-4: it looks at no MTU. What is shorter than Ethernet's frames is padded to 60 bytes.
+pktgen_counts() {
+	local before status
+	before=$(stack "$1")
+	pktgen "$2" "$3"
+	status=$?
+	modprobe -r pktgen && [ $status = 0 ] && [ $(($(stack "$1") - before)) -ge "$4" ] && ping4
+}
+# A line that is slower than the sender, who has to wait: nothing is lost, and no more is sent than there is room for.
+full_ring() {
+	local status
+	left ethtool -G skua0 tx 128 && skuactl impair skua0 rate=20M,dir=out && pktgen_counts tx_packets 2000 1000 2000
+	status=$?
+	skuactl impair skua0 none >/dev/null
+	left ethtool -G skua0 tx 2048 && [ $status = 0 ] && ping4
+}
+frames_too_long() { pktgen_counts tx_dropped 20 3000 20; }
+frames_too_short() { pktgen_counts tx_bytes 1000 42 60000; }
 rings_are() { left ethtool -g skua0 | awk '/^RX:|^TX:/ { print $2 }' | xargs | grep -x "4096 16384 $1"; }
 rings() {
 	rings_are '512 2048' && left ethtool -G skua0 rx 16 tx 100 && rings_are '16 128' && tcp && udp &&
@@ -341,10 +367,19 @@ down_under_traffic() {
 	[ "$i" = 5 ] && within 5 ping4
 }
 
+# How often a GID was given to the device, or taken from it (SKUA_CMD_SET_GID).
+gids_set() {
+	awk '$1 == "0x0006" { n = $2 } END { print n + 0 }' \
+		"/sys/kernel/debug/skua/$(basename "$(readlink -f /sys/class/infiniband/skua_0/device)")/commands"
+}
+has_set_gids() { [ "$(gids_set)" -ge "$1" ]; }
 ipv4_gid() {
+	local before
+	before=$(gids_set)
 	no_gid ffff:c633:6401 &&
 		left ip address add 198.51.100.1/24 dev skua0 && within 5 has_gid ffff:c633:6401 &&
-		left ip address del 198.51.100.1/24 dev skua0 && within 5 no_gid ffff:c633:6401
+		left ip address del 198.51.100.1/24 dev skua0 && within 5 no_gid ffff:c633:6401 &&
+		within 5 has_set_gids $((before + 2))
 }
 ipv6_gid() {
 	no_gid 2001:0db8:0001 &&
@@ -421,6 +456,9 @@ t 'flows are spread over channels' spread
 t 'the indirection table' steered
 t 'one channel, and two' channels
 t 'pktgen goes on with a channel that is gone' pktgen_without_its_channel
+t 'frames that are too long' frames_too_long
+t 'frames that are too short' frames_too_short
+t 'a ring that is full' full_ring
 t 'sizes of rings' rings
 t 'MTU 9000' jumbo
 t 'MTUs that are refused' bad_mtus

@@ -76,7 +76,7 @@ settings_stay() {
 down_stays_down() {
 	ip -n left link set skua0 down
 	echo 1 >"/sys/bus/pci/devices/$device/reset" || return
-	! left grep -q up /sys/class/net/skua0/operstate &&
+	! left grep -q up /sys/class/net/skua0/operstate && ! skuactl qps skua0 | grep -w ETH &&
 		ip -n left link set skua0 up && ip -n left address add 2001:db8::1/64 dev skua0 nodad &&
 		works_in 5
 }

@@ -13,10 +13,12 @@
 static bool st_expects(u32 ci, const u8 *wqes, unsigned int n, u32 end, u32 cookie)
 {
 	struct skua_cqe cqe = { .sq_ci = cpu_to_le32(end), .cookie = cpu_to_le32(cookie) };
-	u8 nblocks[ST_BLOCKS] = {};
+	u8 nblocks[ST_BLOCKS];
 	struct skua_sq sq = { .nblocks = nblocks, .blocks = ST_BLOCKS, .pi = ci, .ci = ci };
 	unsigned int i;
 
+	/* Of WQEs that were there before. */
+	memset(nblocks, 1, sizeof(nblocks));
 	for (i = 0; i < n; i++) {
 		nblocks[skua_sq_slot(&sq)] = wqes[i];
 		sq.pi += wqes[i];

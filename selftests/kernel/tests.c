@@ -219,8 +219,15 @@ static const char *st_bad_posts(struct st_side *side)
 static const char *st_wrong_states(struct st_side *side)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+	struct ib_qp_attr refused = {
+		.qp_state = IB_QPS_INIT, .port_num = 1, .pkey_index = 1,
+	};
 
 	CHECK(!ib_modify_qp(side[0].qp, &attr, IB_QP_STATE));
+	CHECK(st_post_recv(&side[0], 0, 64) == -EINVAL);
+	/* What the device refuses leaves the QP as it was. */
+	CHECK(ib_modify_qp(side[0].qp, &refused, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+			   IB_QP_ACCESS_FLAGS) == -EINVAL);
 	CHECK(st_post_recv(&side[0], 0, 64) == -EINVAL);
 	CHECK(st_post_rdma(&side[0], &side[1], IB_WR_RDMA_WRITE, 0, 0, 64, IB_SEND_SIGNALED) ==
 	      -EINVAL);

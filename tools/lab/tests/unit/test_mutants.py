@@ -105,3 +105,17 @@ class Mutants(unittest.TestCase):
             for mutant in mutants.read_table(path):
                 with self.subTest(mutant.name):
                     mutant.texts()
+
+    def test_the_kselftests_that_are_named_are_there(self):
+        mutants = script('../mutants/mutants')
+        checks = {check for mutant in mutants.read_table(os.path.join(LAB, '../mutants/driver.table'))
+                  for check in mutant.checks}
+        for check in sorted(checks):
+            program, _, test = check.partition(' ')
+            path = os.path.join(LAB, '../../selftests', program + '.c')
+            if program == 'skua_selftest':
+                self.assertEqual(test, '')
+            if not test or program.endswith('.sh'):
+                continue
+            with self.subTest(check), open(path) as file:
+                self.assertRegex(file.read(), r'\bTEST\w*\((\w+, *)?%s\b' % re.escape(test))
