@@ -221,10 +221,7 @@ TEST_F_TIMEOUT(pagelists, pages_of_2_mib, 120)
 	close(fd);
 }
 
-/*
- * A region that is larger than the quota allows one of 4 KiB pages to be. Whatever the pages are, the kernel takes less
- * than 2^32 of 4 KiB.
- */
+/* A region that is larger than one of 4 KiB pages can be (PL-3). The kernel itself takes less than 2^32 such pages. */
 TEST_F_TIMEOUT(pagelists, max_mr_size, 300)
 {
 	const uint64_t max = self->attr.max_mr_size, size = 192 * GIB;

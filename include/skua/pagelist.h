@@ -12,6 +12,7 @@
 #define SKUA_PL_INLINE		6	/* entries that the header itself holds */
 #define SKUA_PL_PER_PAGE	512	/* entries of a list page of 4 KiB */
 #define SKUA_PL_MAX_LEVELS	3
+#define SKUA_PL_MAX_PAGES	0x1000000	/* that one list describes */
 #define SKUA_PL_MIN_LOG_PAGE	12
 #define SKUA_PL_MAX_LOG_PAGE	30
 

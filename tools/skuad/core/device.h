@@ -51,7 +51,6 @@ struct transport_ops;
 #define LIMIT_DB_PAGES		4096u
 #define LIMIT_MW		262144u
 #define LIMIT_DM		(1u << 20)	/* bytes, in whole pages */
-/* At pages of 4 KiB its page list makes the longest command, for which STEP_LOOKS in pages.c is chosen. */
 #define LIMIT_MR_SIZE		(16ull << 40)
 #define LIMIT_FAST_PAGES	4096u
 #define LIMIT_FAST_PIECES	(LIMIT_FAST_PAGES / SKUA_PIECE_ENTRIES)

@@ -11,8 +11,11 @@
 #include "base/copy.h"
 #include "skua/cqe.h"
 
-/* Look-ups in the map of host memory in a step, some 30 us; one in a large map counts as several. Fewer would be too
- * few for the longest command, which has to end in time (CMD-7) while all devices are busy. */
+/*
+ * Look-ups in the map of host memory in a step, some 30 us; one in a large map counts as several. Fewer would be too
+ * few for the longest command, of SKUA_PL_MAX_PAGES look-ups, which has to end in time (CMD-7) while all devices are
+ * busy.
+ */
 #define STEP_LOOKS	4096
 #define MANY_COST	8
 
@@ -49,7 +52,7 @@ int pages_check(const struct skua_pagelist *list, uint64_t length)
 	uint32_t npages = le32toh(list->npages);
 	unsigned int inline_used;
 
-	if (list->rsvd || list->level > SKUA_PL_MAX_LEVELS ||
+	if (list->rsvd || npages > SKUA_PL_MAX_PAGES || list->level > SKUA_PL_MAX_LEVELS ||
 	    !pages_fit(list->log_page, le64toh(list->offset), npages, length))
 		return SKUA_CMD_BAD_PARAM;
 	if (list->level ? npages > entry_pages(list->level) : npages > SKUA_PL_INLINE)
@@ -90,6 +93,7 @@ int pages_load_start(struct pages_load *load, struct pages *pages,
 	load->list = *list;
 	load->length = length;
 	load->write = write;
+	load->looks = 0;
 	load->done = 0;
 	load->entered = false;
 	return SKUA_CMD_OK;
@@ -120,6 +124,8 @@ static int reach(struct pages_load *load, struct hostmem *m, int *looks)
 		if (*looks <= 0)
 			return -1;
 		*looks -= cost;
+		if (load->looks++ == SKUA_PL_MAX_PAGES)
+			return SKUA_CMD_NO_RESOURCE;
 		if (!hostmem_run(m, load->pages->addr[load->done] + load->at, load->write, &run))
 			return SKUA_CMD_BAD_ADDRESS;
 	}

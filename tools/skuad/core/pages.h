@@ -28,6 +28,7 @@ struct pages_load {
 	struct skua_pagelist list;	/* our copy */
 	uint64_t length;		/* bytes of the buffer */
 	bool write;			/* the device will write there */
+	uint32_t looks;			/* look-ups in the map of host memory */
 	uint32_t done;			/* entries read, whose pages are within reach */
 	bool entered;			/* the next one is read, and its page within reach up to at */
 	uint64_t at;

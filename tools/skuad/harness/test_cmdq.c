@@ -81,7 +81,7 @@ static void as_many_outstanding_as_entries(void **state)
 	assert_int_equal(reg_read(n, SKUA_REG_STATUS), SKUA_STATUS_READY | SKUA_STATUS_ENABLED);
 }
 
-/* A long command: a region of 64 GiB in pages of 4 KiB, all of them one page. */
+/* The longest command there is: a region of as many pages as there may be, all of them one page. */
 static struct skua_cmd long_command(struct node *n, uint64_t *lists)
 {
 	struct skua_cmd cmd = create_mr_cmd(n);
@@ -93,8 +93,8 @@ static struct skua_cmd long_command(struct node *n, uint64_t *lists)
 			((uint64_t *)at(n, table))[i] = htole64(entry);
 		entry = table | SKUA_PL_PRESENT;
 	}
-	cmd.create_mr.length = htole64(64ull << 30);
-	cmd.create_mr.pages = (struct skua_pagelist){ .npages = htole32(16 << 20), .level = 3,
+	cmd.create_mr.length = htole64(SKUA_PL_MAX_PAGES * 4096ull);
+	cmd.create_mr.pages = (struct skua_pagelist){ .npages = htole32(SKUA_PL_MAX_PAGES), .level = 3,
 						      .log_page = 12, .addr[0] = htole64(entry) };
 	return cmd;
 }

@@ -208,6 +208,17 @@ static int region_of(struct world *w, struct node *n, uint64_t pages)
 #define HUGE_PAGE	(1ull << 30)
 #define HUGE_IOVA	(1ull << 40)
 
+static struct skua_cmd huge_region(struct node *n, uint64_t size)
+{
+	struct skua_cmd cmd = create_mr_cmd(n);
+
+	cmd.create_mr.iova = 0;
+	cmd.create_mr.length = htole64(size);
+	cmd.create_mr.pages = same_page(n, HUGE_IOVA, (size - 1) / HUGE_PAGE + 1);
+	cmd.create_mr.pages.log_page = 30;
+	return cmd;
+}
+
 /* Regions of the fewest pages that they can have, all of them one page. */
 static void the_largest_region(struct world *w, struct node *n)
 {
@@ -216,34 +227,47 @@ static void the_largest_region(struct world *w, struct node *n)
 
 	assert_ptr_not_equal(page, MAP_FAILED);
 	assert_int_equal(skua_dev_mem_map(n->dev, HUGE_IOVA, HUGE_PAGE, page, true), 0);
-	for (uint64_t over = 0; over < 2; over++) {
-		struct skua_cmd cmd = create_mr_cmd(n);
-
-		cmd.create_mr.iova = 0;
-		cmd.create_mr.length = htole64(size + over);
-		cmd.create_mr.pages = same_page(n, HUGE_IOVA, size / HUGE_PAGE + over);
-		cmd.create_mr.pages.log_page = 30;
-		if (over)
-			assert_int_equal(STATUS(w, n, cmd), SKUA_CMD_BAD_PARAM);
-		else
-			must(w, n, object_cmd(SKUA_CMD_DESTROY_MR, must(w, n, cmd)));
-		n->used = used;
-	}
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_MR, must(w, n, huge_region(n, size))));
+	n->used = used;
+	assert_int_equal(STATUS(w, n, huge_region(n, size + 1)), SKUA_CMD_BAD_PARAM);
+	n->used = used;
 	assert_int_equal(skua_dev_mem_unmap(n->dev, HUGE_IOVA, HUGE_PAGE), 0);
 	assert_int_equal(munmap(page, HUGE_PAGE), 0);
+}
+
+/* Few pages, of many pieces each: no more are looked up than a command has time for. */
+static void pieces_of_large_pages(void **state)
+{
+	const uint32_t pieces = 2048, piece = HUGE_PAGE / pieces, most = SKUA_PL_MAX_PAGES / pieces;
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	uint64_t used = n->used;
+	void *memory = mmap(NULL, piece, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	for (uint64_t i = 0; i < pieces; i++)
+		assert_int_equal(skua_dev_mem_map(n->dev, HUGE_IOVA + i * piece, piece, memory, true), 0);
+	must(w, n, object_cmd(SKUA_CMD_DESTROY_MR, must(w, n, huge_region(n, most * HUGE_PAGE))));
+	n->used = used;
+	assert_int_equal(STATUS(w, n, huge_region(n, most * HUGE_PAGE + 1)), SKUA_CMD_NO_RESOURCE);
+	n->used = used;
+	for (uint64_t i = 0; i < pieces; i++)
+		assert_int_equal(skua_dev_mem_unmap(n->dev, HUGE_IOVA + i * piece, piece), 0);
+	assert_int_equal(munmap(memory, piece), 0);
 }
 
 static void sizes_of_regions_and_the_quota(void **state)
 {
 	struct world *w = *state;
 	struct node *n = &w->n[0];
-	uint64_t quota = le64toh(caps(w, n)->max_pages), most = 1 << 24;
+	uint64_t quota = le64toh(caps(w, n)->max_pages), most = SKUA_PL_MAX_PAGES;
 	uint32_t key;
 
 	the_largest_region(w, n);
-	assert_true(quota >= 2 * most);
+	assert_int_equal(region_of(w, n, most + 1), SKUA_CMD_BAD_PARAM);
 	assert_int_equal(region_of(w, n, most), SKUA_CMD_OK);
 	key = n->number;
+	assert_true(quota >= 2 * most);
 	/* By halves, to the last entry; then not one more, for whatever object. */
 	for (uint64_t pages = most; pages; pages /= 2)
 		while (region_of(w, n, pages) == SKUA_CMD_OK)
@@ -685,7 +709,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(memory_of_many_qps, setup_stepped, teardown),
 		STEPPED(sizes_of_queues, "LIM-1 LIM-3 CMD-14 CQ-1 EQ-2 PL-2 PL-3"),
 		STEPPED(the_largest_sq_works, "LIM-1 GEN-3 WQE-1"),
-		STEPPED(sizes_of_regions_and_the_quota, "LIM-1 MR-2 PL-10 PL-2 CMD-12"),
+		STEPPED(sizes_of_regions_and_the_quota, "LIM-1 MR-2 PL-10 PL-2 PL-3 CMD-12"),
+		STEPPED(pieces_of_large_pages, "PL-8 CMD-7 CMD-12"),
 		STEPPED(the_quota_bounds_what_queues_cost, "PL-10 SEC-8"),
 		STEPPED(the_quota_bounds_what_reads_cost, "PL-10 CMD-12 SEC-8"),
 		STEPPED(more_reads_later, "QPS-1 ROC-8"),

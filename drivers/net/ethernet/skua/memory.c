@@ -92,7 +92,7 @@ int skua_pagelist_begin(struct skua_dev *dev, struct skua_pagelist_builder *page
 	memset(pages, 0, sizeof(*pages));
 	if (!npages)
 		return -EINVAL;
-	if (npages > BIT_ULL(27) || npages > dev->limits.max_pages)
+	if (npages > SKUA_PL_MAX_PAGES || npages > dev->limits.max_pages)
 		return -ENOMEM;
 	pages->npages = npages;
 	pages->nlists = skua_pagelist_num_lists(npages, &pages->list.level);
