@@ -48,7 +48,7 @@ allocations_of_a_reset() {
 		[ $? = 2 ] && break
 		there && continue
 		dead=$((dead + 1))
-		# A bond would go on using one that has a carrier. Where RDMA alone is lost, it may.
+		# A bond goes on using an interface that has a carrier. If RDMA alone is lost, the interface works.
 		if dmesg | tail -n "+$((lines + 1))" | grep -q 'cannot be used after its reset'; then
 			[ "$(left cat /sys/class/net/skua0/carrier)" = 0 ] || { echo "carrier after $n" && return 1; }
 		else

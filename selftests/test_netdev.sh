@@ -69,7 +69,7 @@ stream() {
 	frames left stream 192.0.2.2,2001:db8::2 "$1" && frames right stream 192.0.2.1,2001:db8::1 "$1"
 }
 tso() { both ethtool -K DEV tso "$1"; }
-# Of 2000 segments and more, each way and for each address, hardly one is sent again.
+# Hardly one segment of the left side's is sent again, of 2000 and more for each address.
 sent_again() { left awk '$1 == "Tcp:" { n = $13 } END { print n }' /proc/net/snmp; }
 segments() {
 	local before
@@ -271,7 +271,7 @@ pktgen_without_its_channel() {
 	wait $! || status=1
 	modprobe -r pktgen && [ $status = 0 ] && ping4 && spread
 }
-# ETH-4: it looks at no MTU. What is shorter than Ethernet's frames is padded to 60 bytes.
+# pktgen_counts COUNTER COUNT SIZE LEAST: the counter of the stack grows by so much at least while pktgen sends.
 pktgen_counts() {
 	local before status
 	before=$(stack "$1")
@@ -287,6 +287,7 @@ full_ring() {
 	skuactl impair skua0 none >/dev/null
 	left ethtool -G skua0 tx 2048 && [ $status = 0 ] && ping4
 }
+# ETH-4: pktgen looks at no MTU. The driver drops what is too long, and pads to 60 bytes what is too short for Ethernet.
 frames_too_long() { pktgen_counts tx_dropped 20 3000 20; }
 frames_too_short() { pktgen_counts tx_bytes 1000 42 60000; }
 rings_are() { left ethtool -g skua0 | awk '/^RX:|^TX:/ { print $2 }' | xargs | grep -x "4096 16384 $1"; }

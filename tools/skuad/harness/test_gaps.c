@@ -430,7 +430,7 @@ static void fields_that_may_not_be(void **state)
 	BAD(WQE_FORMAT, k.reg.offset = htole32(1));
 	BAD(WQE_FORMAT, k.reg.npages = 0);
 	BAD(WQE_FORMAT, k.reg.npages = 0, k.reg.length = 0);
-	/* Which no other fault of the list comes before. */
+	/* The device finds this before it looks for the MR. */
 	BAD(WQE_FORMAT, k.reg.npages = 0, k.reg.key ^= htole32(0x100));
 	BAD(WQE_FORMAT, k.reg.length = 0);
 	BAD(WQE_FORMAT, k.reg.access |= htole32(SKUA_ACCESS_MW_BIND));

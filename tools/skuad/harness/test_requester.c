@@ -684,7 +684,7 @@ static void who_waits_for_its_rate_needs_no_probe(void **state)
 	psn = lose_write(w, 4);
 	pass(w, RTT);
 	assert_true(pacer_congestion(qp_of(a), 1000000));
-	/* For 200 ms. */
+	/* It has sent what takes 200 ms at that rate. */
 	pacer_sent(qp_of(a), 25000);
 	ack(w, psn, AETH_NAK_SEQ);
 	assert_int_equal(packets_in(a, SENT_LOST), 4);
