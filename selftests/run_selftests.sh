@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # All tests of this directory in a guest of the lab: TAP from each, and at the end "N passed, N failed, N skipped".
-# With arguments, only those. Only run if they are named are test_limits, test_pagelists, test_crowd,
+# With arguments, only those. Only run if they are named are test_limits, test_pagelists, test_crowd, test_pressure,
 # test_inject.sh, test_devlink.sh, test_death.sh, test_survival.sh, test_power.sh, test_release, test_persist,
 # test_cm.sh, test_loss.sh, test_hostile.sh, test_iommu.sh, test_bonding.sh, test_failures, test_middleware.sh,
 # test_kernel_failures.sh, test_probe_failures.sh, test_probe_deeper.sh, test_buffers and test_leaks.sh: they want more
-# time, a guest of 5 GiB, a third NIC, a device that fails or is persistent, an IOMMU, Linux 7.2, or the debug kernel.
+# time, a guest of 5 GiB or of little memory, a third NIC, a device that fails or is persistent, an IOMMU, Linux 7.2,
+# or the debug kernel.
 # Those with raw packets come after test_netdev.sh, which compares the device's counts of frames with those of the
 # network stack.
 #

@@ -80,6 +80,8 @@ CHECKS = [
                 'echo 1 >/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages && '
                 'exec ./run_selftests.sh test_limits test_pagelists test_crowd',
                 more=('--mem', '5G', '--env', 'SKUA_TEST_TIMEOUT=600'), full=True),
+    guest_tests('guest-pressure', 600, './run_selftests.sh', 'test_pressure',
+                more=('--mem', '700M', '--env', 'SKUA_TEST_TIMEOUT=540'), full=True),
     guest_tests('guest-inject', 800, './run_selftests.sh', 'test_inject.sh', 'test_death.sh', 'test_release', full=True),
     guest_tests('guest-survival', 500, './run_selftests.sh', 'test_survival.sh', full=True),
     guest_tests('guest-devlink', 500, './run_selftests.sh', 'test_devlink.sh', full=True),
@@ -123,6 +125,7 @@ CHECKS = [
     debug_tests('guest-debug-cm', 'test_cm.sh'),
     debug_tests('guest-debug-death', 'test_death.sh'),
     debug_tests('guest-debug-inject', 'test_inject.sh'),
+    debug_tests('guest-debug-pressure', 'test_pressure'),
     debug_tests('guest-debug-devlink', 'test_devlink.sh'),
     debug_tests('guest-debug-survival', 'test_survival.sh'),
     debug_tests('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
