@@ -86,11 +86,11 @@ def loss_tests(name, seconds, series=DISTRO.kernel, link='wire', full=True):
         *devices, '--mem', '3G', '--env', 'SKUA_LOSS_SECONDS=%d' % seconds, '--env', 'SKUA_TEST_TIMEOUT=%d' % limit))
 
 
-def debug_tests(name, *tests, last=('test_leaks.sh',)):
+def debug_tests(name, *tests, last=('test_leaks.sh',), memory='3G'):
     """Tests under the debug kernel, in which all takes many times as long. A test that is ended
     leaves the NICs as they are to the next; so only the stage as a whole has a budget. Last is whether
     anything was lost."""
-    options = ('--kernel', 'debug', '--mem', '3G', '--env', 'SKUA_TEST_TIMEOUT=3300', '--env', 'SKUA_SLOWNESS=10',
+    options = ('--kernel', 'debug', '--mem', memory, '--env', 'SKUA_TEST_TIMEOUT=3300', '--env', 'SKUA_SLOWNESS=10',
                '--env', 'SKUA_CYCLES=3')
     words = './run_selftests.sh', *tests, *last
     inputs = [*_guest_inputs(words), *kernels.debug_inputs('debug')]

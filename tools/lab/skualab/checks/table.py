@@ -125,7 +125,7 @@ CHECKS = [
     debug_tests('guest-debug-cm', 'test_cm.sh'),
     debug_tests('guest-debug-death', 'test_death.sh'),
     debug_tests('guest-debug-inject', 'test_inject.sh'),
-    debug_tests('guest-debug-pressure', 'test_pressure'),
+    debug_tests('guest-debug-pressure', 'test_pressure', memory='1G'),
     debug_tests('guest-debug-devlink', 'test_devlink.sh'),
     debug_tests('guest-debug-survival', 'test_survival.sh'),
     debug_tests('guest-debug-failures', 'test_failures', 'test_probe_failures.sh'),
