@@ -80,7 +80,7 @@ static void take_all(void)
 		if (left < 0 || more == MAP_FAILED)
 			_exit(2);
 		memset(more, 1, size);
-		usleep(1000);
+		usleep(5000);
 	}
 }
 
