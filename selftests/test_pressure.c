@@ -31,7 +31,7 @@ FIXTURE_SETUP(pressure)
 	self->ping = fork();
 	ASSERT_GE(self->ping, 0);
 	if (!self->ping) {
-		/* Of several frames each, and one after the other's answer, or each 10 ms. */
+		/* It sends the next when the last is answered, or 10 ms have passed. Each takes several frames. */
 		execlp("ping", "ping", "-q", "-f", "-s", "6000", "192.0.2.2", NULL);
 		_exit(127);
 	}
@@ -65,12 +65,12 @@ static long available(void)
 	return kib < 0 ? kib : kib << 10;
 }
 
-/* Takes an eighth of what is left each time, at least LEAST: the longest time there is next to nothing left. */
+/* It takes an eighth of what is left each time, at least LEAST. So there is next to nothing left most of the time. */
 static void take_all(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY);
 
-	/* It is the first that the kernel ends. */
+	/* The kernel ends this program before all others. */
 	if (fd < 0 || write(fd, "1000", 4) != 4)
 		_exit(1);
 	for (;;) {
