@@ -1,5 +1,6 @@
 """lab exec NODE: a command, or a shell, in a guest of a cluster that is up."""
 
+import os
 import sys
 import time
 
@@ -10,6 +11,11 @@ from skualab.runs import run, scene
 
 SESSION = '/usr/lib/skua-lab/session'
 BROKEN = 255        # of ssh: the connection has ended, or the command's own
+
+
+def _on_terminal():
+    """Whether the command gets a terminal. A job in the background may not change its own."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.tcgetpgrp(0) == os.getpgrp()
 
 
 def _known(cluster):
@@ -41,7 +47,7 @@ def execute(name, node, command, seconds=None):
     _ended(cluster, node)
     if known['fault']:
         say.line('%s; the NICs are gone' % known['fault'])
-    tty = sys.stdin.isatty() and sys.stdout.isatty()
+    tty = _on_terminal()
     words = command or (['bash', '-i'] if tty else ['bash'])
     script = scene.script(words if tty else [SESSION, *words], known['env'], known['share'])
     status = login.enter(login.path(known['place'], node), node, script, tty, seconds)

@@ -101,6 +101,7 @@ def up(name, planned, options, seconds):
     cluster = state.Cluster(name)
     if not _hold_soon(cluster):
         raise LabError('%s; lab down %s ends it, and --name NAME makes another' % (_runs(cluster), name))
+    cluster.sign()      # for lab down, while all is built; what stood there was the id of an earlier process
     cluster.clear()
     for guest, size in zip(planned.guests, memory.fit([guest.memory for guest in planned.guests])):
         guest.memory = size

@@ -154,6 +154,19 @@ class States(unittest.TestCase):
         planned = plan.make(plan.alike(1), '', memory='64M', cpus=1)
         self.refused(up.up, 'a', planned, None, 1, part="the cluster 'a' is up since .*, with node1; lab down a ends it")
 
+    def test_one_that_starts_can_be_ended(self):
+        """While all is built, too: lab down ends the process that is named, whoever had that id before."""
+        cluster = state.Cluster('a')
+        os.close(cluster.hold())
+        with open(cluster.lock, 'w') as file:
+            file.write('1\n')
+        planned = plan.make(plan.alike(1), '', memory='64M', cpus=1)
+        pids = []
+        with mock.patch.object(up.scene, 'build', side_effect=lambda *_: pids.append(cluster.pid())), \
+                mock.patch.object(up, '_start', side_effect=LabError('x')):
+            self.refused(up.up, 'a', planned, mock.Mock(), 1, part='^x$')
+        self.assertEqual(pids, [os.getpid()])
+
     def test_a_bad_name(self):
         self.refused(state.Cluster, '../x', part="the name of a cluster '../x' must be")
 
@@ -179,12 +192,23 @@ class States(unittest.TestCase):
             self.cluster('a', held=False, **known)
             self.assertEqual(down.down('a'), status)
 
-
     def test_names_are_completed(self):
         self.cluster('a')
         self.cluster('b')
         self.refused(down.down, '?', part='; up: a, b$')
         self.refused(enter.execute, 'a', '?', [], part='; its guests are node1$')
+
+
+class Terminals(unittest.TestCase):
+    def foreground(self, group):
+        """Whether a command gets the terminal, if that one's foreground is a process group."""
+        with mock.patch.multiple(enter.sys, stdin=mock.Mock(), stdout=mock.Mock()), \
+                mock.patch.object(enter.os, 'tcgetpgrp', return_value=group):
+            return enter._on_terminal()
+
+    def test_only_a_job_in_the_foreground_has_one(self):
+        self.assertTrue(self.foreground(os.getpgrp()))
+        self.assertFalse(self.foreground(os.getpgrp() + 1))
 
 
 class Words(unittest.TestCase):

@@ -1,13 +1,20 @@
 """What belongs to other parts: fuzzers, README, make bench."""
 
+import contextlib
 import glob
+import importlib.machinery
+import importlib.util
+import io
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from skualab.host import needs
+from skualab.machines import guest
 from skualab.target.distro import DISTRO
 from testing import lab, LAB
 
@@ -100,3 +107,18 @@ class Bench(unittest.TestCase):
         done = subprocess.run([os.path.join(LAB, '../bench/bench'), '--help'], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (2, ''))
         self.assertIn('make bench', done.stderr)
+
+    def test_what_ends_it_is_told_in_one_line(self):
+        path = os.path.join(LAB, '../bench/bench')
+        loader = importlib.machinery.SourceFileLoader('bench', path)
+        bench = importlib.util.module_from_spec(importlib.util.spec_from_loader('bench', loader))
+        with mock.patch.object(sys, 'path', [os.path.dirname(path), *sys.path]):
+            loader.exec_module(bench)
+        for error, status, part in ((KeyboardInterrupt(), 130, 'interrupted'), (guest.Timeout(), 125, 'does not answer'),
+                                    (guest.GuestEnded('QEMU ended'), 125, 'QEMU ended; logs are in'),
+                                    (PermissionError(13, 'no', '/x'), 125, '/x: no')):
+            with mock.patch.object(bench.scene, 'build', side_effect=error), \
+                    mock.patch.object(bench.os, 'makedirs'), mock.patch.object(sys, 'argv', ['bench']), \
+                    contextlib.redirect_stderr(io.StringIO()) as said:
+                self.assertEqual(bench.main(), status)
+            self.assertRegex(said.getvalue(), '^lab: .*%s.*\n$' % part)
