@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# One verb each; README.md says what they do.
+# One verb each; README.md says what they do. The lab reads SKUA_BUILD, too.
+
+BUILD	:= $(abspath $(or $(SKUA_BUILD),build))
 
 all:
 	tools/lab/lab build
@@ -28,7 +30,7 @@ teeth:
 SECONDS	?= 60
 fuzz:
 	tools/lab/lab exec -- make -s -j4 --no-print-directory -C tools/skuad \
-		OUT=$(CURDIR)/build/skuad-check SECONDS=$(SECONDS) fuzz
+		OUT=$(BUILD)/skuad-check SECONDS=$(SECONDS) fuzz
 
 # Manual pages, into build/man.
 man:
@@ -39,7 +41,7 @@ bench:
 
 # All that was built, but not what was fetched and not the root.
 clean:
-	rm -rf build/bench build/check build/images build/driver-mutants build/modules build/mutants build/provider* build/rdma-core* \
-		build/selftests* build/skuad* build/traffic
+	rm -rf $(addprefix $(BUILD)/,bench check images driver-mutants modules mutants provider* rdma-core* selftests* \
+		skuad* traffic)
 
 .PHONY: all run shell check check-full check-debug teeth fuzz man bench clean
