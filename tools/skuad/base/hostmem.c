@@ -25,8 +25,7 @@ void hostmem_free(struct hostmem *m)
 
 static void changed(struct hostmem *m)
 {
-	if (++m->gen == 0)
-		m->gen = 1;
+	m->gen++;
 	m->last.size = 0;
 }
 

@@ -32,14 +32,14 @@ struct hostmem {
 	struct mem_chunk **chunks;	/* of regions by iova, apart from each other */
 	unsigned int n, cap;
 	struct mem_region last;		/* that was looked up; its size is 0 if there is none */
-	uint32_t gen;			/* never 0 */
+	uint64_t gen;			/* never 0, and never twice the same */
 	bool enabled;			/* bus mastering */
 };
 
 /* A place in host memory that is used again and again: its pointer is kept. */
 struct mem_ref {
 	uint64_t iova;
-	uint32_t gen;			/* 0: not resolved */
+	uint64_t gen;			/* 0: not resolved */
 	void *host;
 };
 

@@ -150,12 +150,32 @@ static void chunks_become_few_again(void **state)
 	hostmem_free(&m);
 }
 
+/* A client may change its map 2^32 times. A pointer that was kept before that is not taken for a good one. */
+static void a_kept_pointer_dies_however_often_the_map_changed(void **state)
+{
+	struct mem_ref ref = { .iova = BASE };
+	struct hostmem m;
+
+	(void)state;
+	hostmem_init(&m);
+	hostmem_enable(&m, true);
+	assert_int_equal(hostmem_add(&m, BASE, 8, host, true), 0);
+	assert_ptr_equal(mem_ref_at(&m, &ref, 8, false), host);
+	/* The removal of the region is change 2^32. */
+	m.gen += UINT32_MAX;
+	assert_int_equal(hostmem_del(&m, BASE, 8), 0);
+	assert_null(mem_ref_at(&m, &ref, 8, false));
+	hostmem_free(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(regions_come_and_go),
 		cmocka_unit_test(chunks_become_few_again),
 		cmocka_unit_test(no_region_is_at_the_end),
+		{ "MEM-13 MEM-16 SEC-7: a_kept_pointer_dies_however_often_the_map_changed",
+		  a_kept_pointer_dies_however_often_the_map_changed, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
