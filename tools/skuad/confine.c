@@ -29,7 +29,7 @@
 
 static const char *const allowed[] = {
 	/* Descriptors: sockets, eventfds, signalfd, guests' files, captures, the log. */
-	"read", "write", "close", "fstat", "fstatfs", "fcntl", "lseek", "ftruncate",
+	"read", "write", "close", "fstat", "fcntl", "lseek", "ftruncate",
 	"stat", "statx", "newfstatat",
 	"recvmsg", "recvfrom", "sendmsg", "sendto", "accept4", "eventfd2",
 	"recvmmsg", "sendmmsg", "setsockopt", "getsockopt",
@@ -40,7 +40,7 @@ static const char *const allowed[] = {
 	"pread64", "getrusage",
 	/* Memory: guests', and malloc's. */
 	"munmap", "mremap", "madvise", "brk", "msync",
-	/* Threads: engines, the writer of a capture, and those that make memory persistent. */
+	/* Threads: engines, closers, the writer of a capture, and those that make memory persistent. */
 	"futex", "set_robust_list", "rseq", "sched_getaffinity", "exit", "rt_sigprocmask",
 	/* Signals: lost guest memory; and abort(). */
 	"rt_sigaction", "rt_sigreturn", "getpid", "gettid", "tgkill",

@@ -170,7 +170,8 @@ static void its_connections_are_closed_and_not_reset(void **state)
 		kill(r.pid, SIGCONT);
 		assert_int_equal(recv(fd, reply, sizeof(reply), 0), 0);
 		close(fd);
-		finish(&r);
+		/* It may do all that it has to do, which the filter of its system calls knows. */
+		assert_true(!finish(&r) || signals[i] != SIGTERM);
 		/* The other process may end later. */
 		for (int ms = 0; ms < 5000 && (exists("s0") || exists("s1") || exists("ctl")); ms++)
 			usleep(1000);

@@ -11,27 +11,29 @@
  * is the message that has the last byte received with them (with a message in pieces, the
  * one those pieces are of). While an unfinished message has descriptors, no byte of the next
  * one is received: then there is never more than one set of them here.
+ *
+ * Descriptors that nobody keeps are the closer's. So are those that are too many: what finds no room in the control
+ * buffer is closed by the kernel on this thread, so it has room for as many as there can be.
  */
 #include "pci/channel.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "pci/farewell.h"
+#include "pci/closer.h"
 
 #define HDR_SIZE	sizeof(struct vfio_user_hdr)
 
 static_assert(CHANNEL_RX_SIZE >= 2 * VFIO_USER_MAX_MSG, "a message must fit behind another");
 
-static void close_all(int *fds, unsigned int *nfds)
+static void close_all(struct closer *closer, int *fds, unsigned int *nfds)
 {
 	unsigned int i;
 
 	for (i = 0; i < *nfds; i++)
 		if (fds[i] >= 0)
-			close(fds[i]);
+			closer_fd(closer, fds[i]);
 	*nfds = 0;
 }
 
@@ -44,20 +46,19 @@ void channel_init(struct channel *ch)
 	ch->msg_nfds = 0;
 }
 
-void channel_open(struct channel *ch, int fd)
+void channel_open(struct channel *ch, int fd, struct closer *closer)
 {
 	channel_init(ch);
 	ch->fd = fd;
+	ch->closer = closer;
 }
 
 void channel_close(struct channel *ch)
 {
-	close_all(ch->msg_fds, &ch->msg_nfds);
-	close_all(ch->fds, &ch->nfds);
-	if (ch->fd >= 0) {
-		farewell(ch->fd);
-		close(ch->fd);
-	}
+	close_all(ch->closer, ch->msg_fds, &ch->msg_nfds);
+	close_all(ch->closer, ch->fds, &ch->nfds);
+	if (ch->fd >= 0)
+		closer_connection(ch->closer, ch->fd);
 	channel_init(ch);
 }
 
@@ -94,7 +95,7 @@ static size_t room(const struct channel *ch)
 static const char *take_fds(struct channel *ch, struct msghdr *mh)
 {
 	static const char too_many[] = "more than 16 file descriptors with a message";
-	int fds[VFIO_USER_MAX_FDS];
+	int fds[CHANNEL_RX_FDS];
 	const char *why = NULL;
 	unsigned int i, n = 0;
 	struct cmsghdr *c;
@@ -108,23 +109,23 @@ static const char *take_fds(struct channel *ch, struct msghdr *mh)
 			if (ch->nfds < VFIO_USER_MAX_FDS) {
 				ch->fds[ch->nfds++] = fds[i];
 			} else {
-				close(fds[i]);
+				closer_fd(ch->closer, fds[i]);
 				why = too_many;
 			}
 		}
 		ch->fds_end = ch->tail;
 	}
-	if (!(mh->msg_flags & MSG_CTRUNC))
-		return why;
-	/* The kernel closed what did not fit, or what this process may not have: then it may be all of them. */
-	return n == VFIO_USER_MAX_FDS ? too_many : "skuad may have too few descriptors (see ulimit -n)";
+	/* The kernel closed what this process may not have: it may be all of them. */
+	if (mh->msg_flags & MSG_CTRUNC)
+		return "skuad may have too few descriptors (see ulimit -n)";
+	return why;
 }
 
 int channel_receive(struct channel *ch, const char **why)
 {
 	union {
 		struct cmsghdr align;
-		char buf[CMSG_SPACE(VFIO_USER_MAX_FDS * sizeof(int))];
+		char buf[CMSG_SPACE(CHANNEL_RX_FDS * sizeof(int))];
 	} control;
 	struct iovec iov;
 	struct msghdr mh = {
@@ -164,7 +165,7 @@ int channel_next(struct channel *ch, struct channel_msg *msg, const char **why)
 	size_t have = ch->tail - ch->head;
 	const uint8_t *p = ch->rx + ch->head;
 
-	close_all(ch->msg_fds, &ch->msg_nfds);
+	close_all(ch->closer, ch->msg_fds, &ch->msg_nfds);
 	if (have < HDR_SIZE)
 		return 0;
 	memcpy(&msg->hdr, p, HDR_SIZE);

@@ -13,8 +13,14 @@
 
 #define CHANNEL_RX_SIZE		16384
 
+/* The most descriptors that one sendmsg() sends (SCM_MAX_FD of Linux). */
+#define CHANNEL_RX_FDS		253
+
+struct closer;
+
 struct channel {
 	int fd;				/* -1: not connected */
+	struct closer *closer;		/* of descriptors that nobody keeps */
 	size_t head, tail;		/* what of rx is received and not yet served */
 	int fds[VFIO_USER_MAX_FDS];	/* received, belonging to the message that has */
 	unsigned int nfds;		/* the byte before fds_end */
@@ -37,7 +43,7 @@ struct channel_msg {
 void channel_init(struct channel *ch);
 
 /* Takes over the connected socket @fd. */
-void channel_open(struct channel *ch, int fd);
+void channel_open(struct channel *ch, int fd, struct closer *closer);
 void channel_close(struct channel *ch);
 
 /* The peer can send nothing more; what it has sent can be received, and answered. */
@@ -45,7 +51,8 @@ void channel_stop(struct channel *ch);
 
 /*
  * Receives once what there is. 1: something came; 0: nothing there; negative: the connection
- * is over, *why says how, or is NULL if the peer left between two messages.
+ * is over, *why says how, or is NULL if the peer left between two messages. Not to be called while
+ * the closer is full.
  */
 int channel_receive(struct channel *ch, const char **why);
 

@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "pci/channel.h"
 #include "pci/double.h"
 #include "pci/function.h"
 #include "pci/vfio_user.h"
@@ -55,6 +56,13 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	*ts = (struct timespec){ .tv_sec = ++now };
 	return 0;
 }
+
+/* Of what another thread does. */
+#define assert_soon(condition) do {					\
+	for (unsigned int ms_ = 0; ms_ < 10000 && !(condition); ms_++)	\
+		poll(NULL, 0, 1);					\
+	assert_true(condition);						\
+} while (0)
 
 /* The client's side */
 

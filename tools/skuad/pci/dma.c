@@ -12,44 +12,36 @@
  * Files: memory whose pages come from memory, that is a memfd, or a file of tmpfs or
  * hugetlbfs. From another file system, an access could take as long as its disk or its server
  * likes, on a thread that serves other guests too: regions of such files are out of reach
- * unless the device is persistent=on, as are those that come without a file. Files
- * without F_SEAL_SHRINK are served, under the guard (mem_guard.c), as are all.
+ * unless the device is persistent=on, as are those that come without a file. Even fstat() may ask a server of
+ * the client's, so the first question is for seals: only the former files have them, and the kernel itself answers.
+ * Files without F_SEAL_SHRINK are served, under the guard (mem_guard.c), as are all.
  *
  * Each region must lie in its file as that is when the region arrives.
  *
- * The engine serves other guests, too, so what takes long is done in steps: unmapping many regions, freeing those of
- * a client that is gone, and unmapping its files, of which the kernel looks at each page. What waits for that is
- * bounded: the next client is not served before the regions are freed, and no file is mapped while too many files wait
- * to be unmapped.
+ * The engine serves other guests, too, so what takes long is done in steps: unmapping many regions, and freeing those
+ * of a client that is gone. The next client is not served before they are freed. Files are unmapped by another thread
+ * (closer.c).
  */
 #include "pci/dma.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <linux/vfio.h>
 #include <search.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "nic/dev.h"
+#include "pci/closer.h"
 
 /* Of the process's address space, so that no client takes it all: 4 TiB. */
 #define MAX_MAPPED	(4ull << 40)
 
-/*
- * Files that wait to be unmapped, when another is mapped. A client that is gone adds up to DMA_MAX_FILES. With 256
- * devices, and as many files in use as mem_guard.c has room for, the process stays below the 65,530 mappings that Linux
- * allows it by default.
- */
-#define MAX_OLD_FILES	(2 * DMA_MAX_FILES)
-
-/* In a step, some 30 us each. */
+/* In a step, some 30 us. */
 #define STEP_REGIONS	64
-#define STEP_BYTES	(4ull << 20)
 
 struct dma_file {
 	dev_t dev;
@@ -59,7 +51,6 @@ struct dma_file {
 	uint64_t size;
 	uint64_t page;			/* bytes: that of a file of huge pages is one of them */
 	unsigned int regions;
-	struct dma_file *next;		/* of old_files */
 };
 
 struct dma_region {
@@ -84,9 +75,9 @@ static struct dma_region *region_find(struct dma *d, uint64_t first, uint64_t la
 	return node ? *node : NULL;
 }
 
-int dma_init(struct dma *d, struct skua_dev *dev)
+int dma_init(struct dma *d, struct skua_dev *dev, struct closer *closer)
 {
-	*d = (struct dma){ .dev = dev };
+	*d = (struct dma){ .dev = dev, .closer = closer };
 	return mem_guard_init(&d->guard);
 }
 
@@ -105,25 +96,8 @@ static void file_close(struct dma *d, unsigned int slot)
 
 	mem_guard_del(f->base);
 	d->files[slot] = NULL;
-	f->next = d->old_files;
-	d->old_files = f;
-	d->num_old_files++;
-}
-
-static void file_unmap_some(struct dma *d)
-{
-	struct dma_file *f = d->old_files;
-	/* Of a huge page, all or nothing. */
-	uint64_t step = f->page > STEP_BYTES ? f->page : STEP_BYTES, n = f->size < step ? f->size : step;
-
-	munmap(f->base, n);
-	f->base += n;
-	f->size -= n;
-	d->mapped -= n;
-	if (f->size)
-		return;
-	d->old_files = f->next;
-	d->num_old_files--;
+	d->mapped -= f->size;
+	closer_unmap(d->closer, f->base, f->size, f->page);
 	free(f);
 }
 
@@ -145,11 +119,8 @@ static void regions_free_some(struct dma *d)
 
 bool dma_run(struct dma *d)
 {
-	if (d->old_regions)
-		regions_free_some(d);
-	else if (d->old_files)
-		file_unmap_some(d);
-	return dma_is_busy(d);
+	regions_free_some(d);
+	return dma_is_clearing(d);
 }
 
 /* A slot for a file, if need be that of one without regions. */
@@ -178,11 +149,11 @@ static struct dma_file *file_open(struct dma *d, int fd, const struct stat *st, 
 	int slot;
 	void *p;
 
-	if ((uint64_t)st->st_size > MAX_MAPPED - d->mapped) {
+	if ((uint64_t)st->st_size > MAX_MAPPED - d->mapped - closer_bytes(d->closer)) {
 		*why = "its file is larger than skuad maps for one guest";
 		return NULL;
 	}
-	slot = d->num_old_files >= MAX_OLD_FILES ? -1 : file_slot(d);
+	slot = file_slot(d);
 	if (slot < 0) {
 		*why = "too many files";
 		return NULL;
@@ -223,21 +194,26 @@ free_file:
 	return NULL;
 }
 
+/* A memfd, or a file of tmpfs or hugetlbfs. */
+static bool is_in_memory(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0;
+}
+
 /* NULL and *why set: the client is wrong; NULL alone: a file that is out of reach. */
-static struct dma_file *file_get(struct dma *d, int fd, uint64_t end, bool write,
+static struct dma_file *file_get(struct dma *d, int fd, bool in_memory, uint64_t end, bool write,
 				 const char **why)
 {
-	struct statfs fs;
 	struct stat st;
 	unsigned int i;
 
-	if (fstat(fd, &st) || fstatfs(fd, &fs) || !S_ISREG(st.st_mode)) {
-		*why = "its descriptor is not that of a regular file";
+	if (!in_memory && !skua_dev_is_persistent(d->dev)) {
+		log_err(skua_dev_name(d->dev), "guest memory that is no file in memory cannot be used "
+			"(use a memory-backend-memfd, or persistent=on)");
 		return NULL;
 	}
-	if (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC && !skua_dev_is_persistent(d->dev)) {
-		log_err(skua_dev_name(d->dev), "guest memory in a file on a disk cannot be used "
-			"(use a memory-backend-memfd, or persistent=on)");
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		*why = "its descriptor is not that of a regular file";
 		return NULL;
 	}
 	if (end > (uint64_t)st.st_size) {
@@ -269,9 +245,10 @@ static const char *map_check(const struct vfio_user_dma_map *map)
 	return NULL;
 }
 
-int dma_map(struct dma *d, const struct vfio_user_dma_map *map, int fd, const char **why)
+int dma_map(struct dma *d, const struct vfio_user_dma_map *map, int *fd, const char **why)
 {
 	bool write = map->flags & VFIO_DMA_MAP_FLAG_WRITE;
+	bool in_memory = *fd >= 0 && is_in_memory(*fd);
 	struct dma_region *r;
 	int ret;
 
@@ -287,8 +264,8 @@ int dma_map(struct dma *d, const struct vfio_user_dma_map *map, int fd, const ch
 		return -ENOMEM;
 	r->first = map->iova;
 	r->last = map->iova + (map->size - 1);
-	if (fd >= 0) {
-		r->file = file_get(d, fd, map->offset + map->size, write, why);
+	if (*fd >= 0) {
+		r->file = file_get(d, *fd, in_memory, map->offset + map->size, write, why);
 		ret = -EINVAL;
 		if (*why)
 			goto free_region;
@@ -303,6 +280,11 @@ int dma_map(struct dma *d, const struct vfio_user_dma_map *map, int fd, const ch
 			goto forget_region;
 		r->file->regions++;
 		d->shared = true;
+		/* The file stays, because it is mapped. */
+		if (in_memory) {
+			close(*fd);
+			*fd = -1;
+		}
 	}
 	d->num_regions++;
 	return 0;

@@ -14,14 +14,14 @@
 
 #include <sys/socket.h>
 
-/* Ends the connection @fd for all who have it; then it may be closed. */
+/* Ends the connection @fd for all who have it; then it may be closed. This may take long: the kernel closes the
+ * descriptors that come with the rest. */
 static inline void farewell(int fd)
 {
 	char rest[4096];
 
 	if (shutdown(fd, SHUT_RDWR))
 		return;
-	/* Descriptors that come with it are closed by the kernel. */
 	while (recv(fd, rest, sizeof(rest), MSG_DONTWAIT) > 0)
 		;
 }

@@ -29,6 +29,7 @@
 
 #include "base/log.h"
 #include "nic/dev.h"
+#include "pci/closer.h"
 
 /* Up to MSI-X: if QEMU finds an error interrupt that has no vector, it warns of it. */
 #define NUM_IRQS	(VFIO_PCI_MSIX_IRQ_INDEX + 1)
@@ -100,14 +101,14 @@ static int serve_version(struct session *s, const struct channel_msg *msg, struc
 static int serve_dma_map(struct session *s, const struct channel_msg *msg, struct reply *r)
 {
 	struct vfio_user_dma_map map;
+	int none = -1, ret;
 	const char *why;
-	int ret;
 
 	(void)r;
 	memcpy(&map, msg->body, sizeof(map));
 	if (map.argsz < sizeof(map))
 		return fault(s, "DMA_MAP: argsz %u", map.argsz);
-	ret = dma_map(s->dma, &map, msg->nfds ? msg->fds[0] : -1, &why);
+	ret = dma_map(s->dma, &map, msg->nfds ? &msg->fds[0] : &none, &why);
 	if (why)
 		return fault(s, "guest memory 0x%llx+0x%llx: %s", (unsigned long long)map.iova,
 			     (unsigned long long)map.size, why);
@@ -426,7 +427,7 @@ static void go_on_unmapping(struct session *s)
 
 void session_begin(struct session *s, struct function *fn, struct dma *dma, int fd)
 {
-	channel_open(&s->channel, fd);
+	channel_open(&s->channel, fd, dma->closer);
 	s->fn = fn;
 	s->dma = dma;
 	s->greeted = false;
@@ -465,7 +466,7 @@ bool session_serve(struct session *s)
 void session_finish(struct session *s)
 {
 	channel_stop(&s->channel);
-	while (session_serve(s))
+	while (!closer_is_full(s->dma->closer) && session_serve(s))
 		;
 }
 

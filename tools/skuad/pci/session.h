@@ -31,7 +31,7 @@ void session_begin(struct session *s, struct function *fn, struct dma *dma, int 
 
 /*
  * Receives once and serves what came, as much as fits in a step. True while the session goes on; false if it is over:
- * s->fault says why, "" if the client left in peace.
+ * s->fault says why, "" if the client left in peace. Not to be called while the closer is full, unless it is busy.
  */
 bool session_serve(struct session *s);
 
@@ -41,7 +41,8 @@ static inline bool session_is_busy(const struct session *s)
 	return s->left || s->unmap.busy;
 }
 
-/* Serves what the client has sent, and no more: it need not wait for a reply that never comes. */
+/* Serves what the client has sent, and no more: it need not wait for a reply that never comes. It stops at a closer
+ * that is full. */
 void session_finish(struct session *s);
 
 /* Lets go of the client, and of all that it gave: memory and eventfds. The function is as

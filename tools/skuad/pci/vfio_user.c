@@ -8,7 +8,9 @@
  * aborts if it is only cut off); and the guard's eventfd that tells of guest memory which is
  * gone. The device may have touched that memory on any thread; it reads zeros until the
  * session has ended. And an eventfd of our own, which is ready while there is work that must not wait for the client:
- * what was received and does not fit in a step, and memory to be given back.
+ * what was received and does not fit in a step, and regions to be freed.
+ *
+ * What clients hand over is given back by the closer. While that is full, sockets are not looked at.
  */
 #include "pci/vfio_user.h"
 
@@ -25,10 +27,13 @@
 #include "base/log.h"
 #include "base/socket.h"
 #include "nic/dev.h"
+#include "pci/closer.h"
 #include "pci/session.h"
 
 /* Between looks at a socket by which doorbells flood in. It holds some 270 of them; QEMU sends as many in 500 us. */
 #define REST_NS		100000
+/* Of a connection whose closer is full. */
+#define FULL_REST_NS	1000000
 /* Of a listener that cannot accept. */
 #define LISTENER_REST_NS	1000000000
 
@@ -36,6 +41,7 @@ struct vfu {
 	struct engine *engine;
 	struct skua_dev *dev;
 	struct function fn;
+	struct closer *closer;
 	struct dma dma;
 	struct session session;
 	struct engine_fd listener;	/* fd -1: none */
@@ -86,7 +92,7 @@ static void serve_client(struct vfu *v)
 {
 	if (!session_serve(&v->session))
 		disconnect(v, v->session.fault);
-	else if (session_is_busy(&v->session) || dma_is_busy(&v->dma))
+	else if (session_is_busy(&v->session))
 		eventfd_write(v->again.fd, 1);
 }
 
@@ -94,6 +100,10 @@ static void conn_ready(struct engine_fd *efd)
 {
 	struct vfu *v = vfu_of(efd, conn);
 
+	if (closer_is_full(v->closer)) {
+		engine_fd_rest(v->engine, efd, FULL_REST_NS);
+		return;
+	}
 	serve_client(v);
 	if (v->conn.fd >= 0 && skua_dev_is_flooded(v->dev))
 		engine_fd_rest(v->engine, &v->conn, REST_NS);
@@ -124,19 +134,17 @@ static void refused_close(struct vfu *v)
 	if (v->refused.fd < 0)
 		return;
 	engine_fd_del(v->engine, &v->refused);
-	close(v->refused.fd);
+	closer_connection(v->closer, v->refused.fd);
 	v->refused.fd = -1;
 }
 
+/* The message stays where it is. Else the kernel would close its descriptors here. */
 static void refused_ready(struct engine_fd *efd)
 {
 	struct vfu *v = vfu_of(efd, refused);
-	uint8_t msg[VFIO_USER_MAX_MSG];
 	struct vfio_user_hdr hdr;
-	ssize_t n = recv(efd->fd, msg, sizeof(msg), MSG_DONTWAIT);
 
-	if (n >= (ssize_t)sizeof(hdr)) {
-		memcpy(&hdr, msg, sizeof(hdr));
+	if (recv(efd->fd, &hdr, sizeof(hdr), MSG_PEEK | MSG_DONTWAIT) == sizeof(hdr)) {
 		hdr.size = sizeof(hdr);
 		hdr.flags = VFIO_USER_F_REPLY | VFIO_USER_F_ERROR;
 		hdr.error = EBUSY;
@@ -154,7 +162,7 @@ static void refuse(struct vfu *v, int fd)
 	v->refused.fd = fd;
 	if (engine_fd_add(v->engine, &v->refused)) {
 		v->refused.fd = -1;
-		close(fd);
+		closer_connection(v->closer, fd);
 	}
 }
 
@@ -171,7 +179,7 @@ void vfu_serve(struct vfu *v, int fd)
 	if (ret) {
 		log_err(name(v), "a client cannot be served: %s", strerror(-ret));
 		v->conn.fd = -1;
-		close(fd);
+		closer_connection(v->closer, fd);
 		return;
 	}
 	session_begin(&v->session, &v->fn, &v->dma, fd);
@@ -187,6 +195,11 @@ static void listener_ready(struct engine_fd *efd)
 
 	if (dma_is_clearing(&v->dma))
 		return;
+	if (closer_is_full(v->closer)) {
+		log_err(name(v), "a client has to wait: what an earlier one handed over cannot be closed yet");
+		engine_fd_rest(v->engine, efd, LISTENER_REST_NS);
+		return;
+	}
 	fd = accept4(efd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0) {
 		vfu_serve(v, fd);
@@ -267,10 +280,16 @@ struct vfu *vfu_create(struct engine *engine, const char *path,
 		goto destroy_fn;
 	}
 	v->fn.dev = v->dev;
-	ret = dma_init(&v->dma, v->dev);
-	if (ret) {
+	v->closer = closer_create();
+	ret = -ENOMEM;
+	if (!v->closer) {
 		log_err(config->name, "the device cannot be created: %s", strerror(-ret));
 		goto destroy_dev;
+	}
+	ret = dma_init(&v->dma, v->dev, v->closer);
+	if (ret) {
+		log_err(config->name, "the device cannot be created: %s", strerror(-ret));
+		goto destroy_closer;
 	}
 	v->guard = (struct engine_fd){ .fd = v->dma.guard.fd, .ready = guard_ready };
 	ret = engine_fd_add(engine, &v->guard);
@@ -299,6 +318,8 @@ close_again:
 	engine_fd_del(engine, &v->guard);
 destroy_dma:
 	dma_destroy(&v->dma);
+destroy_closer:
+	closer_destroy(v->closer);
 destroy_dev:
 	skua_dev_destroy(v->dev);
 destroy_fn:
@@ -320,6 +341,7 @@ void vfu_destroy(struct vfu *v)
 	close(v->again.fd);
 	engine_fd_del(v->engine, &v->guard);
 	dma_destroy(&v->dma);
+	closer_destroy(v->closer);
 	skua_dev_destroy(v->dev);
 	function_destroy(&v->fn);
 	free(v);

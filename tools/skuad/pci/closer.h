@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * A thread that gives back what a client handed over: it closes descriptors and unmaps files. Each device has one,
+ * which starts when there is something to do. All functions are called on the engine's thread, or while the engine does
+ * not run, and none of them waits for anything of a client's.
+ */
+#ifndef SKUAD_PCI_CLOSER_H
+#define SKUAD_PCI_CLOSER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct closer;
+
+/* NULL: there is no memory. */
+struct closer *closer_create(void);
+/* Waits until everything is given back, but not long: the thread goes on alone if it has to. */
+void closer_destroy(struct closer *c);
+
+/* Takes over the descriptor @fd, and closes it. */
+void closer_fd(struct closer *c, int fd);
+
+/* Takes over the connected socket @fd. The peer finds its end at once; then the socket is closed (farewell.h). */
+void closer_connection(struct closer *c, int fd);
+
+/* Unmaps @size bytes at @base, a whole mapping of pages of @page bytes. */
+void closer_unmap(struct closer *c, void *base, uint64_t size, uint64_t page);
+
+/*
+ * So much waits that nothing may be received or accepted for this device now. What comes of one call of recvmsg(), and
+ * the end of a session, find room as long as this was asked before.
+ */
+bool closer_is_full(const struct closer *c);
+
+/* Bytes that are still mapped and wait to be unmapped. */
+uint64_t closer_bytes(const struct closer *c);
+
+#endif /* SKUAD_PCI_CLOSER_H */
