@@ -6,15 +6,18 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <cmocka.h>
 
 #include "base/copy.h"
 
+#define PAGE		4096u
 #define MOST		65536u		/* bytes of a copy */
 #define ROUNDS		4000
 #define LEAST_ROUNDS	200
@@ -129,21 +132,30 @@ static void *flipper(void *arg)
 
 	for (unsigned int round = 0; !__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE); round++) {
 		memset(src, round & 1 ? 0xff : 0, sizeof(src));
-		copy_to_host(s->dst, src, s->len);
+		s->copy(s->dst, src, s->len);
 	}
 	return NULL;
 }
 
-static void aligned_words_are_never_torn(void **state)
+/* As those of two SGEs: each half of a word is a run. */
+static void halves(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	struct seglist from = { .bytes = (uint32_t)len }, to = { 1, (uint32_t)len, { { dst, (uint32_t)len } } };
+
+	for (size_t i = 0; i < len; i += 4)
+		from.seg[from.n++] = (struct seg){ (uint8_t *)(uintptr_t)src + i, 4 };
+	copy_segs(&to, &from);
+}
+
+static void words_are_never_torn(void (*copy)(uint8_t *, const uint8_t *, size_t))
 {
 	uint64_t memory[8] = { 0 };
-	struct shared s = { NULL, (uint8_t *)memory, sizeof(memory), 0 };
+	struct shared s = { copy, (uint8_t *)memory, sizeof(memory), 0 };
 	uint64_t torn = 0, last = 0;
 	unsigned int changes = 0;
 	time_t end = time(NULL) + SECONDS;
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, flipper, &s), 0);
 	/* The other thread has to be seen at work. */
 	for (unsigned int i = 0; !torn && changes < CHANGES; i++) {
@@ -161,6 +173,107 @@ static void aligned_words_are_never_torn(void **state)
 	pthread_join(thread, NULL);
 	if (torn)
 		fail_msg("a word is torn: 0x%llx", (unsigned long long)torn);
+}
+
+static void aligned_words_are_never_torn(void **state)
+{
+	(void)state;
+	words_are_never_torn(copy_to_host);
+	words_are_never_torn(halves);
+}
+
+/* What is copied lies behind @border where nobody may read, until the copy tries to. */
+static struct {
+	uint8_t *border;
+	volatile uint64_t *word, seen;	/* of the destination, and what it was then */
+} fault;
+
+static void on_fault(int signal)
+{
+	(void)signal;
+	fault.seen = *fault.word;
+	mprotect(fault.border, PAGE, PROT_READ | PROT_WRITE);
+}
+
+/* No half of a word is stored before the other half was loaded, however long that takes. */
+static void a_word_of_several_runs_is_stored_once(void **state)
+{
+	struct sigaction action = { .sa_handler = on_fault }, before;
+	uint8_t *src = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t memory[4];
+
+	(void)state;
+	fault.border = src + PAGE;
+	assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+	for (uint32_t first = 9; first < 16; first++) {
+		struct seglist from = { 4, 32, {
+			{ src + PAGE - first - 1, 1 }, { src + PAGE - first, first - 1 },
+			{ src + PAGE, 1 }, { src + PAGE + 8, 32 - 1 - first } } };
+		struct seglist to = { 1, 32, { { (uint8_t *)memory, 32 } } };
+
+		memset(memory, 0, sizeof(memory));
+		memset(src, 0xff, 2 * PAGE);
+		assert_int_equal(mprotect(src + PAGE, PAGE, PROT_NONE), 0);
+		fault.word = &memory[1];
+		fault.seen = 1;
+		copy_segs(&to, &from);
+		assert_int_equal(fault.seen, 0);
+		for (unsigned int i = 0; i < 4; i++)
+			assert_int_equal(memory[i], ~0ull);
+	}
+	sigaction(SIGSEGV, &before, NULL);
+	munmap(src, 2 * PAGE);
+}
+
+/* Runs in @memory of @bytes in all and of up to @most each, some of none, with gaps between them. */
+static void draw_runs(struct seglist *list, uint8_t *memory, uint32_t bytes, uint32_t most, unsigned int *seed)
+{
+	list->n = 0;
+	list->bytes = bytes;
+	while (bytes) {
+		uint32_t len = (uint32_t)rand_r(seed) % (most + 1);
+
+		memory += (uint32_t)rand_r(seed) % 10;
+		list->seg[list->n++] = (struct seg){ memory, len < bytes ? len : bytes };
+		memory += list->seg[list->n - 1].len;
+		bytes -= list->seg[list->n - 1].len;
+	}
+}
+
+static void flatten(uint8_t *bytes, const struct seglist *list)
+{
+	for (unsigned int i = 0; i < list->n; i++) {
+		memcpy(bytes, list->seg[i].p, list->seg[i].len);
+		bytes += list->seg[i].len;
+	}
+}
+
+static void runs_are_cut_anywhere(void **state)
+{
+	static const uint32_t most[] = { 3, 8, 20, 200 };
+	static uint8_t memory[2][8192], flat[2][256];
+	unsigned int seed = 1;
+
+	(void)state;
+	for (unsigned int i = 0; i < 20000; i++) {
+		uint32_t bytes = 1 + (uint32_t)rand_r(&seed) % sizeof(flat[0]);
+		struct seglist to, from;
+
+		draw_runs(&to, memory[0], bytes, most[rand_r(&seed) % 4], &seed);
+		draw_runs(&from, memory[1], bytes, most[rand_r(&seed) % 4], &seed);
+		memset(memory[0], 0, sizeof(memory[0]));
+		for (unsigned int j = 0; j < sizeof(memory[1]); j++)
+			memory[1][j] = (uint8_t)rand_r(&seed);
+		copy_segs(&to, &from);
+		flatten(flat[0], &to);
+		flatten(flat[1], &from);
+		assert_memory_equal(flat[0], flat[1], bytes);
+		/* And nothing beside them. */
+		for (unsigned int j = 0; j < to.n; j++)
+			memset(to.seg[j].p, 0, to.seg[j].len);
+		for (unsigned int j = 0; j < sizeof(memory[0]); j++)
+			assert_int_equal(memory[0][j], 0);
+	}
 }
 
 /* Nobody promises what is there afterwards, but for what is not touched. */
@@ -189,6 +302,9 @@ int main(void)
 		{ "GEN-5: entries_are_handed_over_whole", entries_are_handed_over_whole, NULL, NULL, NULL },
 		cmocka_unit_test(memory_may_overlap_itself),
 		{ "GEN-6 MEM-11: aligned_words_are_never_torn", aligned_words_are_never_torn, NULL, NULL, NULL },
+		{ "MEM-11: a_word_of_several_runs_is_stored_once", a_word_of_several_runs_is_stored_once,
+		  NULL, NULL, NULL },
+		cmocka_unit_test(runs_are_cut_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #define BYTES_A_COST	4		/* to free some, as steps are charged */
 
 static_assert(LIMIT_DM <= 0ull - HOSTMEM_END, "a DM may reach beyond where no host memory is");
+static_assert(SKUA_DM_COPY_MAX / SKUA_PAGE_SIZE + 2 <= SEG_MAX, "a copy may lie in so many regions of whole pages");
 
 int cmd_alloc_dm(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
@@ -91,10 +92,39 @@ bool dm_free_all(struct skua_dev *dev, int32_t *budget)
 	return !dev->dms.count;
 }
 
+/* As one list of runs: a word may begin in one region, and end in the next. */
+static void copy_from(struct skua_dev *dev, uint8_t *mem, uint64_t addr, uint32_t length)
+{
+	struct seglist src, dst;
+	uint64_t run;
+
+	dst.n = 1;
+	dst.seg[0] = (struct seg){ mem, length };
+	for (src.n = 0; length; addr += run, length -= (uint32_t)run) {
+		uint8_t *p = hostmem_run(&dev->mem, addr, false, &run);
+
+		if (run > length)
+			run = length;
+		src.seg[src.n++] = (struct seg){ p, (uint32_t)run };
+	}
+	copy_segs(&dst, &src);
+}
+
+static void copy_to(struct skua_dev *dev, const uint8_t *mem, uint64_t addr, uint32_t length)
+{
+	for (uint64_t run; length; mem += run, addr += run, length -= (uint32_t)run) {
+		uint8_t *p = hostmem_run(&dev->mem, addr, true, &run);
+
+		if (run > length)
+			run = length;
+		copy_to_host(p, mem, run);
+	}
+}
+
 int cmd_dm_copy(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 {
 	const struct skua_cmd_dm_copy *in = &dev->cmdq.cmd.dm_copy;
-	uint64_t offset = le64toh(in->offset), addr = le64toh(in->addr), run;
+	uint64_t offset = le64toh(in->offset), addr = le64toh(in->addr);
 	struct dm *dm = numtab_get(&dev->dms, le32toh(in->dmn));
 	bool to_host = in->direction == SKUA_DM_TO_HOST;
 	uint32_t length = le32toh(in->length);
@@ -107,16 +137,10 @@ int cmd_dm_copy(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		return SKUA_CMD_BAD_PARAM;
 	if (!hostmem_reaches(&dev->mem, addr, length, to_host))
 		return SKUA_CMD_BAD_ADDRESS;
-	for (uint8_t *mem = dm->mem + offset; length; mem += run, addr += run, length -= (uint32_t)run) {
-		uint8_t *p = hostmem_run(&dev->mem, addr, to_host, &run);
-
-		if (run > length)
-			run = length;
-		if (to_host)
-			copy_to_host(p, mem, run);
-		else
-			copy_to_host(mem, p, run);
-	}
+	if (to_host)
+		copy_to(dev, dm->mem + offset, addr, length);
+	else
+		copy_from(dev, dm->mem + offset, addr, length);
 	return SKUA_CMD_OK;
 }
 

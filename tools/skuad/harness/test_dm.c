@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Device memory: DMs, copies between them and the host, and what QPs and peers do by MRs of type DM. */
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 
 #include "core/dm.h"
@@ -614,6 +615,48 @@ static void program_runs(int signal)
 		let_program_run_after(50);
 }
 
+/* What is copied lies behind @border where nobody may read, until the copy tries to. */
+static struct {
+	uint8_t *border;
+	const uint64_t *word;
+	volatile uint64_t seen;		/* the word of the DM, then */
+} fault;
+
+static void on_fault(int signal)
+{
+	(void)signal;
+	fault.seen = __atomic_load_n(fault.word, __ATOMIC_RELAXED);
+	mprotect(fault.border, 4096, PROT_READ | PROT_WRITE);
+}
+
+/* Half of a word of the DM lies in one region, the other half in the next one. */
+static void a_word_from_two_regions_is_stored_once(void **state)
+{
+	const uint64_t there = EXTRA + EXTRA_SIZE;
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	uint8_t *pages = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sigaction action = { .sa_handler = on_fault }, before;
+	uint32_t dmn = alloc(w, n, SIZE);
+	const struct dm *dm = numtab_get(&n->dev->dms, dmn);
+
+	memset(pages, 0xff, 3 * 4096);
+	assert_int_equal(skua_dev_mem_map(n->dev, there, 4096, pages, true), 0);
+	assert_int_equal(skua_dev_mem_map(n->dev, there + 4096, 4096, pages + 2 * 4096, true), 0);
+	assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+	fault.border = pages + 2 * 4096;
+	fault.word = (const uint64_t *)(const void *)(dm->mem + 8);
+	fault.seen = 1;
+	assert_int_equal(mprotect(fault.border, 4096, PROT_NONE), 0);
+	must(w, n, copy_cmd(dmn, SKUA_DM_FROM_HOST, 4, there + 4096 - 8, 24));
+	assert_int_equal(fault.seen, 0);
+	assert_int_equal(*fault.word, ~0ull);
+	sigaction(SIGSEGV, &before, NULL);
+	assert_int_equal(skua_dev_mem_unmap(n->dev, there, 4096), 0);
+	assert_int_equal(skua_dev_mem_unmap(n->dev, there + 4096, 4096), 0);
+	munmap(pages, 3 * 4096);
+}
+
 static void no_word_is_torn(void **state)
 {
 	struct sigaction action = { .sa_handler = program_runs, .sa_flags = SA_RESTART }, before;
@@ -760,6 +803,7 @@ int main(void)
 		STEPPED(a_reset_ends_all, "DM-1 DM-8 RST-1"),
 		STEPPED(freed_in_steps, "DM-3 DM-8 CMD-8"),
 		STEPPED(no_word_is_torn, "DM-7"),
+		STEPPED(a_word_from_two_regions_is_stored_once, "DM-7"),
 		THREADED(freed_under_a_read, "DM-3 MEM-12"),
 		STEPPED(are_shown, "DM-4"),
 	};
