@@ -54,7 +54,9 @@ int cmd_set_port(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	status = mask & SKUA_PORT_SET_RX_QP ? check_receiver(dev, rx_qpn) : SKUA_CMD_OK;
 	if (status == SKUA_CMD_BAD_OBJECT)
 		return status;
-	if (mask & ~(uint32_t)SKUA_PORT_SET_MASK || le32toh(in->flags) & ~(uint32_t)SKUA_PORT_F_MASK)
+	if (mask & ~(uint32_t)SKUA_PORT_SET_MASK)
+		return SKUA_CMD_BAD_PARAM;
+	if (mask & SKUA_PORT_SET_FLAGS && le32toh(in->flags) & ~(uint32_t)SKUA_PORT_F_MASK)
 		return SKUA_CMD_BAD_PARAM;
 	if (mask & SKUA_PORT_SET_MTU && (mtu < 68 || mtu > LIMIT_MTU))
 		return SKUA_CMD_BAD_PARAM;

@@ -133,6 +133,10 @@ static void ports(void **state)
 	assert_int_equal(command(w, n, &query), SKUA_CMD_OK);
 	assert_int_equal(le32toh(attr->mtu), 9000);
 	assert_memory_equal(attr->mac, n->mac, 6);
+	/* Fields of what is not named do not count. */
+	REFUSED(w, n, cmd, SKUA_CMD_OK, c->set_port.flags = htole32(0x10), c->set_port.mac[0] = 1,
+		c->set_port.rx_qpn = htole32(0xabcdef));
+	REFUSED(w, n, cmd, SKUA_CMD_OK, c->set_port.mask = 0, c->set_port.mtu = htole32(67));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->set_port.mtu = htole32(67));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->set_port.mtu = htole32(70000));
 	REFUSED(w, n, cmd, SKUA_CMD_BAD_PARAM, c->set_port.mask = htole32(0x10));
