@@ -413,7 +413,7 @@ static int load_queues(struct skua_dev *dev, struct skua_qp *qp,
 		qp->sq.dbr.iova = le64toh(in->sq_dbr_addr);
 		if (!mem_ref_at(&dev->mem, &qp->sq.dbr, sizeof(struct skua_dbr), true))
 			return SKUA_CMD_BAD_ADDRESS;
-		status = list_load(dev, &qp->sq.ring, &in->sq, (uint64_t)qp->sq.size * SKUA_WQE_BLOCK, true);
+		status = list_load(dev, &qp->sq.ring, &in->sq, (uint64_t)qp->sq.size * SKUA_WQE_BLOCK, false);
 	}
 	if (status || !in->rq.npages)
 		return status;
@@ -422,7 +422,7 @@ static int load_queues(struct skua_dev *dev, struct skua_qp *qp,
 	qp->rq.dbr.iova = le64toh(in->rq_dbr_addr);
 	if (!mem_ref_at(&dev->mem, &qp->rq.dbr, sizeof(struct skua_dbr), false))
 		return SKUA_CMD_BAD_ADDRESS;
-	return list_load(dev, &qp->rq.ring, &in->rq, (uint64_t)qp->rq.size << qp->rq.log_stride, true);
+	return list_load(dev, &qp->rq.ring, &in->rq, (uint64_t)qp->rq.size << qp->rq.log_stride, false);
 }
 
 /* What makes a QP of the type that the host asks for; NULL: it has no such type, or may not. */

@@ -201,7 +201,7 @@ int cmd_create_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 	struct srq *srq = dev->cmdq.making;
 
 	if (!status)
-		status = list_load(dev, &srq->rq.ring, &in->ring, (uint64_t)srq->rq.size << srq->rq.log_stride, true);
+		status = list_load(dev, &srq->rq.ring, &in->ring, (uint64_t)srq->rq.size << srq->rq.log_stride, false);
 	if (status)
 		return status;
 	srq->number = numtab_add(&dev->srqs, srq);
@@ -257,7 +257,8 @@ int cmd_modify_srq(struct skua_dev *dev, struct skua_cmd_cpl *cpl)
 		return SKUA_CMD_BAD_OBJECT;
 	status = dev->cmdq.making ? SKUA_CMD_OK : begin_modify(dev, srq);
 	if (!status && dev->cmdq.making)
-		status = list_load(dev, dev->cmdq.making, &in->ring, 1ull << (in->log_size + srq->rq.log_stride), true);
+		status = list_load(dev, dev->cmdq.making, &in->ring, 1ull << (in->log_size + srq->rq.log_stride),
+				   false);
 	/* More entries may have been published since the first step. */
 	if (!status && dev->cmdq.making && !srq_fits(srq, 1u << in->log_size))
 		status = SKUA_CMD_BAD_STATE;

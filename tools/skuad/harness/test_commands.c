@@ -350,6 +350,28 @@ static void queue_pairs(void **state)
 	destroy(w, n, SKUA_CMD_DESTROY_QP, number, SKUA_CMD_BAD_OBJECT);
 }
 
+/* Rings may be where the device may only read, unless it writes them. */
+static void rings_that_are_only_read(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	struct skua_cmd qp = create_qp_cmd(n), cq = create_cq_cmd(n), eq = create_eq_cmd(n);
+
+	unmap_extra(n);
+	map_extra(n, false);
+	qp.create_qp.sq = list(EXTRA, 64u << LOG_SQ);
+	qp.create_qp.rq = list(EXTRA + EXTRA_SIZE / 2, 64u << LOG_RQ);
+	cq.create_cq.ring = list(EXTRA, 64u << n->log_cq);
+	eq.create_eq.ring = list(EXTRA, 16 * 16);
+	must(w, n, qp);
+	assert_int_equal(command(w, n, &cq), SKUA_CMD_BAD_ADDRESS);
+	assert_int_equal(command(w, n, &eq), SKUA_CMD_BAD_ADDRESS);
+	unmap_extra(n);
+	map_extra(n, true);
+	must(w, n, cq);
+	must(w, n, eq);
+}
+
 static void qp_states(void **state)
 {
 	struct world *w = *state;
@@ -461,6 +483,7 @@ int main(void)
 		STEPPED(a_list_of_two_levels, "PL-2 PL-3"),
 		STEPPED(entries_that_are_not_present, "GRO-7 PL-1"),
 		STEPPED(queue_pairs, "QP-1 QP-3 OBJ-1 OBJ-2 OBJ-7 OBJ-8 CMD-13"),
+		STEPPED(rings_that_are_only_read, "PL-8"),
 		STEPPED(qp_states, "QPS-1 QPS-3 QPS-4 QPS-8 QP-6 GID-4"),
 		STEPPED(memory_regions, "MR-1 MR-2 MR-3 MR-4 MR-8 OBJ-3"),
 		STEPPED(numbers_are_not_given_again_soon, "OBJ-4"),

@@ -767,6 +767,28 @@ static void a_ring_that_cannot_be_reached(void **state)
 	assert_int_equal(command(w, b, &cmd), SKUA_CMD_BAD_STATE);
 }
 
+/* The device writes no entry: its ring may be where it may only read. */
+static void a_ring_that_is_only_read(void **state)
+{
+	struct shared *s = *state;
+	struct world *w = s->w;
+	struct node *b = &w->n[1];
+	struct skua_cmd create = create_srq_cmd(b), cmd = modify_srq_cmd(s->srqn, SKUA_SRQ_SET_RING, 0);
+
+	unmap_extra(b);
+	map_extra(b, false);
+	create.create_srq.ring = list(EXTRA, 64u << LOG_RQ);
+	must(w, b, create);
+	cmd.modify_srq.log_size = LOG_RQ;
+	cmd.modify_srq.ring = list(EXTRA, 64u << LOG_RQ);
+	must(w, b, cmd);
+	b->rq = EXTRA;
+	post_entries(b, 1);
+	send(s, 0, 100);
+	expect_sent(s, SKUA_CQE_SUCCESS);
+	expect_received(s, 0, 0, SKUA_CQE_SUCCESS);
+}
+
 static void another_ring_goes_on(void **state)
 {
 	struct shared *s = *state;
@@ -877,6 +899,7 @@ int main(void)
 		SRQ(entries_that_came_back_count, "SRQ-8"),
 		SRQ(an_index_beyond_the_ring, "SRQ-9"),
 		SRQ(a_ring_that_cannot_be_reached, "SRQ-9 SRQ-10"),
+		SRQ(a_ring_that_is_only_read, "PL-8 SRQ-10"),
 		SRQ(another_ring_goes_on, "SRQ-10"),
 		SRQ(a_ring_that_becomes_too_small, "SRQ-10 CMD-11"),
 	};
