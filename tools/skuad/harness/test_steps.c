@@ -1050,6 +1050,78 @@ static void a_qp_ends_between_packets_that_were_held(void **state)
 	}
 }
 
+/* A READ of @npkts packets of 1 KiB, or what brings the answer of an atomic to the start of the buffer. */
+static void post_request(struct node *a, struct node *b, uint8_t opcode, uint32_t npkts, uint64_t to)
+{
+	struct {
+		struct skua_wqe_ctrl ctrl;
+		struct skua_wqe_atomic atomic;
+		struct skua_sge sge;
+	} k = {
+		.ctrl = { .opcode = opcode, .flags = SKUA_WQE_SIGNALED, .nblocks = 1, .num_sge = 1,
+			  .cookie = htole32(a->sq_pi) },
+		.atomic = { .raddr = htole64(b->buf), .rkey = htole32(b->key) },
+		.sge = { htole64(to), htole32(8), htole32(a->key) },
+	};
+
+	if (opcode == SKUA_WQE_READ)
+		post(a, opcode, SKUA_WQE_SIGNALED, to, npkts * 1024, b->buf, b->key, 0);
+	else
+		post_block(a, &k);
+}
+
+/* A response by reference, as a QP of the same engine sends it: the list of its payload is scratch of the engine. */
+static void response_by_reference(struct node *a, struct node *b, uint32_t psn, uint32_t i, bool last)
+{
+	struct train t = train_from(a, TRAIN_READ_RESP, psn + i);
+	struct seglist *src = &a->dev->engine->src;
+
+	src->n = 1;
+	src->bytes = 1024;
+	src->seg[0] = (struct seg){ (uint8_t *)at(b, b->buf) + i * 1024, 1024 };
+	t.payload = src;
+	t.first = !i;
+	t.last = last;
+	t.syndrome = AETH_ACK;
+	arrive_only(a, b, t);
+}
+
+/*
+ * The turn ends before the response of an atomic that was held. So it is placed when the response behind it comes. The
+ * payload of that one stays as it was sent.
+ */
+static void a_held_atomic_does_not_touch_what_comes_behind_it(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t psn = rc_of_node(a)->req.next_psn;
+	uint64_t to = a->buf + 8192;
+	struct train t = train_from(a, TRAIN_ATOMIC_RESP, psn + 2);
+
+	fill(b, 4096, 5);
+	IMPAIR(a, "drop=100%,dir=out");
+	rc_of_node(a)->req.congestion.window = 16;
+	post_request(a, b, SKUA_WQE_READ, 2, to);
+	post_request(a, b, SKUA_WQE_FETCH_ADD, 1, a->buf);
+	post_request(a, b, SKUA_WQE_READ, 1, to + 2048);
+	steps(w);
+	t.swap_add = 37;
+	arrive_only(a, b, t);
+	response_by_reference(a, b, psn, 1, true);
+	a->engine->turn = COPY_COST;
+	response_by_reference(a, b, psn, 0, false);
+	assert_int_equal(rc_of_node(a)->req.oldest_unacked_psn, psn_add(psn, 2));
+	assert_int_not_equal(a->dev->roce->held_bytes, 0);
+	a->engine->turn = TURN_COST;
+	response_by_reference(a, b, psn, 3, true);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+	expect(w, a, SKUA_CQE_FETCH_ADD, SKUA_CQE_SUCCESS);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+	assert_int_equal(le64toh(*(uint64_t *)at(a, a->buf)), 37);
+	assert_memory_equal(at(a, to), at(b, b->buf), 2048);
+	assert_memory_equal(at(a, to + 2048), (uint8_t *)at(b, b->buf) + 3 * 1024, 1024);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1077,6 +1149,7 @@ int main(void)
 		STEPPED(a_flush_of_packets_goes_on_with_receives, "ERR-1"),
 		STEPPED(packets_that_were_held_are_placed_in_steps, "REP-6 REP-14 REC-17 SEC-8"),
 		STEPPED(a_qp_ends_between_packets_that_were_held, "ERR-1"),
+		STEPPED(a_held_atomic_does_not_touch_what_comes_behind_it, "REC-17"),
 		STEPPED(a_hostile_program_makes_no_step_long, "RST-5"),
 		STEPPED(flows_and_sniffers_make_no_step_long, "RAW-7 RAW-8"),
 	};

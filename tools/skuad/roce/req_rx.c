@@ -251,7 +251,7 @@ static void rx_read_resp(struct skua_qp *qp, const struct train *t)
 static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
 {
 	struct send_wqe *wqe = oldest_read(qp);
-	struct seglist *dst = &qp->dev->engine->dst, *src = &qp->dev->engine->src;
+	struct seglist *dst = &qp->dev->engine->dst, src;
 	uint64_t value = htole64(t->swap_add);
 	int err;
 
@@ -268,10 +268,11 @@ static void rx_atomic_resp(struct skua_qp *qp, const struct train *t)
 		no_place(qp, err, t);
 		return;
 	}
-	src->n = 1;
-	src->bytes = sizeof(value);
-	src->seg[0] = (struct seg){ (uint8_t *)&value, sizeof(value) };
-	copy_segs(dst, src);
+	/* Not engine->src: if @t was held, the train that comes behind it may have its payload there. */
+	src.n = 1;
+	src.bytes = sizeof(value);
+	src.seg[0] = (struct seg){ (uint8_t *)&value, sizeof(value) };
+	copy_segs(dst, &src);
 	wqe->done = true;
 	responses_up_to(qp, psn_add(t->psn, 1));
 }
