@@ -6,6 +6,7 @@
 #include "harness/demand.h"
 #include "harness/lossy.h"
 #include "nic/control.h"
+#include "roce/repeat.h"
 
 #define LATER		65536	/* in the buffer, behind the region */
 
@@ -384,6 +385,54 @@ static void a_held_response_without_a_place_is_asked_for_again(void **state)
 	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
 	expect_same(a, begin, b, b->buf, NPKTS * 1024);
 	assert_int_equal(STAT(w, a, rdma_rx_packets) - packets, 1);
+}
+
+/*
+ * Three READs of 8 bytes. The place of the first is gone when its response comes. The second response is lost, and the
+ * third is held, so the first two will count as lost. That waits for the host: until then the device sleeps, and then
+ * both are asked for at once.
+ */
+static void losses_of_a_requester_wait_for_the_host(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = create_region(w, a), begin = 4096 - OFFSET - 8;
+	struct repeat_frame hello = { .type = REPEAT_HELLO };
+	struct skua_fault_eqe eqe;
+
+	memcpy(hello.path.smac, b->mac, sizeof(hello.path.smac));
+	repeat_hello(a->dev, &hello);
+	fill(b, 24, 8);
+	give_pages(w, a, key, 0, PAGES, 0);
+	IMPAIR(b, "delay=1ms,dir=out");
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf + LATER, 8, b->buf + LATER, b->key, 0);
+	await_success(w, a);
+	IMPAIR(b, "drop=100%,dir=out");
+	for (uint32_t i = 0; i < 3; i++)
+		post_key(a, SKUA_WQE_READ, key, MR_IOVA + begin + 8 * i, 8, b->buf + 8 * i, b->key);
+	settle(w);
+	pass(w, 1000000);
+	drop_pages(w, a, key, 0, 1);
+	for (uint32_t i = 0; i < 3; i += 2) {
+		struct seglist payload = { 1, 8, { { at(b, b->buf + 8 * i), 8 } } };
+		struct train t = train_from(a, TRAIN_READ_RESP, FIRST_PSN + 1 + i);
+
+		t.payload = &payload;
+		arrive_only(a, b, t);
+	}
+	eqe = expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, true, MR_IOVA + begin);
+	engine_clock_advance(w->engines[0], 250000);
+	for (unsigned int steps = 0; engine_step(w->engines[0]); steps++)
+		assert_in_range(steps, 0, 10);
+	assert_true(timers_next(&w->engines[0]->timers) > engine_now(w->engines[0]));
+	assert_int_equal(STAT(w, a, retransmits), 0);
+	give_pages(w, a, key, 0, 1, 0);
+	resume_fault(w, a, eqe);
+	assert_int_equal(STAT(w, a, retransmits), 2);
+	assert_true(skua_dev_set_impair(b->dev, NULL));
+	for (int i = 0; i < 3; i++)
+		await_success(w, a);
+	expect_same(a, begin, b, b->buf, 24);
 }
 
 static void a_read_of_missing_pages(void **state)
@@ -806,6 +855,7 @@ int main(void)
 		STEPPED(so_much_of_a_read_is_looked_at_before, "ODP-9 SEC-8"),
 		STEPPED(a_response_without_a_place_is_asked_for_again, "ODP-9 ODP-14"),
 		STEPPED(a_held_response_without_a_place_is_asked_for_again, "ODP-9"),
+		STEPPED(losses_of_a_requester_wait_for_the_host, "ODP-9 ODP-14 SEC-8"),
 		STEPPED(a_read_of_missing_pages, "ODP-10"),
 		STEPPED(pages_go_in_the_midst_of_a_read, "ODP-10 STA-5"),
 		STEPPED(an_atomic, "ODP-10"),

@@ -52,8 +52,10 @@ void req_resumed(struct skua_qp *qp)
 	if (req->npkts_dropped)
 		loss_response_dropped(qp, req->npkts_dropped);
 	req->npkts_dropped = 0;
-	if (!sent_is_empty(&req->sent))
-		loss_restart(qp);
+	if (sent_is_empty(&req->sent))
+		return;
+	loss_restart(qp);
+	loss_detect(qp);
 }
 
 /* Give the message its PSNs, when it is begun for the first time. */

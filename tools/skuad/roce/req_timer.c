@@ -122,8 +122,9 @@ static void run_timers(struct skua_qp *qp)
 
 	if (sent_is_empty(&rc_of(qp)->req.sent))
 		return;
-	/* While the QP waits for the host, time is not counted against the peer. */
+	/* While the QP waits for the host, time is not counted against the peer. req_resumed() looks for losses. */
 	if (fault_is_waiting(qp, SKUA_PAGE_FAULT_REQUESTER)) {
+		l->loss_time = TIMER_NEVER;
 		loss_restart(qp);
 		req_timer_set(qp);
 		return;
