@@ -460,6 +460,128 @@ static void an_ack_behind_paced_responses_sleeps(void **state)
 	expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
 }
 
+static void post_atomic_write(struct node *a, const struct node *b)
+{
+	struct {
+		struct skua_wqe_ctrl ctrl;
+		struct skua_wqe_rdma rdma;
+		__le64 word[4];
+	} k = {
+		.ctrl = { .opcode = SKUA_WQE_ATOMIC_WRITE, .flags = SKUA_WQE_SIGNALED | SKUA_WQE_INLINE, .nblocks = 1,
+			  .length = htole32(8) },
+		.rdma = { .raddr = htole64(b->buf), .rkey = htole32(b->key) },
+	};
+
+	post_block(a, &k);
+}
+
+/* Their payload is part of a request. */
+static void atomic_writes_keep_to_the_limit(void **state)
+{
+	struct world *w = *state;
+	struct record r = { .sender = &w->n[0] };
+	uint64_t took, fair;
+
+	must(w, r.sender, limit_cmd(r.sender, 1000, 0));
+	pass(w, 10 * MS);
+	for (unsigned int i = 0; i < UNITS; i++)
+		post_atomic_write(r.sender, &w->n[1]);
+	took = finish(w, &r, UNITS);
+	check(&r, 1000, 125 + 4096 + 90);
+	fair = (r.moment[r.n - 1].bytes - r.moment[0].bytes) * 8000000 / 1000;
+	assert_in_range(took, fair - 2 * MS, fair + fair / 50);
+}
+
+static void send_nothing(struct node *a, const struct node *b, uint8_t opcode)
+{
+	post(a, opcode, SKUA_WQE_SIGNALED, a->buf, 0, b->buf, b->key, 0);
+}
+
+/* The rate of the responder is used up by WRITEs of its own. */
+static void answers_without_payload_do_not_wait(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	must(w, b, limit_cmd(b, 1000, 0));
+	post(b, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, b->buf, 16384, a->buf, a->key, 0);
+	settle(w);
+	assert_true(pacer_paused(qp_of(b)));
+	send_nothing(a, b, SKUA_WQE_READ);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+	post_atomic_write(a, b);
+	expect(w, a, SKUA_CQE_ATOMIC_WRITE, SKUA_CQE_SUCCESS);
+	/* But what has payload does. */
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	send_nothing(a, b, SKUA_WQE_READ);
+	expect_none(w, a);
+}
+
+/* The line is busy for 1 ms, the rate of the responder is used up for 8 ms. No ACK and no probe wakes it in between. */
+static void an_answer_without_payload_waits_for_the_line_alone(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	must(w, b, limit_cmd(b, 1000, 1024));
+	IMPAIR(b, "rate=10M,dir=out");
+	IMPAIR(a, "drop=every:2,dir=in");
+	send_nothing(b, a, SKUA_WQE_WRITE);
+	pass(w, MS);
+	post(b, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, b->buf, 16384, a->buf, a->key, 0);
+	settle(w);
+	send_nothing(a, b, SKUA_WQE_READ);
+	expect_none(w, a);
+	assert_true(pacer_paused(qp_of(b)));
+	for (int i = 0; i < 12; i++)
+		pass(w, MS / 10);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+}
+
+/* They wait for nothing but what was posted before them, and nothing waits because of them. */
+static void messages_without_payload_do_not_wait(void **state)
+{
+	(void)state;
+	for (int uc = 0; uc < 2; uc++) {
+		struct world *w = world_create(false);
+		struct node *a = &w->n[0], *b = &w->n[1];
+
+		if (uc)
+			both_uc(w);
+		must(w, a, limit_cmd(a, 1000, 0));
+		for (int i = 0; i < 100; i++)
+			send_nothing(a, b, SKUA_WQE_WRITE);
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1024, b->buf, b->key, 0);
+		send_nothing(a, b, SKUA_WQE_WRITE);
+		for (int i = 0; i < 102; i++)
+			expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+		post_recv(b, b->buf, 64);
+		send_nothing(a, b, SKUA_WQE_SEND);
+		expect(w, a, SKUA_CQE_SEND, SKUA_CQE_SUCCESS);
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+		send_nothing(a, b, SKUA_WQE_WRITE);
+		expect_none(w, a);
+		world_destroy(w);
+	}
+}
+
+/* The request of a READ is lost. The WRITE behind it uses up the rate, and brings a NAK. */
+static void lost_requests_without_payload_do_not_wait(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	must(w, a, limit_cmd(a, 1000, 0));
+	IMPAIR(a, "drop=100%,dir=out");
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 8, b->buf, b->key, 0);
+	settle(w);
+	assert_true(skua_dev_set_impair(a->dev, NULL));
+	post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 1024, b->buf, b->key, 0);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	assert_true(pacer_waits(qp_of(a)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +593,12 @@ int main(void)
 		STEPPED(the_end_of_congestion_counts_at_once, "RAT-3"),
 		STEPPED(a_reset_ends_the_limit, "RAT-4"),
 		STEPPED(an_ack_behind_paced_responses_sleeps, "ROC-27"),
+		STEPPED(atomic_writes_keep_to_the_limit, "RAT-2"),
+		STEPPED(answers_without_payload_do_not_wait, "RAT-2 CNG-9"),
+		STEPPED(an_answer_without_payload_waits_for_the_line_alone, "RAT-2 CNG-9"),
+		{ "RAT-2 CNG-9: messages_without_payload_do_not_wait", messages_without_payload_do_not_wait,
+		  NULL, NULL, NULL },
+		STEPPED(lost_requests_without_payload_do_not_wait, "RAT-2 CNG-9"),
 		STEPPED(packets_that_leave_alone_are_so_many_at_most, "RAT-2 SEC-8"),
 		STEPPED(bad_limits_are_refused, "RAT-1 LIM-1"),
 		{ "RAT-1 ECE-1 FEA-2: without_the_features_there_are_none", without_the_features_there_are_none,

@@ -135,7 +135,7 @@ static bool send_request(struct skua_qp *qp, struct send_wqe *wqe)
 		wqe->vendor_err = SKUA_VENDOR_ERR_WQE_OPCODE;
 		return true;
 	}
-	if (req->reads_outstanding >= qp->max_rd)
+	if (req->reads_outstanding >= qp->max_rd || req_must_wait(qp, wqe))
 		return false;
 	if (!qp->sq.nxt_pkt && !check_response(qp, wqe))
 		return wqe->status;
@@ -181,7 +181,7 @@ static bool send_payload(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budg
 	struct sq *sq = &qp->sq;
 	uint32_t offset = sq->nxt_pkt * qp->pmtu, len, npkts, room = req_room(qp);
 
-	if (!room || qp_must_wait(qp))
+	if (!room || req_must_wait(qp, wqe))
 		return false;
 	assign_psn(qp, wqe);
 	npkts = train_of(qp, wqe->npsn - sq->nxt_pkt, room);

@@ -5,10 +5,19 @@
 #ifndef SKUAD_ROCE_REQ_SEND_H
 #define SKUAD_ROCE_REQ_SEND_H
 
-#include "roce/rc.h"
+#include "roce/dcqcn.h"
+#include "roce/req_complete.h"
 
 /* How many new packets may be sent now? */
 uint32_t req_room(const struct skua_qp *qp);
+/* Does its rate keep the QP from sending packets of @wqe now? Those without payload do not wait (CNG-9). */
+static inline bool req_must_wait(struct skua_qp *qp, const struct send_wqe *wqe)
+{
+	bool payload = !wqe_has_response(wqe) || wqe->opcode == SKUA_WQE_ATOMIC_WRITE;
+
+	return qp->pacer && payload && wqe->length && qp_must_wait(qp);
+}
+
 /* Must the last of @npkts packets that are sent now ask for an ACK? */
 bool req_must_ask(const struct skua_qp *qp, uint32_t npkts);
 /*

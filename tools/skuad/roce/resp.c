@@ -251,7 +251,7 @@ bool resp_is_pending(const struct skua_qp *qp)
 	/* What is owed besides is sent behind the job that waits, for the host or for its rate. A MISSING may go before. */
 	if (resp->job_waits)
 		return resp->wait_due || resp_holds_cqes(qp);
-	if (resp_has_jobs(qp) && pacer_paused(qp))
+	if (resp_has_jobs(qp) && resp_job_at(resp, resp->jobs_tail)->length && pacer_paused(qp))
 		return (resp->missing_due && !resp->missing_last) || resp_holds_cqes(qp);
 	return resp_has_jobs(qp) || resp->ack_due || resp->missing_due || resp_holds_cqes(qp);
 }

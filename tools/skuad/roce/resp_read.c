@@ -57,7 +57,7 @@ bool resp_send_read(struct skua_qp *qp, struct read_job *job, int32_t *budget)
 	struct train t = train_blank;
 	int err = 0;
 
-	if (qp_must_wait(qp))
+	if (job->length && qp_must_wait(qp))
 		return false;
 	n = qp_train(qp, n);
 	if (n < job->npkts - job->npkts_sent)

@@ -129,7 +129,7 @@ bool retransmit_run(struct skua_qp *qp, int32_t *budget)
 	for (run = TAILQ_FIRST(&req->sent.runs); run; run = TAILQ_NEXT(run, entry)) {
 		if (run->state != SENT_LOST || !may_ask(qp, run, parts) || !has_place(req, run))
 			continue;
-		if (*budget <= 0 || !congestion_room(qp) || qp_must_wait(qp))
+		if (*budget <= 0 || !congestion_room(qp) || req_must_wait(qp, wqe_of(qp, run->psn)))
 			return false;
 		npkts = how_many(qp, run);
 		run = send_again(qp, run, npkts, req_must_ask(qp, npkts), budget);

@@ -44,7 +44,7 @@ enum port_result roce_send(struct skua_qp *qp, struct train *t, struct port_mark
 	t->pmtu = qp->pmtu;
 	t->path = &qp->path;
 	r = roce_send_train(qp, t, mark);
-	if (qp->pacer && t->payload && r != PORT_BUSY)
+	if (qp->pacer && t->payload && t->payload->bytes && r != PORT_BUSY)
 		dcqcn_sent(qp, t);
 	return r;
 }

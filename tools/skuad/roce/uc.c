@@ -67,7 +67,7 @@ static bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	};
 	int err;
 
-	if (qp_must_wait(qp))
+	if (len && qp_must_wait(qp))
 		return false;
 	if (!t.last)
 		len = npkts * qp->pmtu;
