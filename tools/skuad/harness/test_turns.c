@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* What a QP does for its peer, beside what it does for its host: neither keeps the other waiting. */
+#include "core/qp.h"
 #include "harness/lossy.h"
 
 #include "link/port.h"
@@ -375,6 +376,45 @@ static void a_missing_beside_frames(void **state)
 	engine_destroy(far.engine);
 }
 
+/*
+ * WRITEs that the peer has acknowledged wait for the ring to another engine. When that is free, their completions use
+ * up the turn of the QP. What is behind them comes in the next one.
+ */
+static void what_comes_behind_many_completions(void **state)
+{
+	static const struct port_ops ops = { .rx_train = far_train, .rx_frame = far_frame };
+	struct world *w = *state;
+	struct node *a = &w->n[0], peer = w->n[1];
+	struct far far = { .engine = engine_create(true) };
+	struct skua_cmd fast = create_mr_cmd(a);
+	struct train ack = train_from(a, TRAIN_ACK, FIRST_PSN + 3);
+	struct skua_qp *qp;
+
+	far.port = port_create(far.engine, a->link, &ops, &far);
+	assert_non_null(far.port);
+	peer.mac[5] = 9;
+	port_set_mac(far.port, peer.mac);
+	reconnect(w, a, &peer);
+	qp = numtab_get(&a->dev->qps, a->qpn);
+	fast.create_mr.type = SKUA_MR_FAST;
+	for (int i = 0; i < 4; i++)
+		post(a, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, a->buf, 8, peer.buf, peer.key, 0);
+	post(a, SKUA_WQE_LOCAL_INV, SKUA_WQE_SIGNALED, 0, 0, 0, 0, must(w, a, fast));
+	settle(w);
+	ack.syndrome = AETH_ACK;
+	arrive(w, a, &peer, ack);
+	expect_none(w, a);
+	while (port_receive(far.port))
+		;
+	a->engine->turn = LOOK_COST + 1;
+	qp_run(qp, &a->engine->turn);
+	for (int i = 0; i < 4; i++)
+		expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	expect(w, a, SKUA_CQE_LOCAL_INV, SKUA_CQE_SUCCESS);
+	port_destroy(far.port);
+	engine_destroy(far.engine);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +426,7 @@ int main(void)
 		STEPPED(an_ack_beside_other_qps, "ROC-20 ROC-27"),
 		STEPPED(frames_beside_other_qps, "ROC-20"),
 		STEPPED(a_missing_beside_frames, "ROC-20"),
+		STEPPED(what_comes_behind_many_completions, "ORD-4"),
 		STEPPED(the_longest_read_at_the_least_path_mtu, "ROC-7 ROC-22 WQE-4"),
 		STEPPED(the_longest_messages_at_all_path_mtus, "ROC-7 WQE-4 LIM-1"),
 		STEPPED(the_longest_read_in_one_request, "ROC-7"),

@@ -239,15 +239,18 @@ static bool next_ready(struct skua_qp *qp)
 bool req_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_req *req = &rc_of(qp)->req;
-	bool any = false, again = false;
+	uint32_t una = qp->sq.una;
 	int32_t before;
+	bool any;
 
 	qp->sq.busy = false;
 	req_complete_acked(qp);
+	/* Completions may have used up the turn. Then what is behind them comes in the next one. */
+	any = qp->sq.una != una;
 	before = *budget;
 	if (req->rnr_waiting) {
 		if (now_of(qp) < req->rnr_until)
-			return false;
+			return any;
 		/* The oldest packet is sent alone, as a probe. The others follow when the peer has accepted it. */
 		req->rnr_waiting = false;
 		req->rnr_probing = true;
@@ -257,12 +260,12 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 	if (req->probe_due || req->sent.npkts[SENT_LOST]) {
 		bool all = retransmit_run(qp, budget);
 
-		again = *budget != before;
+		any |= *budget != before;
 		/* Not before them: some go in each turn, however many runs there are. */
 		sent_charge(qp->dev, &req->sent);
 		if (!all) {
 			req_timer_set(qp);
-			return again;
+			return any;
 		}
 	}
 	while (*budget > 0 && next_ready(qp)) {
@@ -273,7 +276,7 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 	req_timer_set(qp);
 	if (qp->draining && qp->sq.una == qp->sq.nxt && !next_ready(qp))
 		qp_drained(qp);
-	return any || again;
+	return any;
 }
 
 bool req_is_pending(const struct skua_qp *qp)
