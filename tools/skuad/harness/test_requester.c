@@ -760,6 +760,39 @@ static void a_peer_without_selective_repeat_is_asked_for_one_gap(void **state)
 	ask_for_gaps(state, false, 1);
 }
 
+/*
+ * The ACK of a SEND was lost, and so were the first @missing responses behind it. Those that have come tell that the
+ * peer has accepted the SEND, but it completes later. The gap does not wait for it.
+ */
+static void lose_behind_a_send(struct world *w, uint32_t missing)
+{
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t psn;
+
+	take_sample(w, "delay=1ms,dir=out");
+	rc_of(qp_of(a))->req.congestion.window = 4096;
+	IMPAIR(b, "drop=100%,dir=out");
+	post_recv(b, b->buf, 8);
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 8, 0, 0, 0);
+	psn = lose_responses(w, 600) + 1;
+	pass(w, RTT);
+	for (uint32_t i = missing; i < missing + 5; i++)
+		respond(w, psn, i, 600);
+	assert_int_equal(again(w), 1);
+	assert_int_equal(b->dev->stats.duplicates, 1);
+}
+
+static void a_gap_behind_a_send_is_asked_for(void **state)
+{
+	lose_behind_a_send(*state, 1);
+}
+
+/* More than can be held: the oldest response is placed when it comes. */
+static void a_long_gap_behind_a_send_is_asked_for(void **state)
+{
+	lose_behind_a_send(*state, 590);
+}
+
 /* Not at the first PTO, but at the second. */
 static void reports_are_forgotten_at_the_second_pto(void **state)
 {
@@ -1199,6 +1232,8 @@ int main(void)
 		STEPPED(what_was_dropped_is_asked_for_together, "REC-18"),
 		STEPPED(gaps_are_asked_for_together, "REP-9"),
 		STEPPED(a_peer_without_selective_repeat_is_asked_for_one_gap, "REP-9"),
+		STEPPED(a_gap_behind_a_send_is_asked_for, "ROC-18 REP-9"),
+		STEPPED(a_long_gap_behind_a_send_is_asked_for, "ROC-18 REP-9 REC-17"),
 		STEPPED(reports_are_forgotten_at_the_second_pto, "REP-8"),
 		STEPPED(early_responses_are_no_retry, "ROC-13"),
 		STEPPED(progress_ends_the_count_of_retries, "ROC-13"),

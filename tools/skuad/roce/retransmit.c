@@ -44,21 +44,21 @@ static uint32_t parts_asked(const struct skua_qp *qp)
 	return n;
 }
 
-/* May the run be retransmitted, with @parts partial requests in flight? */
-static bool may_ask(struct skua_qp *qp, const struct sent_run *run, uint32_t parts)
+/* May the run be retransmitted, with @parts partial requests in flight? @oldest: no response before it is missing. */
+static bool may_ask(struct skua_qp *qp, const struct sent_run *run, uint32_t parts, bool oldest)
 {
 	if (!is_part(qp, run))
 		return true;
 	if (repeat_offered(qp))
 		return parts < qp->max_rd;
-	return run == TAILQ_FIRST(&rc_of(qp)->req.sent.runs);
+	return oldest;
 }
 
-/* Can all of these responses be held while earlier ones are missing? */
-static bool has_place(const struct roce_req *req, const struct sent_run *run)
+/* Can all of these responses be held while earlier ones are missing? @oldest: none is. */
+static bool has_place(const struct roce_req *req, const struct sent_run *run, bool oldest)
 {
 	return !run->response || psn_diff(psn_add(run->psn, run->npkts), req->oldest_unacked_psn) <= REPEAT_WINDOW ||
-	       run == TAILQ_FIRST(&req->sent.runs);
+	       oldest;
 }
 
 /*
@@ -120,6 +120,7 @@ bool retransmit_run(struct skua_qp *qp, int32_t *budget)
 	struct roce_req *req = &rc_of(qp)->req;
 	struct sent_run *run;
 	uint32_t npkts, parts;
+	bool missing = false;
 
 	if (req->probe_due && !send_probe(qp, budget))
 		return false;
@@ -127,7 +128,11 @@ bool retransmit_run(struct skua_qp *qp, int32_t *budget)
 		return true;
 	parts = parts_asked(qp);
 	for (run = TAILQ_FIRST(&req->sent.runs); run; run = TAILQ_NEXT(run, entry)) {
-		if (run->state != SENT_LOST || !may_ask(qp, run, parts) || !has_place(req, run))
+		bool oldest = !missing;
+
+		/* A SEND or WRITE before it need not be acknowledged. */
+		missing |= run->response && run->state != SENT_HELD;
+		if (run->state != SENT_LOST || !may_ask(qp, run, parts, oldest) || !has_place(req, run, oldest))
 			continue;
 		if (*budget <= 0 || !congestion_room(qp) || req_must_wait(qp, wqe_of(qp, run->psn)))
 			return false;
