@@ -257,6 +257,33 @@ static void what_comes_again_is_answered_in_order(void **state)
 	assert_int_equal(next_response(b), 7);
 }
 
+/*
+ * A part of a READ is asked for again while its last responses wait for the line, and then all of it. All of it goes
+ * again, once: if the last response went before the READ is over, the peer would send the next READ too early.
+ */
+static void a_read_that_is_asked_for_from_further_back(void **state)
+{
+	struct world *w = *state;
+	struct node *b = &w->n[1];
+	struct roce_resp *resp = &rc_of(qp_of(b))->resp;
+	uint64_t before;
+
+	IMPAIR(b, "rate=1M,dir=out");
+	ask_again(w, 0, 10);
+	settle(w);
+	while (next_response(b) < 4)
+		next_event(w);
+	ask_again(w, 1, 9);
+	assert_int_equal(next_response(b), 1);
+	ask_again(w, 0, 10);
+	assert_int_equal(next_response(b), 0);
+	assert_int_equal(resp->jobs_again, 0);
+	before = b->dev->stats.rdma_tx_packets;
+	while (resp->jobs_new)
+		next_event(w);
+	assert_int_equal(b->dev->stats.rdma_tx_packets - before, 10);
+}
+
 /* A SEND says nowhere how long it is. It is refused where it becomes too long, whatever the receive has room for. */
 static void a_send_ends_at_the_longest_message(void **state)
 {
@@ -295,6 +322,7 @@ int main(void)
 		STEPPED(a_place_that_was_left_is_used_again, "REP-5 REC-17"),
 		STEPPED(a_read_that_comes_again_and_again_is_answered_once, "ROC-24"),
 		STEPPED(what_comes_again_is_answered_in_order, "ROC-24"),
+		STEPPED(a_read_that_is_asked_for_from_further_back, "ROC-24 ROC-8"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,13 +57,16 @@ void resp_replay_result(struct skua_qp *qp, const struct train *t)
 		resp_job_add_again(qp, t, s ? s->value : 0);
 }
 
-/* The READ with this PSN, if it has responses still to be sent for the first time. */
-static struct read_job *job_of(const struct roce_resp *resp, uint32_t psn)
+/*
+ * The READ @s, if it has responses still to be sent for the first time. Since it was asked for again, its job may not
+ * have the first ones any more.
+ */
+static struct read_job *job_of(const struct roce_resp *resp, const struct served *s)
 {
 	for (uint32_t i = resp->jobs_tail; i != resp->jobs_head; i++) {
 		struct read_job *job = resp_job_at(resp, i);
 
-		if (!job->duplicate && psn_add(psn, -job->psn) < job->npkts)
+		if (!job->duplicate && job->op == TRAIN_READ_REQ && resp_served_at(resp, job->served_index) == s)
 			return job;
 	}
 	return NULL;
@@ -107,7 +110,7 @@ void resp_replay_read(struct skua_qp *qp, const struct train *t)
 		return;
 	if (resp_job_is_queued(&rc_of(qp)->resp, t->psn, qp_packets(qp, t->msg_len)))
 		return;
-	job = job_of(&rc_of(qp)->resp, t->psn);
+	job = job_of(&rc_of(qp)->resp, s);
 	if (job)
 		restart(qp, job, t);
 	else
