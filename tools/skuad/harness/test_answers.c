@@ -5,6 +5,7 @@
  */
 #include "core/device.h"
 #include "harness/errors.h"
+#include "harness/lossy.h"
 
 /* The peer's QP does not answer. */
 static void mute(struct world *w, struct node *n)
@@ -440,6 +441,32 @@ static void events_of_a_qp(void **state)
 	expect_no_event(w, b);
 }
 
+/* A request of its own fails while a READ of its peer is half answered. Then the memory of the READ goes. */
+static void a_read_of_a_qp_in_err_raises_no_event(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = must(w, b, create_mr_cmd(b));
+
+	IMPAIR(b, "rate=1M,dir=out");
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 4096, b->buf, key, 0);
+	settle(w);
+	b->key ^= 1;
+	post(b, SKUA_WQE_WRITE, SKUA_WQE_SIGNALED, b->buf, 8, a->buf, a->key, 0);
+	expect(w, b, SKUA_CQE_WRITE, SKUA_CQE_LOC_PROT_ERR);
+	must(w, b, object_cmd(SKUA_CMD_DESTROY_MR, key));
+	for (int i = 0; i < 10; i++)
+		next_event(w);
+	expect_no_event(w, b);
+	/* The peer is told all the same. */
+	assert_int_equal(STAT(w, b, access_nak_sent), 1);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_REM_ACCESS_ERR);
+	/* It does not count as the one event of the QP. */
+	host_store32(at(b, b->rq_dbr), 1000);
+	pass(w, 20000000);
+	expect_event(w, b, SKUA_EVENT_QP_FATAL, b->qpn);
+}
+
 /* In ERR all that is posted is flushed in order, by whatever queue; sooner or later. */
 static void the_order_of_a_flush(void **state)
 {
@@ -504,6 +531,7 @@ int main(void)
 		STEPPED(duplicates_beside_new_reads, "ROC-8 ROC-10"),
 		STEPPED(communication_is_established, "ERR-7 ROC-15"),
 		STEPPED(events_of_a_qp, "ERR-11 ERR-12 ERR-8"),
+		STEPPED(a_read_of_a_qp_in_err_raises_no_event, "ERR-11"),
 		STEPPED(the_order_of_a_flush, "ORD-7 DBR-10"),
 		STEPPED(a_receive_that_was_begun, "ORD-8"),
 	};

@@ -502,6 +502,27 @@ static void pages_go_in_the_midst_of_a_read(void **state)
 	expect_same(b, 0, a, a->buf + LATER, SIZE);
 }
 
+/* A request of its own fails while a READ of its peer is half answered. Then the pages of the READ go. */
+static void a_qp_in_err_asks_for_no_pages(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t key = create_region(w, b);
+
+	give_pages(w, b, key, 0, PAGES, 0);
+	IMPAIR(b, "rate=1M,dir=out");
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, SIZE, MR_IOVA, key, 0);
+	settle(w);
+	post_key(b, SKUA_WQE_WRITE, b->key ^ 1, b->buf, 8, a->buf, a->key);
+	expect(w, b, SKUA_CQE_WRITE, SKUA_CQE_LOC_PROT_ERR);
+	drop_pages(w, b, key, 0, PAGES);
+	for (int i = 0; i < 10; i++)
+		next_event(w);
+	expect_no_fault(w, b);
+	assert_int_equal(STAT(w, b, page_faults), 0);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_REM_ACCESS_ERR);
+}
+
 static void post_atomic(struct node *a, uint32_t lkey, uint64_t addr, uint64_t raddr, uint32_t rkey)
 {
 	struct {
@@ -858,6 +879,7 @@ int main(void)
 		STEPPED(losses_of_a_requester_wait_for_the_host, "ODP-9 ODP-14 SEC-8"),
 		STEPPED(a_read_of_missing_pages, "ODP-10"),
 		STEPPED(pages_go_in_the_midst_of_a_read, "ODP-10 STA-5"),
+		STEPPED(a_qp_in_err_asks_for_no_pages, "ODP-13"),
 		STEPPED(an_atomic, "ODP-10"),
 		STEPPED(the_place_of_an_atomics_result, "ODP-9"),
 		STEPPED(a_flush_needs_no_pages, "ODP-15"),

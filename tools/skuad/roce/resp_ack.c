@@ -43,7 +43,8 @@ void resp_refuse(struct skua_qp *qp, uint8_t syndrome, uint8_t event)
 	else
 		QP_STAT_INC(qp, op_nak_sent);
 	resp_owe(qp, syndrome, qp->epsn);
-	if (event)
+	/* In ERR it is the answer to a request that was accepted before (ERR-11). */
+	if (event && qp->state != SKUA_QPS_ERR)
 		qp_error(qp, event);
 	else
 		qp_to_err(qp);

@@ -86,7 +86,8 @@ bool resp_job_wait(struct skua_qp *qp)
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	bool known = fault_is_waiting(qp, SKUA_PAGE_FAULT_RESPONDER);
 
-	resp->job_waits = fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER);
+	/* The page faults of a QP end when it goes to ERR (ODP-13), so no new one begins there. */
+	resp->job_waits = qp->state != SKUA_QPS_ERR && fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER);
 	if (!known)
 		resp->wait_due = resp->job_waits;
 	return resp->job_waits;
