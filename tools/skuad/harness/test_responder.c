@@ -208,6 +208,24 @@ static void a_read_that_comes_again_and_again_is_answered_once(void **state)
 	assert_int_equal(b->dev->stats.rdma_tx_packets - before, 16 + MAX_DEST_RD);
 }
 
+/* The count of READs wraps somewhere, and those before that place are remembered all the same. */
+static void reads_are_remembered_beyond_four_billion(void **state)
+{
+	struct world *w = *state;
+	struct node *b = &w->n[1];
+	uint64_t before;
+
+	rc_of(qp_of(b))->resp.num_served = UINT32_MAX - 1;
+	for (uint32_t i = 0; i < 3; i++)
+		ask_again(w, i, 1);
+	settle(w);
+	before = b->dev->stats.rdma_tx_packets;
+	for (uint32_t i = 0; i < 3; i++)
+		ask_again(w, i, 1);
+	settle(w);
+	assert_int_equal(b->dev->stats.rdma_tx_packets - before, 3);
+}
+
 /* The host destroys or resets its QP as soon as it has the last completion, before the QP has had its turn. */
 static void the_ack_goes_before_the_qp(void **state)
 {
@@ -321,6 +339,7 @@ int main(void)
 		STEPPED(new_packets_of_a_train_are_taken, "ROC-10"),
 		STEPPED(a_place_that_was_left_is_used_again, "REP-5 REC-17"),
 		STEPPED(a_read_that_comes_again_and_again_is_answered_once, "ROC-24"),
+		STEPPED(reads_are_remembered_beyond_four_billion, "ROC-10 ROC-23"),
 		STEPPED(what_comes_again_is_answered_in_order, "ROC-24"),
 		STEPPED(a_read_that_is_asked_for_from_further_back, "ROC-24 ROC-8"),
 	};

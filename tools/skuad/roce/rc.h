@@ -107,7 +107,7 @@ struct read_job {
 	bool privileged;		/* with pd: whose memory it is for */
 	enum train_op op;
 	uint32_t srqn;			/* XRC_TGT: the SRQ whose PD it is */
-	uint32_t served_index;		/* what is remembered of it: resp_served_at() */
+	uint64_t served_index;		/* what is remembered of it: resp_served_at() */
 	uint64_t swap_add, compare;
 	uint64_t flush_left;		/* FLUSH to persistence: bytes from raddr on whose place is not known yet */
 	uint8_t flush;			/* FLUSH: SKUA_FLUSH_*, until it is done */
@@ -160,7 +160,7 @@ struct roce_resp {
 	uint32_t jobs_head, jobs_tail;	/* run free */
 	uint32_t jobs_new, jobs_again;	/* of those in the ring */
 	struct served *served;		/* ring of jobs_size: the last that were accepted */
-	uint32_t num_served;		/* runs free */
+	uint64_t num_served;		/* ever: it never wraps */
 	uint64_t accepted;		/* PSNs of requests, ever */
 };
 

@@ -53,7 +53,7 @@ static inline struct read_job *resp_job_at(const struct roce_resp *resp, uint32_
 }
 
 /* What is remembered of the READ or atomic that was the @i-th. */
-static inline struct served *resp_served_at(const struct roce_resp *resp, uint32_t i)
+static inline struct served *resp_served_at(const struct roce_resp *resp, uint64_t i)
 {
 	return &resp->served[i & (resp->jobs_size - 1)];
 }

@@ -78,8 +78,8 @@ static struct read_job *job_of(const struct roce_resp *resp, const struct served
  */
 static void restart(struct skua_qp *qp, struct read_job *job, const struct train *t)
 {
-	uint32_t sent = psn_add(job->psn, job->npkts_sent), served = job->served_index;
-	uint32_t end = psn_add(t->psn, qp_packets(qp, t->msg_len));
+	uint32_t sent = psn_add(job->psn, job->npkts_sent), end = psn_add(t->psn, qp_packets(qp, t->msg_len));
+	uint64_t served = job->served_index;
 
 	if (psn_diff(end, sent) <= 0) {
 		resp_job_add_again(qp, t, 0);
