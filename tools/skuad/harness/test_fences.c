@@ -445,8 +445,25 @@ static void bring_to_rts(struct world *w, struct node *n, const struct node *pee
 	must(w, n, rts_cmd(n->qpn));
 }
 
-/* A QP with an SRQ is reset while its CQEs wait: they never come, and the SRQ has its entries again. */
-static void reset_behind_invalidation(struct world *w, struct node *b)
+static void hold_much(void *arg)
+{
+	struct node *n = arg;
+
+	n->dev->roce->held_bytes += HELD_MAX;
+}
+
+static void hold_less(void *arg)
+{
+	struct node *n = arg;
+
+	n->dev->roce->held_bytes -= HELD_MAX;
+}
+
+/*
+ * A QP with an SRQ is reset while its CQEs wait: they never come, and the SRQ has its entries again. @full: there is no
+ * memory for CQEs that wait, so the first is lost and the QP is in error.
+ */
+static void reset_with_srq(struct world *w, struct node *b, bool full)
 {
 	struct node *a = &w->n[0];
 	struct arrival first = { .n = b, .peer = a }, second = first;
@@ -470,9 +487,14 @@ static void reset_behind_invalidation(struct world *w, struct node *b)
 	first.t = train_from(b, TRAIN_SEND_INV, FIRST_PSN);
 	first.t.imm = b->key;
 	second.t = train_from(b, TRAIN_SEND, FIRST_PSN + 1);
+	for (int i = 0; full && i < 2; i++)
+		on_engine(b, hold_much, b);
 	on_engine(b, let_arrive, &first);
 	on_engine(b, let_arrive, &second);
+	for (int i = 0; full && i < 2; i++)
+		on_engine(b, hold_less, b);
 	assert_null(poll_cq(b));
+	assert_int_equal(qp_state(w, b, b->qpn), full ? SKUA_QPS_ERR : SKUA_QPS_RTS);
 	hold_naps(false);
 	must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
 	bring_to_rts(w, b, a);
@@ -488,6 +510,16 @@ static void reset_behind_invalidation(struct world *w, struct node *b)
 	}
 	assert_int_equal(seen, 3);
 	assert_null(poll_cq(b));
+}
+
+static void reset_behind_invalidation(struct world *w, struct node *b)
+{
+	reset_with_srq(w, b, false);
+}
+
+static void reset_without_memory(struct world *w, struct node *b)
+{
+	reset_with_srq(w, b, true);
 }
 
 /* An SRQ of the domain, with two entries. */
@@ -548,20 +580,6 @@ static void destroy_srq_behind_invalidation(struct world *w, struct node *b)
 	assert_null(poll_cq(b));
 	/* Nobody was told of the invalidation. */
 	must(w, b, object_cmd(SKUA_CMD_DESTROY_MR, b->key));
-}
-
-static void hold_much(void *arg)
-{
-	struct node *n = arg;
-
-	n->dev->roce->held_bytes += HELD_MAX;
-}
-
-static void hold_less(void *arg)
-{
-	struct node *n = arg;
-
-	n->dev->roce->held_bytes -= HELD_MAX;
 }
 
 /* Other QPs hold all the packets that came too early for which there is room: no reason to fail this one. */
@@ -704,6 +722,8 @@ static void a_response_that_is_under_way(void **state)
 	hold_naps(true);
 	response_under_way("SEND with invalidate, then RESET", fast_region, reset_behind_invalidation);
 	hold_naps(true);
+	response_under_way("SEND with invalidate, without memory, then RESET", fast_region, reset_without_memory);
+	hold_naps(true);
 	response_under_way("SEND with invalidate, then DESTROY_SRQ", fast_region, destroy_srq_behind_invalidation);
 }
 
@@ -790,7 +810,8 @@ int main(void)
 		TEST(two_engines, "MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 SEC-8"),
 		TEST(invalidated_by_itself, "ORD-4 MEM-12 MR-5"),
 		TEST(invalidated_by_the_peer, "ORD-5 MEM-12 CQE-2"),
-		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-2 ORD-4 ORD-5 MR-5 PL-11 QPS-7 SRQ-7 XRC-14"),
+		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-2 ORD-4 ORD-5 MR-5 PL-11 QPS-7 SRQ-5 SRQ-7 "
+		     "XRC-14"),
 		TEST(a_response_through_a_window, "MEM-12 MW-9 MW-10 MW-11 ORD-4 ORD-5"),
 		TEST(a_response_of_a_region_that_changes, "MR-12 MR-15 MEM-12 RST-1"),
 		TEST(a_response_of_pages_that_go, "ODP-6 MEM-12"),
