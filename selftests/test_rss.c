@@ -188,6 +188,8 @@ TEST_F(raw, wrong_spreading)
 	ASSERT_EQ(0, ibv_query_device_ex(s->context, NULL, &caps));
 	EXPECT_EQ(1u << IBV_QPT_RAW_PACKET, caps.rss_caps.supported_qpts);
 	EXPECT_EQ(32, caps.rss_caps.max_rwq_indirection_table_size);
+	EXPECT_EQ(IBV_RX_HASH_FUNC_TOEPLITZ, caps.rss_caps.rx_hash_function);
+	EXPECT_EQ(0xff, caps.rss_caps.rx_hash_fields_mask);
 	EXPECT_LT(0, caps.rss_caps.max_rwq_indirection_tables);
 	EXPECT_LT(0, caps.max_wq_type_rq);
 	ASSERT_EQ(0, spread_open(&spread, &self->b));

@@ -38,6 +38,12 @@ static int skua_query_device_ex(struct ibv_context *ibv_ctx,
 		attr->tso_caps.max_tso = ctx->caps.max_tso;
 		attr->tso_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
 	}
+	if (attr_size >= offsetofend(struct ibv_device_attr_ex, rss_caps) && attr->rss_caps.supported_qpts) {
+		attr->rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
+		attr->rss_caps.rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 |
+			IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 | IBV_RX_HASH_SRC_PORT_TCP |
+			IBV_RX_HASH_DST_PORT_TCP | IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP;
+	}
 	if (attr_size >= offsetofend(struct ibv_device_attr_ex, packet_pacing_caps))
 		attr->packet_pacing_caps = (struct ibv_packet_pacing_caps) {
 			.qp_rate_limit_min = resp.min_rate,

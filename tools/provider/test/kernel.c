@@ -7,6 +7,7 @@
 
 #include <infiniband/cmd_ioctl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
+#include <valgrind/memcheck.h>
 
 #include "../skua.h"
 #include "../skua-abi.h"
@@ -31,6 +32,13 @@ struct skua_modify_srq_req modify_srq_req;
 struct ibv_alloc_dm_attr dm_attr;
 unsigned int dm_copies;
 struct dm_copy dm_copy;
+struct memcheck memcheck;
+
+void memcheck_defined(const void *addr, size_t length)
+{
+	memcheck.addr = addr;
+	memcheck.length = length;
+}
 struct dm_mr_req dm_mr_req;
 struct mr_req mr_req;
 struct rereg_req rereg_req;

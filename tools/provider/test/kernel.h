@@ -40,6 +40,11 @@ extern struct dm_copy {
 	struct skua_dm_copy_req req;
 } dm_copy;
 
+extern struct memcheck {			/* the memory that valgrind was told of last */
+	const void *addr;
+	size_t length;
+} memcheck;
+
 /* The arguments of registering a region of device memory. */
 extern struct dm_mr_req {
 	struct ibv_pd *pd;

@@ -56,9 +56,14 @@ static void test_copies(void **state)
 	assert_int_equal(dm_copy.req.length, 8);
 	assert_int_equal(dm_copy.req.direction, SKUA_DM_COPY_FROM_DM);
 	assert_int_equal(dm_copies, 2);
+	/* Of what it cannot see that the kernel writes. */
+	assert_ptr_equal(memcheck.addr, bytes + 4);
+	assert_int_equal(memcheck.length, 8);
 	answer = EINVAL;
+	memcheck.addr = NULL;
 	assert_int_equal(ibv_memcpy_from_dm(bytes, dm, 0, 8), EINVAL);
 	assert_int_equal(ibv_memcpy_to_dm(dm, 0, bytes, 8), EINVAL);
+	assert_null(memcheck.addr);
 	answer = 0;
 	assert_int_equal(skua_free_dm(dm), 0);
 }
