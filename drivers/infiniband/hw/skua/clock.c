@@ -5,6 +5,7 @@
  * wall clock is steered and the device's is not.
  */
 #include <linux/clocksource.h>
+#include <linux/preempt.h>
 #include <linux/timekeeping.h>
 
 #include <rdma/skua-abi.h>
@@ -37,6 +38,8 @@ static void skua_ib_clock_write(struct skua_info_page *info, u64 cycles, u64 ns)
 
 	clocks_calc_mult_shift(&mult, &shift, info->clock_khz, NSEC_PER_MSEC,
 			       SKUA_IB_CLOCK_RANGE_MS);
+	/* Whoever reads waits for the end, and may have the only processor. */
+	preempt_disable();
 	WRITE_ONCE(info->sequence, info->sequence + 1);
 	smp_wmb();	/* before what changes */
 	WRITE_ONCE(info->cycles, cycles);
@@ -45,6 +48,7 @@ static void skua_ib_clock_write(struct skua_info_page *info, u64 cycles, u64 ns)
 	WRITE_ONCE(info->shift, shift);
 	smp_wmb();	/* after it */
 	WRITE_ONCE(info->sequence, info->sequence + 1);
+	preempt_enable();
 }
 
 static void skua_ib_clock_work(struct work_struct *work)

@@ -262,11 +262,7 @@ int skua_ib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct skua_ib_dev *dev = to_skua_ib_dev(ibcq->device);
 	struct skua_ib_cq *cq = to_skua_ib_cq(ibcq);
-	int err;
 
-	err = ib_no_udata_io(udata);
-	if (err)
-		return err;
 	skua_ib_cq_stop(dev, cq);
 	skua_ib_qmem_free(dev->dev, &cq->mem);
 	return 0;

@@ -66,6 +66,12 @@ static int skua_ib_old_counter_unbind_qp(struct ib_qp *ibqp)
 
 #endif
 
+/*
+ * Verbs that destroy ignore what a program passes with them: an object whose creation cannot be
+ * told to its program is destroyed with the udata of the creation, and would stay, with a warning
+ * of the core, if that were refused. So there is no uverbs_robust_udata, by which all verbs refuse
+ * what they do not know; those that create and modify do.
+ */
 static const struct ib_device_ops skua_ib_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = RDMA_DRIVER_UNKNOWN,
@@ -120,7 +126,6 @@ static const struct ib_device_ops skua_ib_ops = {
 	.reg_user_mr = skua_ib_old_reg_user_mr,
 #else
 	.reg_user_mr = skua_ib_reg_user_mr,
-	.uverbs_robust_udata = true,
 #endif
 	.req_notify_cq = skua_ib_req_notify_cq,
 

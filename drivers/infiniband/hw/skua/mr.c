@@ -174,7 +174,8 @@ static int skua_ib_create_odp_mr(struct skua_ib_mr *mr, struct ib_pd *ibpd, u64 
 {
 	u64 end;
 
-	if (access & (IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_PERSISTENT))
+	/* Faults are served by works of a program's context. */
+	if (!ibpd->uobject || access & (IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_PERSISTENT))
 		return -EOPNOTSUPP;
 	if (params->length == U64_MAX) {
 		if (start || params->iova)
@@ -471,9 +472,6 @@ int skua_ib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	struct skua_ib_mr *mr = to_skua_ib_mr(ibmr);
 	int err;
 
-	err = ib_no_udata_io(udata);
-	if (err)
-		return err;
 	if (mr->odp)
 		skua_ib_odp_destroy(mr);
 	err = mr->is_dmabuf ? skua_ib_dmabuf_destroy(mr) : skua_cmd_destroy_mr(dev, mr->key);

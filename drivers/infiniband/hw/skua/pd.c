@@ -34,11 +34,6 @@ int skua_ib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 
 int skua_ib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
-	int err;
-
-	err = ib_no_udata_io(udata);
-	if (err)
-		return err;
 	skua_cmd_destroy_pd(to_skua_dev(ibpd->device), to_skua_ib_pd(ibpd)->pdn);
 	return 0;
 }

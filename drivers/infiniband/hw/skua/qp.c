@@ -484,11 +484,7 @@ int skua_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct skua_ib_dev *dev = to_skua_ib_dev(ibqp->device);
 	struct skua_ib_qp *qp = to_skua_ib_qp(ibqp);
-	int err;
 
-	err = ib_no_udata_io(udata);
-	if (err)
-		return err;
 	if (skua_ib_is_rss(ibqp)) {
 		skua_ib_destroy_rss_qp(ibqp);
 		return 0;

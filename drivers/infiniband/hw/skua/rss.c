@@ -173,11 +173,7 @@ int skua_ib_destroy_wq(struct ib_wq *ibwq, struct ib_udata *udata)
 {
 	struct skua_dev *dev = to_skua_dev(ibwq->device);
 	struct skua_ib_wq *wq = to_skua_ib_wq(ibwq);
-	int err;
 
-	err = ib_no_udata_io(udata);
-	if (err)
-		return err;
 	skua_ib_queues_stop(dev, &wq->watch);
 	skua_ib_qmem_free(dev, &wq->mem);
 	kfree(wq);

@@ -233,11 +233,7 @@ int skua_ib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	struct skua_dev *dev = to_skua_dev(ibsrq->device);
 	struct skua_ib_srq *srq = to_skua_ib_srq(ibsrq);
-	int err;
 
-	err = ib_no_udata_io(udata);
-	if (err)
-		return err;
 	skua_ib_srq_stop(dev, srq);
 	skua_ib_srq_free(dev, srq);
 	return 0;
