@@ -16,7 +16,10 @@ usage: frames.py echo ADDRESS             answer UDP datagrams on port 5002, unt
                                           say that COUNT connections are made, and do so over all at the same time,
                                           for so long
        frames.py longest NETDEV SECONDS   print the bytes of the longest frame that is sent meanwhile
+       frames.py owed ADDRESS SECONDS     send datagrams until the socket takes no more, say so, and wait that long until
+                                          all of its frames are given back
 """
+import fcntl
 import hashlib
 import os
 import random
@@ -25,6 +28,7 @@ import socket
 import socketserver
 import struct
 import sys
+import termios
 import time
 
 PORT = 5002
@@ -159,6 +163,22 @@ def longest(netdev, seconds):
             if peer[2] == socket.PACKET_OUTGOING:
                 most = max(most, length)
     print(most)
+
+
+def owed(address, seconds):
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sender.connect((address, 9))
+    sender.setblocking(False)
+    try:
+        while True:
+            sender.send(bytes(1400))
+    except BlockingIOError:
+        print('full', flush=True)
+    end = time.monotonic() + float(seconds) * PATIENCE
+    while left := struct.unpack('i', fcntl.ioctl(sender, termios.TIOCOUTQ, bytes(4)))[0]:
+        if time.monotonic() > end:
+            sys.exit('%d bytes are not given back' % left)
+        time.sleep(0.1)
 
 
 def checksum(data):

@@ -103,6 +103,17 @@ death() {
 		dump 'any(not c["answered"] for c in x["commands"]["last"] + x["commands"]["outstanding"])' || status=1
 	recover && is_healthy && reporter "x['recover'] == $recoveries" && works_in 10 && return $status
 }
+# Frames that it would have sent are given back to their senders, though nobody takes the interface down.
+frames_are_given_back() {
+	skuactl impair skua0 rate=1M,dir=out || return
+	left python3 "$PWD/frames.py" owed 192.0.2.2 10 >/tmp/owed 2>&1 &
+	within 5 grep -q full /tmp/owed && dies fatal
+	local status=$?
+	wait $! && [ $status = 0 ]
+	status=$?
+	cat /tmp/owed
+	skuactl impair skua0 none && recover && is_healthy && within 5 ping4 && return $status
+}
 # One that is gone cannot be recovered before it is back.
 recovery_fails() {
 	dies gone && fails 'cannot be brought up' recover && is_in_error &&
@@ -195,6 +206,22 @@ reload_fails() {
 	inject none && with_rdma && return $status
 }
 
+# One of the commands of a reload fails. Of those that do not fail the reload, one asks whether there is a link.
+link_is_asked_for_again() {
+	local n status
+	without_rdma && dmesg -C || return
+	for n in {1..30}; do
+		inject command-error "$n" && reload
+		status=$?
+		inject none || return
+		[ $status = 0 ] || reload || return
+		within 5 ping4 || return
+	done
+	dmesg | grep -q 'cannot ask for the state of the link'
+	status=$?
+	with_rdma && return $status
+}
+
 enable_rdma() {
 	rdma_is_enabled true && param set value false cmode driverinit && works || return
 	start_traffic -q 4 && reload && traffic_ends && no_rdma && rdma_is_enabled false && within 5 ping4 &&
@@ -251,6 +278,7 @@ t 'a dump of a device that lives' dump_of_a_device_that_lives
 t 'dumps are kept until they are cleared' dumps_are_kept
 t 'a device that is fatal' death fatal 'it reported a fatal error' \
 	'x["health_at_death"] == "0x7" and x["cause_at_death"] == "fault asked for by a test"'
+t 'frames of a device that is dead are given back' frames_are_given_back
 t 'a command is not answered' death command-timeout 'a command was not answered in time' 'x["status_at_death"] == "0x3"'
 t 'a recovery fails, and the next does not' recovery_fails
 t 'a reset heals' reset_heals
@@ -263,6 +291,7 @@ t 'a reload tells the peers of connections' peer_is_told
 t 'reload while the netdev is down' reload_while_down
 t 'reloads that are refused' bad_reloads
 t 'a reload fails, and the next does not' reload_fails
+t 'the state of the link is asked for again' link_is_asked_for_again
 t 'RDMA is switched off and on' enable_rdma
 t 'parameters that are refused' bad_params
 t 'nonsense about health is refused' bad_health

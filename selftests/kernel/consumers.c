@@ -170,3 +170,14 @@ const char *st_queried_caps(struct st_side *side)
 	CHECK(queried.cap.max_inline_data >= ST_INLINE);
 	return NULL;
 }
+
+/* RDS asks for that, of memory that it cannot pin. Faults are served in a program's context, and there is none. */
+const char *st_on_demand(struct st_side *side)
+{
+	struct ib_mr *mr = ib_reg_user_mr(side->pd, PAGE_SIZE, PAGE_SIZE, 0,
+					  IB_ACCESS_LOCAL_WRITE | IB_ACCESS_ON_DEMAND);
+
+	CHECK(IS_ERR(mr));
+	CHECK(PTR_ERR(mr) == -EOPNOTSUPP);
+	return NULL;
+}

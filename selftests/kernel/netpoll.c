@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The network interface as netpoll uses it, for messages of a kernel that takes no interrupts any
- * more: frames are sent, and NAPI is polled with a budget of 0, which gives back those that were
- * sent.
+ * The network interface while nobody else polls it. As netpoll uses it, for messages of a kernel
+ * that takes no interrupts any more: frames are sent, and NAPI is polled with a budget of 0, which
+ * gives back those that were sent. And a queue whose ring stays full.
  */
 #include <linux/delay.h>
 #include <linux/etherdevice.h>
@@ -13,6 +13,7 @@
 
 #define ST_FRAMES	6000	/* more than the largest ring by default */
 #define ST_FRAME_TRIES	10000
+#define ST_WAKES	100
 
 /* To nobody. */
 static int st_send_frame(struct net_device *netdev)
@@ -87,7 +88,24 @@ static const char *st_send_frames(struct net_device *netdev)
 	return NULL;
 }
 
-static const char *st_netpoll_run(struct net_device *netdev)
+/* NAPI may wake a queue by what it saw of the ring a while ago. */
+static const char *st_wake_full_ring(struct net_device *netdev)
+{
+	unsigned int sent = 0, wakes;
+
+	while (st_send_frame(netdev) == NETDEV_TX_OK)
+		if (++sent == ST_FRAMES)
+			return "the send queue never becomes full";
+	for (wakes = 0; wakes < ST_WAKES; wakes++) {
+		netif_tx_wake_queue(netdev_get_tx_queue(netdev, 0));
+		if (st_send_frame(netdev) == NETDEV_TX_OK)
+			return "a ring that is full takes a frame";
+	}
+	return NULL;
+}
+
+static const char *st_without_napi(struct net_device *netdev,
+				   const char *(*run)(struct net_device *netdev))
 {
 	struct napi_struct *napi, *last = NULL;
 	const char *wrong = NULL;
@@ -99,7 +117,7 @@ static const char *st_netpoll_run(struct net_device *netdev)
 		}
 		last = napi;
 	}
-	wrong = wrong ?: st_send_frames(netdev);
+	wrong = wrong ?: run(netdev);
 	list_for_each_entry(napi, &netdev->napi_list, dev_list) {
 		if (!last)
 			break;
@@ -110,7 +128,8 @@ static const char *st_netpoll_run(struct net_device *netdev)
 	return wrong;
 }
 
-const char *st_netpoll(struct st_side *side)
+static const char *st_run_netdev(struct st_side *side,
+				 const char *(*run)(struct net_device *netdev))
 {
 	struct net_device *netdev = ib_device_get_netdev(side[0].dev, 1);
 	const char *wrong;
@@ -118,8 +137,18 @@ const char *st_netpoll(struct st_side *side)
 	if (!netdev)
 		return "no network interface";
 	rtnl_lock();
-	wrong = st_netpoll_run(netdev);
+	wrong = st_without_napi(netdev, run);
 	rtnl_unlock();
 	dev_put(netdev);
 	return wrong;
+}
+
+const char *st_netpoll(struct st_side *side)
+{
+	return st_run_netdev(side, st_send_frames);
+}
+
+const char *st_false_wake(struct st_side *side)
+{
+	return st_run_netdev(side, st_wake_full_ring);
 }

@@ -129,6 +129,7 @@ const char *st_announced(struct st_side *side);
 const char *st_demanded_queues(struct st_side *side);
 const char *st_write_of_nothing(struct st_side *side);
 const char *st_queried_caps(struct st_side *side);
+const char *st_on_demand(struct st_side *side);
 
 /* srq.c: the same. */
 const char *st_srq(struct st_side *side);
@@ -154,6 +155,7 @@ const char *st_post_during_reset(struct st_side *side);
 const char *st_post_while_polling(struct st_side *side);
 /* netpoll.c: the same. */
 const char *st_netpoll(struct st_side *side);
+const char *st_false_wake(struct st_side *side);
 const char *st_impossible(struct st_side *side);
 
 /* make.c: 0 or an errno. */

@@ -721,11 +721,13 @@ static const struct {
 	{ "consumers: queues", st_demanded_queues },
 	{ "consumers: a WRITE of nothing", st_write_of_nothing },
 	{ "consumers: capabilities of a QP", st_queried_caps },
+	{ "consumers: memory on demand", st_on_demand },
 	{ "a shared receive queue", st_srq },
 	{ "an XRC domain", st_xrc },
 	{ "posting during RESET", st_post_during_reset },
 	{ "posting while a full CQ is polled", st_post_while_polling },
 	{ "polling without receiving", st_netpoll },
+	{ "a full ring whose queue is woken", st_false_wake },
 	{ "impossible completions of sends", st_impossible },
 };
 

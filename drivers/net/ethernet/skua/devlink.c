@@ -54,11 +54,17 @@ static int skua_devlink_reload_down(struct devlink *devlink, bool netns_change,
 				    enum devlink_reload_limit limit,
 				    struct netlink_ext_ack *extack)
 {
+	struct skua_nic *nic = devlink_priv(devlink);
+
 	if (netns_change) {
 		NL_SET_ERR_MSG_MOD(extack, "the network and RDMA devices are moved one by one");
 		return -EOPNOTSUPP;
 	}
-	skua_halt(devlink_priv(devlink), "it is about to be reloaded");
+	if (nic->expected) {
+		NL_SET_ERR_MSG_MOD(extack, "the device is being reset, or sleeps");
+		return -EBUSY;
+	}
+	skua_halt(nic, "it is about to be reloaded");
 	return 0;
 }
 

@@ -63,9 +63,10 @@ struct skua_eth_rss {
  * @pdn: PD of the QPs
  * @max_channels: that there can be, as long as the device is not reset
  * @config: of the channels, or of those to come; under RTNL
- * @channels: that are in use; NULL: the interface is down
+ * @channels: that are in use; NULL: the interface is down, or its device dead
  * @counts: by number of the channel
  * @rss: how received frames are spread; under RTNL
+ * @link: work that asks for the state of the link
  * @rx_mode: work that tells the device which frames are wanted
  * @restart: work that makes failed channels anew
  */
@@ -78,6 +79,7 @@ struct skua_eth {
 	struct skua_channels *channels;
 	struct skua_eth_counts *counts;
 	struct skua_eth_rss rss;
+	struct delayed_work link;
 	struct delayed_work rx_mode;
 	struct delayed_work restart;
 };

@@ -332,15 +332,19 @@ static void skua_remove(struct pci_dev *pdev)
 	pci_disable_device(pdev);
 }
 
-/* Before another kernel starts: nothing may write to memory any more. */
+/* Before another kernel starts: nothing may write to memory any more, whoever would recover it. */
 static void skua_shutdown(struct pci_dev *pdev)
 {
 	struct skua_nic *nic = pci_get_drvdata(pdev);
+	struct devlink *devlink = priv_to_devlink(nic);
 
 	skua_reporter_stop(nic);
+	devl_lock(devlink);
+	nic->expected = true;
 	skua_health_dead(nic, "the machine is shut down");
 	skua_health_stop(nic);
 	pci_clear_master(pdev);
+	devl_unlock(devlink);
 }
 
 /*

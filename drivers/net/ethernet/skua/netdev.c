@@ -128,6 +128,13 @@ static void skua_eth_quiesce(struct skua_eth *eth)
 		txq_trans_cond_update(netdev_get_tx_queue(netdev, i));
 }
 
+/* The channels in use are quiet, and frames in them are lost. */
+static void skua_eth_drop(struct skua_eth *eth)
+{
+	skua_channels_destroy(eth->channels);
+	eth->channels = NULL;
+}
+
 static int skua_eth_set_num_queues(struct skua_eth *eth, u32 channels)
 {
 	return netif_set_real_num_queues(eth->netdev, channels, channels);
@@ -206,15 +213,19 @@ int skua_eth_reconfigure(struct skua_eth *eth, const struct skua_eth_config *con
 /*
  * A queue that failed is made anew: WQEs in it are lost, as on any wire. Until that succeeds
  * nothing else would ask for it: the device tells once of a failure, and a failed SQ completes all
- * frames.
+ * frames. Of a dead device, queues go until it is brought up again.
  */
 static void skua_eth_restart_work(struct work_struct *work)
 {
 	struct skua_eth *eth = container_of(work, struct skua_eth, restart.work);
 
 	rtnl_lock();
-	if (eth->channels && skua_dev_alive(&eth->nic->dev) &&
-	    skua_eth_reconfigure(eth, &eth->config)) {
+	if (!eth->channels) {
+		/* The interface is down. */
+	} else if (!skua_dev_alive(&eth->nic->dev)) {
+		skua_eth_quiesce(eth);
+		skua_eth_drop(eth);
+	} else if (skua_eth_reconfigure(eth, &eth->config)) {
 		netdev_err(eth->netdev, "cannot be brought up again, will be tried in a second\n");
 		schedule_delayed_work(&eth->restart, HZ);
 	}
@@ -251,28 +262,42 @@ static int skua_stop(struct net_device *netdev)
 
 	skua_eth_quiesce(eth);
 	skua_port_update_flags(eth->nic, SKUA_PORT_F_ENABLE, 0);
-	skua_channels_destroy(eth->channels);
-	eth->channels = NULL;
+	skua_eth_drop(eth);
 	return 0;
+}
+
+static void skua_eth_update_link(struct skua_eth *eth)
+{
+	struct skua_nic *nic = eth->nic;
+	struct skua_port_attr attr;
+	int err;
+
+	/* The state of now, not that of the event: events may be merged or late. */
+	mutex_lock(&nic->port.lock);
+	err = skua_cmd_query_port(&nic->dev, &attr);
+	if (!err && attr.link_up && netif_device_present(eth->netdev))
+		netif_carrier_on(eth->netdev);
+	else if (!err)
+		netif_carrier_off(eth->netdev);
+	mutex_unlock(&nic->port.lock);
+	if (!err || !skua_dev_alive(&nic->dev))
+		return;
+	/* Else the carrier would stay as it is until the link changes. */
+	netdev_err(eth->netdev, "cannot ask for the state of the link, will be tried in a second\n");
+	queue_delayed_work(skua_wq, &eth->link, HZ);
+}
+
+static void skua_link_work(struct work_struct *work)
+{
+	skua_eth_update_link(container_of(work, struct skua_eth, link.work));
 }
 
 void skua_netdev_link_changed(struct skua_nic *nic)
 {
 	struct skua_eth *eth = skua_eth(nic);
-	struct skua_port_attr attr;
 
-	if (!eth)
-		return;
-	/* The state of now, not that of the event: events may be merged or late. */
-	mutex_lock(&nic->port.lock);
-	if (skua_cmd_query_port(&nic->dev, &attr))
-		goto out;
-	if (attr.link_up && netif_device_present(eth->netdev))
-		netif_carrier_on(eth->netdev);
-	else
-		netif_carrier_off(eth->netdev);
-out:
-	mutex_unlock(&nic->port.lock);
+	if (eth)
+		skua_eth_update_link(eth);
 }
 
 void skua_netdev_dead(struct skua_nic *nic)
@@ -285,6 +310,8 @@ void skua_netdev_dead(struct skua_nic *nic)
 	mutex_lock(&nic->port.lock);
 	netif_carrier_off(eth->netdev);
 	mutex_unlock(&nic->port.lock);
+	/* Their senders wait for frames that are in its rings. */
+	schedule_delayed_work(&eth->restart, 0);
 }
 
 /* Without spreading, one channel would get all frames. */
@@ -306,6 +333,7 @@ void skua_netdev_detach(struct skua_nic *nic)
 	/* There may be no device again. */
 	skua_netdev_dead(nic);
 	cancel_delayed_work_sync(&eth->rx_mode);
+	cancel_delayed_work_sync(&eth->link);
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 }
 
@@ -501,12 +529,13 @@ static int skua_netdev_setup(struct skua_eth *eth)
 	return skua_eth_set_num_queues(eth, eth->config.channels);
 }
 
-/* Port events and the death of the device look at the netdev in works. */
-static void skua_netdev_forget(struct skua_nic *nic)
+/* Port events and the death of the device look at the netdev in works, and so does its own. */
+static void skua_netdev_forget(struct skua_nic *nic, struct skua_eth *eth)
 {
 	WRITE_ONCE(nic->dev.netdev, NULL);
 	flush_work(&nic->async_eq.work);
 	flush_work(&nic->health.dead);
+	cancel_delayed_work_sync(&eth->link);
 }
 
 int skua_netdev_create(struct skua_nic *nic)
@@ -525,6 +554,7 @@ int skua_netdev_create(struct skua_nic *nic)
 	eth->nic = nic;
 	eth->netdev = netdev;
 	eth->max_channels = max_channels;
+	INIT_DELAYED_WORK(&eth->link, skua_link_work);
 	INIT_DELAYED_WORK(&eth->rx_mode, skua_rx_mode_work);
 	INIT_DELAYED_WORK(&eth->restart, skua_eth_restart_work);
 	eth->counts = kcalloc(max_channels, sizeof(*eth->counts), GFP_KERNEL);
@@ -551,7 +581,7 @@ int skua_netdev_create(struct skua_nic *nic)
 	return 0;
 
 err_pd:
-	skua_netdev_forget(nic);
+	skua_netdev_forget(nic, eth);
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 err_free:
 	kfree(eth->counts);
@@ -564,10 +594,11 @@ void skua_netdev_destroy(struct skua_nic *nic)
 {
 	struct skua_eth *eth = skua_eth(nic);
 
+	/* Once it is unregistered, nobody would wait for what a change of its carrier starts. */
+	skua_netdev_forget(nic, eth);
 	unregister_netdev(eth->netdev);
 	cancel_delayed_work_sync(&eth->restart);
 	cancel_delayed_work_sync(&eth->rx_mode);
-	skua_netdev_forget(nic);
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 	kfree(eth->counts);
 	free_netdev(eth->netdev);

@@ -244,6 +244,12 @@ netdev_tx_t skua_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	}
 	ch = &eth->channels->channel[queue];
 	tx = &ch->tx;
+	/* NAPI may have woken the queue by what it saw of the ring a while ago. */
+	if (unlikely(skua_sq_room(&tx->sq) < SKUA_TX_STOP) &&
+	    !netif_txq_try_stop(txq, skua_sq_room(&tx->sq), SKUA_TX_START)) {
+		skua_sq_publish(dev, &tx->sq, ch->qp_watch.number);
+		return NETDEV_TX_BUSY;
+	}
 	frame = skua_tx_frame_at(tx, tx->sq.pi);
 	if (eth_skb_pad(skb))
 		goto drop_freed;
