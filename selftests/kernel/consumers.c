@@ -171,7 +171,7 @@ const char *st_queried_caps(struct st_side *side)
 	return NULL;
 }
 
-/* RDS asks for that, of memory that it cannot pin. Faults are served in a program's context, and there is none. */
+/* RDS asks for that, of memory that it cannot pin. No program's context would serve its faults. */
 const char *st_on_demand(struct st_side *side)
 {
 	struct ib_mr *mr = ib_reg_user_mr(side->pd, PAGE_SIZE, PAGE_SIZE, 0,

@@ -10,6 +10,7 @@ import os
 import re
 
 from skualab.host import paths
+from skualab.roots.stage import Tree
 
 HOME = paths.repo('selftests')
 NAME = re.compile(r'\btest_\w+(?:\.sh)?')
@@ -46,10 +47,12 @@ def _run(words):
 
 
 def selftests(words=RUNS_ALL):
+    """What a stage with these words reads: the directory without the tests that it does not run, and programs."""
+    there = {name.removesuffix('.c') for name in os.listdir(HOME) if name.startswith('test_')}
     tests = _run(words)
     if not tests and RUNS_ALL in words.split():
-        tests = {name.removesuffix('.c') for name in os.listdir(HOME) if name.startswith('test_')}
-    others = [name for name in os.listdir(HOME) if not name.startswith('test_') and name != 'skips']
-    sources = sorted([*map(_source, tests), *(os.path.join(HOME, name) for name in others)])
-    return sources + [os.path.join(paths.SELFTESTS, os.path.basename(path)[:-2]) for path in sources
-                      if path.endswith('.c')]
+        tests = there
+    others = sorted(os.path.basename(_source(test)) for test in there - tests)
+    programs = sorted([*(test for test in tests if not test.endswith('.sh')),
+                       *(name[:-2] for name in os.listdir(HOME) if name.endswith('.c') and not name.startswith('test_'))])
+    return [Tree(HOME, 'skips', *others), *(os.path.join(paths.SELFTESTS, name) for name in programs)]

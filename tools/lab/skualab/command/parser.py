@@ -146,9 +146,11 @@ def parse(words):
     sub.add_argument('node', nargs='?', metavar='NODE', help='the guest; without COMMAND a shell runs in it')
     sub.add_argument('--name', metavar='NAME', help="the cluster's name, where several are up")
     sub.add_argument('--timeout', type=positive, metavar='S', help='with NODE: end COMMAND after S seconds')
-    sub = verb('skuactl', verbs.skuactl, 'run skuactl on the NICs of a running guest')
+    sub = verb('skuactl', verbs.skuactl, 'run skuactl on the NICs of a running guest: lab skuactl [--socket PATH] -- WORDS...',
+               True)
     sub.add_argument('--socket', metavar='PATH', help='the control socket, as lab run prints it')
-    sub.add_argument('words', nargs='+')
+    sub.add_argument('words', nargs=argparse.REMAINDER, metavar='WORDS',
+                     help='of skuactl; put -- before them if they begin with an option')
     verb('doctor', verbs.doctor, 'show what this machine lacks')
     sub = verb('cache', verbs.cache, 'save or load the packages that were downloaded')
     sub.add_argument('verb', choices=('export', 'import'), help='save packages to FILE, or load them')
@@ -167,6 +169,8 @@ def parse(words):
         if args.host and not args.file:
             parser.error('up: --host needs a FILE that has hosts')
         args.guests = args.guests or 2
+    if args.function == verbs.skuactl:
+        command = args.words + (command or [])
     inside = args.function == verbs.execute and args.node
     if args.function == verbs.execute and not inside and (args.name or args.timeout):
         parser.error('exec: --name and --timeout need a NODE')

@@ -47,7 +47,7 @@ def run(args):
 
 def shell(args):
     from skualab.runs.shell import shell as play
-    return play(options_of_one(args))
+    return play(options_of_one(args), args.artifacts)
 
 
 def demo(args):
@@ -95,7 +95,7 @@ def skuactl(args):
         where = ['--socket', path]
         if os.path.isdir(os.path.dirname(path)):
             binds.append(os.path.dirname(path))
-    return chroot.run([SKUACTL, *where, *args.words], cwd=os.getcwd(), binds=binds).returncode
+    return chroot.run([SKUACTL, *where, *args.command], cwd=os.getcwd(), binds=binds).returncode
 
 
 def doctor(_args):

@@ -29,12 +29,16 @@ def table():
             if stage not in stages:
                 stages.append(stage)
     others = [stage for role in DISTRO.rdma_cores if role != DISTRO.rdma_core for stage in provider.stages(role)]
-    return stages, [*others, *sources.LINUX_STAGES.values(), programs.SELFTESTS_STAGE, *debuginfo.STAGES.values()]
+    debug = [one.STAGES[series] for series in kernels.DEBUG for one in (kernels, modules)]
+    return stages, [*others, *sources.LINUX_STAGES.values(), sources.CHECKERS_STAGE, programs.SELFTESTS_STAGE,
+                    *debuginfo.STAGES.values(), *debug]
 
 
-# What the names mean that a person would type.
-GROUPS = {'root': ['root'], 'images': ['root-image', 'kernel-'], 'kernels': ['kernel-'],
-          'modules': ['modules-'], 'skuad': ['skuad'], 'linux': ['linux-'], 'debuginfo': ['debuginfo-'],
+KERNELS = [kernels.STAGES[series].name for series in DISTRO.series]
+# What the names mean that a person would type. Debug kernels are made only by their own names: that takes long.
+GROUPS = {'root': ['root'], 'images': ['root-image', *KERNELS], 'kernels': KERNELS,
+          'modules': [modules.STAGES[series].name for series in DISTRO.series], 'skuad': ['skuad'], 'linux': ['linux-'],
+          'debuginfo': ['debuginfo-'],
           **{'provider' + tail: ['rdma-core' + tail, 'provider' + tail] for tail in sources.TAIL.values()}}
 
 

@@ -40,10 +40,10 @@ ENVIRONMENT = {
 
 
 def words(command, cwd=None, binds=(), env=None, root=None):
-    """The whole command line that runs `command` in the root."""
+    """The whole command line that runs `command` in the root. / is not bound: it would cover the root."""
     places = []
     for place in [paths.REPO, paths.BUILD, *binds]:
-        if not any(place == other or place.startswith(other + '/') for other in places):
+        if place != '/' and not any(place == other or place.startswith(other + '/') for other in places):
             places.append(place)
     environment = dict(ENVIRONMENT, **(env or {}))
     inner = ['sh', '-c', 'cd "$0" && exec "$@"', cwd or paths.REPO, *command]

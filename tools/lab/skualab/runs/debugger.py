@@ -13,7 +13,7 @@ from skualab.host import paths, say
 from skualab.products import debuginfo, modules
 from skualab.runs import symbols
 
-SOCKET = 'gdb'              # in the run's directory: QEMU's gdbstub
+SOCKET = 'gdb'              # in a place for sockets: QEMU's gdbstub
 SCRIPT = 'kernel.gdb'       # what gdb reads
 SYMBOLS = 'kernel.symbols'  # and the functions of whatever has no debug information
 SECTIONS = '.text', '.text.unlikely', '.exit.text', '.rodata', '.data', '.bss'
@@ -40,7 +40,7 @@ def known_files(kernel):
     return known
 
 
-def script(directory, known, text):
+def script(directory, socket, known, text):
     """The commands of gdb, by where the guest says that its modules are."""
     loaded = {}
     for line in text.splitlines():
@@ -48,11 +48,14 @@ def script(directory, known, text):
         _, _, _, module, _, section = path.split('/')
         if section in SECTIONS:
             loaded.setdefault(module, []).append('-s %s %s' % (section, address))
-    lines, names = ['set confirm off', 'set breakpoint pending on'], os.path.join(directory, SYMBOLS)
-    lines += ['symbol-file ' + known[''], 'add-symbol-file %s -o 0' % names] if '' in known else ['symbol-file ' + names]
-    lines += ['add-symbol-file %s %s' % (known[module], ' '.join(sections))
+    lines, names = ['set confirm off', 'set breakpoint pending on'], shlex.quote(os.path.join(directory, SYMBOLS))
+    if '' in known:
+        lines += ['symbol-file ' + shlex.quote(known['']), 'add-symbol-file %s -o 0' % names]
+    else:
+        lines.append('symbol-file ' + names)
+    lines += ['add-symbol-file %s %s' % (shlex.quote(known[module]), ' '.join(sections))
               for module, sections in sorted(loaded.items()) if module in known]
-    return '\n'.join([*lines, 'target remote %s/%s' % (directory, SOCKET), ''])
+    return '\n'.join([*lines, 'target remote ' + socket, ''])
 
 
 def tell(play, deadline):
@@ -65,7 +68,7 @@ def tell(play, deadline):
         file.write(symbols.elf(symbols.functions(functions, files)))
     path = os.path.join(play.directory, SCRIPT)
     with open(path, 'w') as file:
-        file.write(script(play.directory, files, text))
+        file.write(script(play.directory, play.debugged_at, files, text))
     enter = 'nsenter --all --root --wd --target %d gdb -q '
     say.line('gdb of the kernel: %s-x %s' % (enter % play.guest.process.pid(), shlex.quote(path)))
     if kernel in debuginfo.STAGES and '' not in files:

@@ -9,6 +9,7 @@ import time
 
 from skualab.host import paths
 from skualab.host.say import LabError
+from skualab.host.sockets import new_place, remove_place
 from skualab.machines import guest, nics as nic_list, payload, ssh
 from skualab.machines.nics import SPACES
 from skualab.machines.qemu import value
@@ -69,7 +70,7 @@ class Scene:
     def __init__(self, directory, options, nics=None):
         os.makedirs(directory, exist_ok=True)
         self.directory, self.options = directory, options
-        self.skuad = self.guest = None
+        self.skuad = self.guest = self.place = None
         self.kernel, modules = _kernel(options)
         self.nics = nics or []
         if options.nics and not nics:
@@ -102,23 +103,29 @@ class Scene:
         options = self.options
         more, shares = list(options.qemu), [options.share] if options.share else []
         if options.gdb:
-            port = os.path.join(self.directory, debugger.SOCKET)
-            more += ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % value(port), '-gdb', 'chardev:gdb']
+            self.place = new_place()
+            more += ['-chardev', 'socket,id=gdb,path=%s,server=on,wait=off' % value(self.debugged_at), '-gdb', 'chardev:gdb']
             shares += debugger.places()
-        sockets, binds, control = [], [], None
+        sockets, binds, control = [], [self.place] if self.place else [], None
         if self.nics and not skuad:
             skuad = self.skuad = Skuad(self.nics, self.directory)
             if options.capture:
                 skuad.capture()
         if skuad:
             sockets = [skuad.socket(nic) for nic in self.nics]
-            binds, control = [skuad.place], skuad.control
+            binds.append(skuad.place)
+            control = skuad.control
         self.guest = guest.Guest(self.directory, self.kernel, self.payload, cpus=options.cpus,
                                  memory=options.memory, nics=sockets, control=control, shares=shares,
                                  binds=binds, more=more, tty=options.tty, by_hand=options.by_hand,
                                  iommu=options.iommu, lines=options.lines)
         self.guest.wait_ready(deadline)
         self.set_up(deadline)
+
+    @property
+    def debugged_at(self):
+        """The path of the socket at which gdb finds the guest's kernel."""
+        return os.path.join(self.place, debugger.SOCKET)
 
     def set_up(self, deadline):
         """What a guest needs once it has booted."""
@@ -149,6 +156,8 @@ class Scene:
             self.guest.stop()
         if self.skuad:
             self.skuad.stop()
+        if self.place:
+            remove_place(self.place)
 
     def __enter__(self):
         return self

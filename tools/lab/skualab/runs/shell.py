@@ -19,10 +19,32 @@ exit, or Ctrl-D, ends the guest.
 '''
 
 
-def shell(options):
+def _outcome(play, status):
+    """The exit status of the lab after a shell."""
+    if play.guest.fault:
+        say.line("the guest's kernel: %s" % play.guest.fault)
+        return run.KERNEL
+    if play.skuad and play.skuad.ended() is not None:
+        say.line('skuad ended with status %d' % play.skuad.ended())
+        return run.LAB
+    return status
+
+
+def _without_terminal(play, deadline):
+    """A script on standard input: the same as lab run with it."""
+    out, err = Writer(1), Writer(2)
+    try:
+        return play.guest.run(play.script(['bash', '-c', sys.stdin.read()]), deadline, out, err)
+    finally:
+        out.close()
+        err.close()
+
+
+def shell(options, artifacts=None):
+    """The whole of lab shell; returns the exit status."""
     tty = sys.stdin.isatty()
     options.tty = tty
-    directory = run.new_directory()
+    directory = run.new_directory(artifacts)
     before = termios.tcgetattr(sys.stdin) if tty else None
     day = scene.deadline(scene.DAY)
     try:
@@ -33,16 +55,14 @@ def shell(options):
             if options.gdb:
                 debugger.tell(play, day)
             if not tty:
-                # A script on standard input: the same as lab run with it.
-                script = play.script(['bash', '-c', sys.stdin.read()])
-                return play.guest.run(script, day, Writer(1), Writer(2))
+                return _outcome(play, _without_terminal(play, day))
             size = shutil.get_terminal_size()
             words = play.script(['bash', '-i']).replace('exec ', 'exec setsid -c ')
             script = 'exec <>/dev/hvc0 >&0 2>&0\nstty sane rows %d cols %d\nexport TERM=%s\n' % (
                 size.lines, size.columns, shlex.quote(os.environ.get('TERM', 'linux')))
-            if play.nics:
+            if options.nics and not options.device and options.netns == 'split':
                 script += 'cat <<"END"\n%s\nEND\n' % GREETING.strip()
-            return play.guest.run(script + words, day, None, None)
+            return _outcome(play, play.guest.run(script + words, day, None, None))
     except guest.GuestEnded:
         say.line('the guest ended: %s' % play.guest.why())
         return run.KERNEL if play.guest.fault else run.LAB

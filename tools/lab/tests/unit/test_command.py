@@ -69,6 +69,14 @@ class Options(unittest.TestCase):
         self.assertEqual((args.commands, args.server), ({'left': 'a', 'right': 'b'}, 'right'))
 
 
+    def test_options_of_skuactl(self):
+        for words, wanted in ((['devices'], ['devices']), (['capture', 'skua0', '-w', 'x'], ['capture', 'skua0', '-w', 'x']),
+                              (['--', '-j', 'qps'], ['-j', 'qps'])):
+            args = parser.parse(['skuactl', '--socket', '/s', *words])
+            self.assertEqual((args.socket, args.command), ('/s', wanted))
+        self.refused(['skuactl', '--socket', '/s'], 'needs a COMMAND')
+
+
 class Completion(unittest.TestCase):
     def offered(self, *words):
         done = subprocess.run(

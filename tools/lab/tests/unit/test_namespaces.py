@@ -13,6 +13,14 @@ from skualab.roots import chroot
 from testing import LAB
 
 
+class Binds(unittest.TestCase):
+    def test_the_root_is_not_covered(self):
+        words = chroot.words(['true'], cwd='/', binds=['/', '/some/where'])
+        places = words[words.index('chroot') + 2:words.index('--')]
+        self.assertIn('/some/where', places)
+        self.assertNotIn('/', places)
+
+
 class WithoutRoot(unittest.TestCase):
     def test_a_root_is_removed_by_who_owns_it(self):
         for user, plain in ((0, True), (1000, False)):

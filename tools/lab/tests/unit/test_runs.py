@@ -13,7 +13,7 @@ from unittest import mock
 from skualab.host import paths, say
 from skualab.products import debuginfo, stages
 from skualab.roots.stage import Stage
-from skualab.runs import debugger, demo, nodes, perftest, scene, symbols, together
+from skualab.runs import debugger, demo, nodes, perftest, scene, shell, symbols, together
 from skualab.target.distro import DISTRO
 import across
 from testing import until
@@ -195,6 +195,17 @@ class Figures(unittest.TestCase):
             perftest.result('ib_read_lat', 8, 'Unable to open device\n')
 
 
+class Shell(unittest.TestCase):
+    def status(self, fault=None, ended=None):
+        """Of lab shell after a shell with status 3."""
+        play = mock.Mock()
+        play.guest.fault, play.skuad.ended.return_value = fault, ended
+        return shell._outcome(play, 3)
+
+    def test_what_ended_besides_is_told(self):
+        self.assertEqual((self.status(), self.status('WARNING'), self.status(ended=-11)), (3, 126, 125))
+
+
 class Debugger(unittest.TestCase):
     ASKED = '''/sys/module/skua/sections/.text 0xffffffffa0001000
 /sys/module/skua/sections/.init.text 0xffffffffa0009000
@@ -209,8 +220,12 @@ class Debugger(unittest.TestCase):
                 ({'skua': '/b/skua.ko'}, ['symbol-file /run/1/kernel.symbols', skua]),
                 ({'skua': '/b/skua.ko', 'ib_core': '/d/ib_core.ko', 'rdma_rxe': '/d/rdma_rxe.ko', '': '/d/vmlinux'},
                  ['symbol-file /d/vmlinux', 'add-symbol-file /run/1/kernel.symbols -o 0', core, skua])):
-            self.assertEqual(debugger.script('/run/1', known, self.ASKED).splitlines()[2:],
-                             [*wanted, 'target remote /run/1/gdb'])
+            self.assertEqual(debugger.script('/run/1', '/tmp/1/gdb', known, self.ASKED).splitlines()[2:],
+                             [*wanted, 'target remote /tmp/1/gdb'])
+        lines = debugger.script('/my run', '/tmp/1/gdb', {'skua': '/my b/skua.ko', '': '/my d/x'}, self.ASKED).splitlines()
+        for line in ("symbol-file '/my d/x'", "add-symbol-file '/my run/kernel.symbols' -o 0"):
+            self.assertIn(line, lines)
+        self.assertIn("add-symbol-file '/my b/skua.ko' -s", '\n'.join(lines))
 
     def test_debug_information_is_of_the_kernel_that_boots(self):
         with tempfile.TemporaryDirectory() as place, \

@@ -130,6 +130,14 @@ class Build(unittest.TestCase):
             with mock.patch.dict(provider.OPTIONS, {DISTRO.rdma_core: 'others'}):
                 self.assertFalse(fresh('there'))
 
+    def test_every_stage_can_be_built_by_its_name(self):
+        first, more = stages.table()
+        names = {one.name for one in first + more}
+        self.assertLessEqual({'checkers', *('%s-%s' % (what, series) for what in ('kernel', 'modules')
+                                            for series in kernels.STAGES)}, names)
+        for group in 'kernels', 'images', 'modules':
+            self.assertFalse([name for name in stages.GROUPS[group] if 'debug' in name or name not in names])
+
     def test_a_provider_brings_the_source_that_it_is_built_in(self):
         for role, tail in sources.TAIL.items():
             self.assertEqual(set(stages.GROUPS['provider' + tail]),
