@@ -107,9 +107,12 @@ static _Noreturn void run(void)
 		poll(fds, nfds, -1);
 		drop_ended();
 	} while (!fds[0].revents || take_connection());
+	/* All of this first: what a client has sent may be slow to go. */
+	for (unsigned int i = 1; i < nfds; i++)
+		shutdown(fds[i].fd, SHUT_RDWR);
+	remove_all();
 	while (--nfds)
 		farewell(fds[nfds].fd);
-	remove_all();
 	_exit(0);
 }
 

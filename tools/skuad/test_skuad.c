@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,6 +25,7 @@
 #include <json-c/json.h>
 
 #include "ctl/client.h"
+#include "pci/slow.h"
 
 #define MAX_ARGS	16
 
@@ -175,6 +177,59 @@ static void its_connections_are_closed_and_not_reset(void **state)
 		/* The other process may end later. */
 		for (int ms = 0; ms < 5000 && (exists("s0") || exists("s1") || exists("ctl")); ms++)
 			usleep(1000);
+	}
+}
+
+/* Sends what the kernel closes with the message that nobody reads. */
+static void send_fd(int c, int fd)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control = { .align = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec iov = { "", 1 };
+	struct msghdr hdr = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control),
+	};
+
+	memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+	assert_int_equal(sendmsg(c, &hdr, 0), 1);
+}
+
+/* However long a descriptor takes that one of them has sent. */
+static void all_of_its_connections_are_closed_when_it_is_killed(void **state)
+{
+	static const uint32_t version[] = { 0x00010007, 20, 0, 0, 0 };
+	struct pollfd closed = { .events = POLLIN };
+	int slow, peer, fds[2];
+	char reply[4096];
+	struct run r;
+
+	(void)state;
+	/* Whichever connection is the last in a list. */
+	for (unsigned int hostile = 0; hostile < 2; hostile++) {
+		start(&r, TWO "--control ctl");
+		assert_true(becomes_ready(&r));
+		for (unsigned int i = 0; i < 2; i++) {
+			fds[i] = connect_to(i ? "s1" : "s0");
+			assert_int_equal(send(fds[i], version, sizeof(version), 0), sizeof(version));
+			assert_true(recv(fds[i], reply, sizeof(reply), 0) > 0);
+		}
+		kill(r.pid, SIGSTOP);
+		slow = slow_socket(&peer);
+		send_fd(fds[hostile], slow);
+		close(slow);
+		kill(r.pid, SIGKILL);
+		closed.fd = fds[!hostile];
+		assert_int_equal(poll(&closed, 1, 5000), 1);
+		assert_int_equal(recv(closed.fd, reply, sizeof(reply), 0), 0);
+		for (int ms = 0; ms < 5000 && (exists("s0") || exists("s1") || exists("ctl")); ms++)
+			usleep(1000);
+		assert_false(exists("s0") || exists("s1") || exists("ctl"));
+		close(peer);
+		close(fds[0]);
+		close(fds[1]);
+		finish(&r);
 	}
 }
 
@@ -429,6 +484,7 @@ int main(int argc, char **argv)
 		placed(it_says_when_its_sockets_listen_and_leaves_none),
 		placed(its_sockets_go_however_it_ends),
 		placed(its_connections_are_closed_and_not_reset),
+		placed(all_of_its_connections_are_closed_when_it_is_killed),
 		placed(it_may_end_at_once),
 		placed(it_answers_on_its_control_socket),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/pci_regs.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -15,6 +14,7 @@
 #include <sys/timerfd.h>
 
 #include "pci/client.h"
+#include "pci/slow.h"
 
 /* What this thread does, which is the engine. */
 static _Thread_local unsigned int munmaps, fstats;
@@ -35,10 +35,7 @@ int fstat(int fd, struct stat *st)
 	return real(fd, st);
 }
 
-/*
- * A TCP socket whose last close() waits for a peer that reads nothing. The test that waits for it, too, is freed after
- * a while by a thread, and fails.
- */
+/* A test that waits for it, too, is freed after a while by a thread, and fails. */
 struct slow {
 	int fd, peer;
 	int over[2];			/* a pipe */
@@ -59,22 +56,7 @@ static void *watch(void *arg)
 
 static void slow_start(struct slow *s)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	struct linger linger = { 1, 1000000 };
-	static const char data[65536];
-	socklen_t len = sizeof(addr);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-
-	assert_return_code(bind(listener, (struct sockaddr *)&addr, len), errno);
-	assert_return_code(listen(listener, 1), errno);
-	assert_return_code(getsockname(listener, (struct sockaddr *)&addr, &len), errno);
-	s->fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_return_code(connect(s->fd, (struct sockaddr *)&addr, len), errno);
-	s->peer = accept(listener, NULL, NULL);
-	close(listener);
-	assert_return_code(setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), errno);
-	while (send(s->fd, data, sizeof(data), MSG_DONTWAIT) > 0)
-		;
+	s->fd = slow_socket(&s->peer);
 	assert_return_code(pipe(s->over), errno);
 	assert_int_equal(pthread_create(&s->watchdog, NULL, watch, s), 0);
 }
