@@ -341,6 +341,57 @@ static void a_slow_medium(void **state)
 	assert_int_equal(writes(), 1);
 }
 
+/* Only who asks for the FLUSH again is told to wait for it. */
+static void repeats_of_others(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct train read = train_from(b, TRAIN_READ_REQ, FIRST_PSN), flush = train_from(b, TRAIN_FLUSH, FIRST_PSN + 1);
+
+	read.msg_len = flush.msg_len = 64;
+	flush.flush = SKUA_FLUSH_PERSISTENT;
+	stand_still(true);
+	arrive(w, b, a, read);
+	arrive(w, b, a, flush);
+	await_writes(1);
+	arrive(w, b, a, read);
+	assert_int_equal(STAT(w, b, duplicates), 1);
+	assert_int_equal(STAT(w, b, rnr_nak_sent), 0);
+	/* It is no request of this responder's. */
+	read.psn = psn_add(FIRST_PSN, 1);
+	arrive(w, b, a, read);
+	assert_int_equal(STAT(w, b, rnr_nak_sent), 0);
+	arrive(w, b, a, flush);
+	assert_int_equal(STAT(w, b, rnr_nak_sent), 1);
+}
+
+/* Who asks for a FLUSH that is just over does not ask for the next one. */
+static void a_repeat_at_the_end(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct train flush = train_from(b, TRAIN_FLUSH, FIRST_PSN);
+
+	flush.msg_len = 64;
+	flush.flush = SKUA_FLUSH_PERSISTENT;
+	stand_still(true);
+	arrive(w, b, a, flush);
+	await_writes(1);
+	stand_still(false);
+	while (!reached(at(b, b->buf), 1))
+		usleep(1000);
+	usleep(20000);
+	arrive(w, b, a, flush);
+	stand_still(true);
+	flush.psn = psn_add(FIRST_PSN, 1);
+	arrive(w, b, a, flush);
+	await_writes(2);
+	settle(w);
+	assert_int_equal(STAT(w, b, rnr_nak_sent), 0);
+	arrive(w, b, a, flush);
+	assert_int_equal(STAT(w, b, rnr_nak_sent), 1);
+}
+
 static void a_medium_that_fails(void **state)
 {
 	struct world *w = *state;
@@ -590,6 +641,8 @@ int main(void)
 		TEST(all_of_an_mr, "FLU-2"),
 		TEST(what_comes_behind_it, "FLU-13"),
 		TEST(a_slow_medium, "FLU-13"),
+		TEST(repeats_of_others, "FLU-13"),
+		TEST(a_repeat_at_the_end, "FLU-13"),
 		TEST(a_medium_that_fails, "FLU-15"),
 		TEST(the_thread_starts_with_the_first_flush, "FLU-1"),
 		TEST(a_thread_that_cannot_start, "FLU-15"),

@@ -105,6 +105,7 @@ struct read_job {
 	bool duplicate;			/* the request came again */
 	bool atomic_done;		/* it was carried out: swap_add is what it fetched */
 	bool privileged;		/* with pd: whose memory it is for */
+	bool wait_due;			/* when it waits: the peer is to be told so */
 	enum train_op op;
 	uint32_t srqn;			/* XRC_TGT: the SRQ whose PD it is */
 	uint64_t served_index;		/* what is remembered of it: resp_served_at() */
@@ -148,7 +149,6 @@ struct roce_resp {
 	bool missing_last;		/* behind responses or an ACK, which have waited since the last MISSING */
 	bool job_waits;			/* the first job needs a page that is not present, or its memory to be persistent */
 	struct persist_job *persisting;	/* of the first job; NULL: none */
-	bool wait_due;			/* the peer is to be told so */
 	uint8_t early_since_missing;	/* packets that came early since the peer was told */
 	bool duplicate_seen;		/* a packet came twice: the peer is to be told */
 	bool ack_due;			/* an ACK or NAK is owed: */

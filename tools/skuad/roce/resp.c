@@ -225,8 +225,8 @@ bool resp_run(struct skua_qp *qp, int32_t *budget)
 		struct read_job *job = resp_job_at(resp, resp->jobs_tail);
 
 		if (*budget <= 0 || !answer(qp, job, budget)) {
-			if (resp->job_waits && resp->wait_due && resp_send_wait(qp, psn_add(job->psn, job->npkts_sent))) {
-				resp->wait_due = false;
+			if (resp->job_waits && job->wait_due && resp_send_wait(qp, psn_add(job->psn, job->npkts_sent))) {
+				job->wait_due = false;
 				any = true;
 			}
 			return any;
@@ -250,7 +250,7 @@ bool resp_is_pending(const struct skua_qp *qp)
 
 	/* What is owed besides is sent behind the job that waits, for the host or for its rate. A MISSING may go before. */
 	if (resp->job_waits)
-		return resp->wait_due || resp_holds_cqes(qp);
+		return (resp_has_jobs(qp) && resp_job_at(resp, resp->jobs_tail)->wait_due) || resp_holds_cqes(qp);
 	if (resp_has_jobs(qp) && resp_job_at(resp, resp->jobs_tail)->length && pacer_paused(qp))
 		return (resp->missing_due && !resp->missing_last) || resp_holds_cqes(qp);
 	return resp_has_jobs(qp) || resp->ack_due || resp->missing_due || resp_holds_cqes(qp);

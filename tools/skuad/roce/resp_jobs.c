@@ -89,7 +89,7 @@ bool resp_job_wait(struct skua_qp *qp)
 	/* The page faults of a QP end when it goes to ERR (ODP-13), so no new one begins there. */
 	resp->job_waits = qp->state != SKUA_QPS_ERR && fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER);
 	if (!known)
-		resp->wait_due = resp->job_waits;
+		resp_job_at(resp, resp->jobs_tail)->wait_due = resp->job_waits;
 	return resp->job_waits;
 }
 
@@ -178,6 +178,7 @@ void resp_job_add_again(struct skua_qp *qp, const struct train *t, uint64_t valu
 	job = resp_job_at(resp, at);
 	resp_job_fill(qp, job, t);
 	job->duplicate = true;
+	job->wait_due = true;
 	job->atomic_done = true;
 	job->swap_add = value;
 }

@@ -39,12 +39,21 @@ static bool may_be_flush(const struct skua_qp *qp, const struct train *t)
 	return t->op == TRAIN_FLUSH && dev_has(qp->dev, SKUA_F_FLUSH) && !served_at(qp, t->psn);
 }
 
-/* The request came again while a job waits for a page. */
-static void ask_to_wait(struct skua_qp *qp)
+/*
+ * @t came again while the first job waits. If that is a FLUSH that waits for its medium, only a peer that repeats the
+ * FLUSH is told to wait (FLU-13).
+ */
+static void ask_to_wait(struct skua_qp *qp, const struct train *t)
 {
-	if (!rc_of(qp)->resp.job_waits)
+	struct roce_resp *resp = &rc_of(qp)->resp;
+	struct read_job *job;
+
+	if (!resp->job_waits || !resp_has_jobs(qp))
 		return;
-	rc_of(qp)->resp.wait_due = true;
+	job = resp_job_at(resp, resp->jobs_tail);
+	if (job->op == TRAIN_FLUSH && (t->op != TRAIN_FLUSH || t->psn != job->psn))
+		return;
+	job->wait_due = true;
 	qp_activate(qp);
 }
 
@@ -52,7 +61,7 @@ void resp_replay_result(struct skua_qp *qp, const struct train *t)
 {
 	const struct served *s = find_served(qp, t);
 
-	ask_to_wait(qp);
+	ask_to_wait(qp, t);
 	if ((s ? s->done : may_be_flush(qp, t)) && !resp_job_is_queued(&rc_of(qp)->resp, t->psn, 1))
 		resp_job_add_again(qp, t, s ? s->value : 0);
 }
@@ -80,12 +89,14 @@ static void restart(struct skua_qp *qp, struct read_job *job, const struct train
 {
 	uint32_t sent = psn_add(job->psn, job->npkts_sent), end = psn_add(t->psn, qp_packets(qp, t->msg_len));
 	uint64_t served = job->served_index;
+	bool wait_due = job->wait_due;
 
 	if (psn_diff(end, sent) <= 0) {
 		resp_job_add_again(qp, t, 0);
 	} else if (psn_diff(t->psn, sent) < 0 && end == psn_add(job->psn, job->npkts)) {
 		resp_job_fill(qp, job, t);
 		job->served_index = served;
+		job->wait_due = wait_due;
 	}
 }
 
@@ -105,7 +116,7 @@ void resp_replay_read(struct skua_qp *qp, const struct train *t)
 	const struct served *s = find_served(qp, t);
 	struct read_job *job;
 
-	ask_to_wait(qp);
+	ask_to_wait(qp, t);
 	if (!s || !is_part_of(qp, t, s) || resp_check_read(qp, t->rkey, t->raddr, t->msg_len, false))
 		return;
 	if (resp_job_is_queued(&rc_of(qp)->resp, t->psn, qp_packets(qp, t->msg_len)))
