@@ -526,7 +526,7 @@ static void requests_that_are_invalid(void **state)
 		{ IDLE, TRAIN_SEND, 1000, 0, 1024, true, false },
 		{ IDLE, TRAIN_SEND, 1025, 0, 1024, true, false },
 		{ IDLE, TRAIN_SEND, 1025, 0, 1024, true, true },
-		{ IDLE, TRAIN_SEND, 8, 0, 512, true, true },
+		{ IDLE, TRAIN_SEND, 1024, 0, 512, true, true },		/* two packets */
 		{ IDLE, TRAIN_WRITE, 8, 9, 1024, true, true },
 		{ IDLE, TRAIN_WRITE, 8, 7, 1024, true, true },
 		{ IDLE, TRAIN_WRITE, 8, 0x80000001, 1024, true, true },
@@ -557,6 +557,8 @@ static void requests_that_are_invalid(void **state)
 		t = with_payload(t, rows[i].len, rows[i].first, rows[i].last);
 		t.msg_len = rows[i].msg_len;
 		t.pmtu = rows[i].pmtu;
+		if (t.pmtu == 512)
+			t.npkts = 2;
 		arrive(w, b, a, t);
 		if (counter(w, b, NAK(invalid_nak_sent)) != 1 || naks(w, b) != 1)
 			fail_msg("row %zu", i);

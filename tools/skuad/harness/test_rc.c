@@ -261,6 +261,46 @@ static void responses_of_another_path_mtu_do_not_fit(void **state)
 	expect_vendor(w, a, SKUA_CQE_READ, SKUA_CQE_BAD_RESP_ERR, SKUA_VENDOR_ERR_PEER_RESPONSE);
 }
 
+/* What counts is the length of each packet, as over a wire, where nobody sees what the peer takes for its path MTU. */
+static void messages_of_another_path_mtu(void **state)
+{
+	static const struct { uint8_t path_mtu, opcode; uint32_t len; bool fits; } rows[] = {
+		{ 1, SKUA_WQE_SEND, 8, true }, { 1, SKUA_WQE_WRITE, 8, true }, { 1, SKUA_WQE_WRITE, 256, true },
+		{ 5, SKUA_WQE_SEND, 0, true }, { 5, SKUA_WQE_WRITE, 1024, true },
+		{ 1, SKUA_WQE_SEND, 257, false }, { 1, SKUA_WQE_WRITE, 2048, false },
+		{ 5, SKUA_WQE_SEND, 1025, false }, { 5, SKUA_WQE_WRITE, 4096, false },
+		{ 5, SKUA_WQE_WRITE, 8192, false },
+	};
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cmd port = port_cmd(SKUA_PORT_SET_MTU, 0);
+
+	port.set_port.mtu = htole32(4200);
+	must(w, a, port);
+	must(w, b, port);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool send = rows[i].opcode == SKUA_WQE_SEND;
+		struct skua_cmd rtr = rtr_cmd(a->qpn, b, b->qpn);
+
+		rtr.modify_qp.attr.path_mtu = rows[i].path_mtu;
+		reconnect(w, b, a);
+		reconnect(w, a, b);
+		must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+		must(w, a, init_cmd(a->qpn));
+		must(w, a, rtr);
+		must(w, a, rts_cmd(a->qpn));
+		if (send)
+			post_recv(b, b->buf, 4096);
+		post(a, rows[i].opcode, SKUA_WQE_SIGNALED, a->buf, rows[i].len, b->buf, b->key, 0);
+		expect(w, a, send ? SKUA_CQE_SEND : SKUA_CQE_WRITE,
+		       rows[i].fits ? SKUA_CQE_SUCCESS : SKUA_CQE_REM_INV_REQ_ERR);
+		if (send)
+			expect(w, b, SKUA_CQE_RECV, rows[i].fits ? SKUA_CQE_SUCCESS : SKUA_CQE_WR_FLUSH_ERR);
+		if (!rows[i].fits)
+			expect_event(w, b, SKUA_EVENT_QP_REQ_ERR, b->qpn);
+	}
+}
+
 /* With all bytes come, one packet more would take the PSN of the next message. */
 static void the_last_response_is_the_one_with_the_last_byte(void **state)
 {
@@ -361,6 +401,7 @@ int main(void)
 		STEPPED(own_bad_lkey_is_a_protection_error, "MEM-1 ERR-1"),
 		STEPPED(lost_peer_ends_in_retry_exceeded, "ROC-13"),
 		STEPPED(responses_of_another_path_mtu_do_not_fit, "ROC-7 ERR-1"),
+		STEPPED(messages_of_another_path_mtu, "ROC-6"),
 		STEPPED(the_last_response_is_the_one_with_the_last_byte, "ROC-7 ERR-1"),
 		STEPPED(arming_gives_one_event, "ARM-1 ARM-5"),
 		STEPPED(overrun_index_kills_only_its_qp, "DBR-11 ERR-8 SEC-8"),

@@ -118,15 +118,15 @@ struct train {
  */
 extern const struct train train_blank;
 
-/* Are all of its packets full, but for the last of a message, which has a byte at least if it is not
+/* Are all of its packets full with @pmtu bytes, but for the last of a message, which has a byte at least if it is not
  * the only one? */
-static inline bool train_is_full(const struct train *t)
+static inline bool train_is_full(const struct train *t, uint32_t pmtu)
 {
-	uint32_t full = t->npkts * t->pmtu, bytes = t->payload ? t->payload->bytes : 0;
+	uint32_t full = t->npkts * pmtu, bytes = t->payload ? t->payload->bytes : 0;
 
 	if (!t->last || bytes > full)
 		return bytes == full;
-	return bytes > full - t->pmtu || (t->first && t->npkts == 1);
+	return bytes > full - pmtu || (t->first && t->npkts == 1);
 }
 
 /* The distance from @b to @a on the circle of PSNs, -2^23 to 2^23 - 1. */

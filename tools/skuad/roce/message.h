@@ -45,10 +45,13 @@ static inline bool message_is_send(enum train_op op)
 	return op <= TRAIN_SEND_INV;
 }
 
-/* May packets of @t belong to a message of @qp, and to the one under way if they do not begin one? */
+/*
+ * May packets of @t belong to a message of @qp, and to the one under way if they do not begin one? A single packet does
+ * not show what the sender takes for the path MTU.
+ */
 static inline bool message_fits(const struct skua_qp *qp, const struct message *msg, const struct train *t)
 {
-	return t->pmtu == qp->pmtu && train_is_full(t) &&
+	return (t->npkts == 1 || t->pmtu == qp->pmtu) && train_is_full(t, qp->pmtu) &&
 	       (t->first || message_is_send(t->op) == message_is_send(msg->op));
 }
 
