@@ -28,7 +28,7 @@ struct command {
 #define RSS	(1ull << SKUA_F_ETH_RSS)
 #define UD	(1ull << SKUA_F_UD)
 #define SRQ	(1ull << SKUA_F_SRQ)
-#define XRC	(1ull << SKUA_F_XRC | 1ull << SKUA_F_RC | SRQ)
+#define XRC	(1ull << SKUA_F_XRC)
 #define CQ_SIZE	(1ull << SKUA_F_CQ_RESIZE)
 #define CQ_HOLD	(1ull << SKUA_F_CQ_MODER)
 #define MW	(1ull << SKUA_F_MW)
@@ -36,7 +36,7 @@ struct command {
 #define DM	(1ull << SKUA_F_DM)
 #define MR_MODIFY (1ull << SKUA_F_MR_MODIFY)
 #define MR_REVOKE (1ull << SKUA_F_MR_REVOKE)
-#define RAW	(1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_ETHERNET)
+#define RAW	(1ull << SKUA_F_RAW_PACKET)
 #define COUNTER	(1ull << SKUA_F_COUNTER_SET)
 
 #define TAKE_MAX	16	/* commands that are copied in a step: 4 KiB */
@@ -168,7 +168,7 @@ static int check(const struct skua_dev *dev, const struct skua_cmd *cmd, const s
 {
 	const struct skua_cmd_hdr *hdr = &cmd->hdr;
 
-	if (!c || c->features & ~dev->accepted)
+	if (!c || c->features & ~dev->features)
 		return SKUA_CMD_BAD_OPCODE;
 	if (hdr->function || hdr->port != c->port || hdr->rsvd0 || hdr->rsvd1 ||
 	    le16toh(hdr->flags) & ~SKUA_CMD_EVENT)

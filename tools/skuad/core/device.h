@@ -286,6 +286,7 @@ struct skua_dev {
 
 	uint32_t status, health;	/* registers */
 	uint64_t accepted;
+	uint64_t features;		/* of those accepted, the ones that have all that they need */
 	uint32_t clock_hi;
 	bool bus_master;
 	struct hostmem mem;
@@ -353,7 +354,7 @@ struct skua_dev {
 
 static inline bool dev_has(const struct skua_dev *dev, unsigned int feature)
 {
-	return dev->accepted >> feature & 1;
+	return dev->features >> feature & 1;
 }
 
 static inline bool dev_running(const struct skua_dev *dev)

@@ -430,8 +430,8 @@ static const struct transport_ops *transport_of(const struct skua_dev *dev, uint
 {
 	const struct transport_ops *ops = type < NUM_QP_TYPES ? dev->transports[type] : NULL;
 
-	return ops && !(ops->features & ~dev->accepted) &&
-	       (!ops->driver || privileged || ops->open & dev->accepted) ? ops : NULL;
+	return ops && !(ops->features & ~dev->features) &&
+	       (!ops->driver || privileged || ops->open & dev->features) ? ops : NULL;
 }
 
 static void qp_unmake(struct skua_dev *dev, void *object)

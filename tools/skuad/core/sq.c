@@ -32,7 +32,7 @@
 #define INVALIDATE	(1ull << SKUA_F_INVALIDATE)
 #define ATOMIC		(1ull << SKUA_F_ATOMIC)
 #define MW		(1ull << SKUA_F_MW)
-#define FAST_REG	(1ull << SKUA_F_FAST_REG | INVALIDATE)
+#define FAST_REG	(1ull << SKUA_F_FAST_REG)
 #define FLUSH		(1ull << SKUA_F_FLUSH)
 #define ATOMIC_WRITE	(1ull << SKUA_F_ATOMIC_WRITE)
 #define TSO		(1ull << SKUA_F_TSO)
@@ -239,7 +239,7 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 	uint32_t head = sizeof(*c);
 	uint64_t length;
 
-	if (!(f->types >> qp->type & 1) || f->features & ~qp->dev->accepted || (f->tag && !tags_of(qp))) {
+	if (!(f->types >> qp->type & 1) || f->features & ~qp->dev->features || (f->tag && !tags_of(qp))) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE);
 		return;
 	}

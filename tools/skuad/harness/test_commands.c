@@ -3,6 +3,9 @@
  * Every command, with good input and with each kind of bad input: the status, and that a command
  * that was refused changed nothing.
  */
+#include <stddef.h>
+
+#include "core/device.h"
 #include "harness/harness.h"
 
 #define GONE	0x7000000000000000ull	/* no memory is there */
@@ -79,6 +82,78 @@ static void reserved_bytes(void **state)
 	}
 	for (unsigned int i = 192; i < 224; i++)
 		REFUSED(w, n, qp, SKUA_CMD_BAD_PARAM, c->body[i] = 1);
+}
+
+#define F(name)		(1ull << SKUA_F_##name)
+#define CAP(name)	offsetof(struct skua_device_caps, name)
+
+/* Features without others that they need: nothing of them exists, and ACCEPTED keeps what was written. */
+static void features_that_lack_others(void **state)
+{
+	static const struct {
+		uint64_t without;
+		uint16_t opcode;	/* a command of the feature, or 0 */
+		size_t cap;		/* one of its limits, or 0 */
+		uint32_t right;		/* of MRs, or 0 */
+		uint8_t type;		/* of MRs, or 0 */
+	} rows[] = {
+		{ F(SRQ), SKUA_CMD_CREATE_XRCD, CAP(max_xrcd), 0, 0 },
+		{ F(RC), SKUA_CMD_CREATE_XRCD, CAP(max_xrcd), SKUA_ACCESS_REMOTE_ATOMIC, 0 },
+		{ F(RC), 0, CAP(flush_caps), SKUA_ACCESS_FLUSH_GLOBAL, 0 },
+		{ F(RC), 0, CAP(max_tags), 0, 0 },
+		{ F(UD), 0, CAP(max_tags), 0, 0 },
+		{ F(SRQ), 0, CAP(max_tags), 0, 0 },
+		{ F(RC) | F(UC), SKUA_CMD_CREATE_MW, CAP(max_mw), SKUA_ACCESS_MW_BIND, 0 },
+		{ F(RC) | F(UC), SKUA_CMD_DESTROY_MW, CAP(max_fast_pages), 0, SKUA_MR_FAST },
+		{ F(RC) | F(UC), 0, CAP(max_fast_pieces), 0, 0 },
+		{ F(INVALIDATE), 0, CAP(max_fast_pages), 0, SKUA_MR_FAST },
+		{ F(FAST_REG), 0, CAP(max_fast_pieces), 0, 0 },
+		{ F(ETHERNET), SKUA_CMD_SET_RSS, CAP(max_tso), 0, 0 },
+		{ F(ETHERNET), SKUA_CMD_CREATE_RSS, CAP(max_rss), 0, 0 },
+		{ F(ETHERNET), SKUA_CMD_CREATE_FLOW, CAP(max_flow), 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world *w = world_create_with(false, ~rows[i].without);
+		struct node *n = &w->n[0];
+		struct skua_cmd cmd = simple(rows[i].opcode, rows[i].opcode == SKUA_CMD_SET_RSS), mr = create_mr_cmd(n);
+		uint8_t *caps;
+
+		mr.create_mr.access |= htole32(rows[i].right);
+		mr.create_mr.type = rows[i].type;
+		if (rows[i].opcode && command(w, n, &cmd) != SKUA_CMD_BAD_OPCODE)
+			fail_msg("row %zu: command", i);
+		if ((rows[i].right || rows[i].type) && command(w, n, &mr) != SKUA_CMD_BAD_PARAM)
+			fail_msg("row %zu: MR", i);
+		caps = query(w, n, simple(SKUA_CMD_QUERY_DEVICE, 0), sizeof(struct skua_device_caps));
+		if (rows[i].cap && *(__le32 *)(void *)(caps + rows[i].cap))
+			fail_msg("row %zu: limit", i);
+		assert_int_equal(reg_read(n, SKUA_REG_ACCEPTED_LO), (uint32_t)(FEATURES_OFFERED & ~rows[i].without));
+		world_destroy(w);
+	}
+}
+
+/* One of two features that serve is enough. */
+static void features_that_lack_nothing(void **state)
+{
+	static const uint64_t without[] = { F(RC), F(UC) };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct world *w = world_create_with(false, ~without[i]);
+		struct node *n = &w->n[0];
+		struct skua_cmd mw = simple(SKUA_CMD_CREATE_MW, 0), mr = create_mr_cmd(n);
+		struct skua_device_caps *caps = query(w, n, simple(SKUA_CMD_QUERY_DEVICE, 0), sizeof(*caps));
+
+		assert_true(caps->max_mw && caps->max_fast_pieces);
+		mw.create_mw.pdn = htole32(n->pdn);
+		mw.create_mw.type = SKUA_MW_TYPE_1;
+		must(w, n, mw);
+		mr.create_mr.type = SKUA_MR_FAST;
+		must(w, n, mr);
+		world_destroy(w);
+	}
 }
 
 static void outputs(void **state)
@@ -474,6 +549,8 @@ int main(void)
 		STEPPED(unknown_opcodes, "CMD-11 FEA-2"),
 		STEPPED(headers, "CMD-11 CMD-17 GEN-2 GRO-5"),
 		STEPPED(reserved_bytes, "GEN-2"),
+		{ "FEA-1 FEA-2 LIM-1: features_that_lack_others", features_that_lack_others, NULL, NULL, NULL },
+		{ "FEA-1: features_that_lack_nothing", features_that_lack_nothing, NULL, NULL, NULL },
 		STEPPED(outputs, "CMD-11 CMD-15 CMD-16 LIM-4 GRO-3"),
 		STEPPED(ports, "PRT-1 PRT-2 CMD-11 CMD-12"),
 		STEPPED(gids, "GID-1 GID-2 GID-3"),

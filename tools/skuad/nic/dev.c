@@ -64,6 +64,7 @@ void skua_dev_reset(struct skua_dev *dev)
 	dev->status = 0;
 	dev->health = SKUA_HEALTH_OK;
 	dev->accepted = 0;
+	dev->features = 0;
 	/* Trains refer to WQEs as well as to host memory. */
 	drain(dev);
 	cmdq_reset(dev);
@@ -319,6 +320,37 @@ void skua_dev_mem_unmap_all(struct skua_dev *dev)
 	drain(dev);
 }
 
+#define F(name)	(1ull << SKUA_F_##name)
+
+/* What features need (manual: features): all of some, and one of others. What a feature needs stands before it. */
+static const struct {
+	uint64_t feature, all, any;
+} needs[] = {
+	{ F(INVALIDATE), 0, F(RC) | F(UC) },
+	{ F(ATOMIC), F(RC), 0 },
+	{ F(ETH_CSUM), F(ETHERNET), 0 },
+	{ F(ETH_RSS), F(ETHERNET), 0 },
+	{ F(XRC), F(RC) | F(SRQ), 0 },
+	{ F(MW), 0, F(RC) | F(UC) },
+	{ F(FAST_REG), F(INVALIDATE), 0 },
+	{ F(SG_GAPS), F(FAST_REG), 0 },
+	{ F(FLUSH), F(RC), 0 },
+	{ F(ATOMIC_WRITE), F(RC), 0 },
+	{ F(RAW_PACKET), F(ETHERNET), 0 },
+	{ F(TSO), F(ETHERNET), 0 },
+	{ F(IP_CSUM), F(ETHERNET), 0 },
+	{ F(TAG_MATCHING), F(RC) | F(UD) | F(SRQ), 0 },
+};
+
+/* Features that lack others have no effect. */
+static uint64_t effective(uint64_t features)
+{
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
+		if (needs[i].all & ~features || (needs[i].any && !(needs[i].any & features)))
+			features &= ~needs[i].feature;
+	return features;
+}
+
 static void enable(struct skua_dev *dev)
 {
 	if (dev->status != SKUA_STATUS_READY)
@@ -327,6 +359,7 @@ static void enable(struct skua_dev *dev)
 		skua_dev_fail(dev, SKUA_HEALTH_FEATURES);
 		return;
 	}
+	dev->features = effective(dev->accepted);
 	if (cmdq_start(dev))
 		dev->status |= SKUA_STATUS_ENABLED;
 }

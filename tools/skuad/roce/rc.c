@@ -125,11 +125,9 @@ const struct transport_ops rc_ops = {
 	.flush = flush,
 };
 
-#define XRC_FEATURES	(1ull << SKUA_F_XRC | 1ull << SKUA_F_SRQ | 1ull << SKUA_F_RC)
-
 const struct transport_ops xrc_ini_ops = {
 	RC_OPS,
-	.features = XRC_FEATURES,
+	.features = 1ull << SKUA_F_XRC,
 	.no_recv = true,
 	.service = TRANSPORT_XRC,
 	.rx = xrc_ini_rx,
@@ -138,7 +136,7 @@ const struct transport_ops xrc_ini_ops = {
 
 const struct transport_ops xrc_tgt_ops = {
 	RC_OPS,
-	.features = XRC_FEATURES,
+	.features = 1ull << SKUA_F_XRC,
 	.target = true,
 	.service = TRANSPORT_XRC,
 	.reserve = resp_jobs_reserve,
