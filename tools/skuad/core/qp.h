@@ -72,6 +72,12 @@ struct send_wqe {
 	struct port_mark mark;		/* of its trains */
 };
 
+/* Has the message of @wqe the solicited event bit? A plain WRITE has no receive that could tell. */
+static inline bool wqe_is_solicited(const struct send_wqe *wqe)
+{
+	return wqe->flags & SKUA_WQE_SOLICITED && wqe->opcode != SKUA_WQE_WRITE;
+}
+
 /* All zero, to be copied: see train_blank. */
 extern const struct send_wqe send_wqe_blank;
 

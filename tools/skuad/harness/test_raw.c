@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Raw packet QPs, and flows: what they compare, in which order, and what they leave to others. */
 #include "core/device.h"
+#include "harness/lossy.h"
 #include "harness/raw.h"
 #include "link/impair.h"
 #include "nic/control.h"
@@ -517,6 +518,39 @@ static void sniffers_see_rdma(void **state)
 	expect_none(w, b);
 }
 
+/* Only messages that take a receive have the bit: nobody is told of a WRITE. */
+static void the_solicited_bit(void **state)
+{
+	static const struct { uint8_t opcode; bool solicited; } rows[] = {
+		{ SKUA_WQE_SEND, true }, { SKUA_WQE_WRITE_IMM, true }, { SKUA_WQE_WRITE, false },
+	};
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct queues to = with_receives(b, raw_qp(w, b), 8);
+
+	sniffer(w, b, to.qpn);
+	for (int uc = 0; uc < 2; uc++) {
+		if (uc)
+			both_uc(w);
+		post_recv(b, b->buf, 64);
+		post_recv(b, b->buf, 64);
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			struct skua_cqe *cqe;
+			struct roce_packet pkt;
+
+			post(a, rows[i].opcode, SKUA_WQE_SOLICITED, a->buf, 8, b->buf, b->key, 0);
+			cqe = await_cqe(w, b);
+			assert_int_equal(le32toh(cqe->qpn), to.qpn);
+			assert_true(roce_packet_open(&pkt, slot(b, cqe), le32toh(cqe->byte_len)));
+			assert_int_equal(roce_packet_parse(&pkt), ROCE_OK);
+			assert_int_equal(pkt.train.solicited, rows[i].solicited);
+			if (rows[i].solicited)
+				assert_int_equal(le32toh(await_cqe(w, b)->qpn), b->qpn);
+		}
+		expect_none(w, b);
+	}
+}
+
 static void frames_loop_back(void **state)
 {
 	struct world *w = *state;
@@ -821,6 +855,7 @@ int main(void)
 		STEPPED(longer_than_the_mtu, "RAW-7 ETH-11"),
 		STEPPED(sniffers_get_copies, "RAW-8"),
 		STEPPED(sniffers_see_rdma, "RAW-8"),
+		STEPPED(the_solicited_bit, "ORD-6"),
 		STEPPED(frames_loop_back, "RAW-9 ETH-6"),
 		STEPPED(who_gets_no_frame_back, "RAW-8 RAW-9 ETH-6"),
 		STEPPED(no_rdma_to_oneself, "RAW-9"),

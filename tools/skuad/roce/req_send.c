@@ -146,7 +146,7 @@ bool req_send_packets(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt,
 	t.psn = psn_add(wqe->psn, pkt);
 	t.first = pkt == 0;
 	t.last = pkt + npkts == wqe->npsn;
-	t.solicited = wqe->flags & SKUA_WQE_SOLICITED;
+	t.solicited = wqe_is_solicited(wqe);
 	t.ack_req = t.last || ack_req;
 	return transmit(qp, wqe, &t);
 }

@@ -61,7 +61,7 @@ static bool uc_send(struct skua_qp *qp, struct send_wqe *wqe, int32_t *budget)
 	uint32_t left = qp_packets(qp, len), npkts = qp_train(qp, left);
 	struct train t = {
 		.op = op_of(wqe), .transport = TRANSPORT_UC, .first = !sq->nxt_pkt,
-		.last = npkts == left, .npkts = npkts, .solicited = wqe->flags & SKUA_WQE_SOLICITED, .psn = sq->psn,
+		.last = npkts == left, .npkts = npkts, .solicited = wqe_is_solicited(wqe), .psn = sq->psn,
 		.imm = wqe->imm, .rkey = wqe->rkey, .raddr = wqe->raddr, .msg_len = wqe->length,
 		.payload = src,
 	};
