@@ -286,6 +286,35 @@ static void one_nak_for_a_gap(void **state)
 	expect_no_event(w, b);
 }
 
+/* Several packets of a message that come as a whole: each of them counts. */
+static void each_packet_of_a_train_counts(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct train t = with_payload(train_from(b, TRAIN_WRITE, FIRST_PSN + 5), 3072, true, true);
+
+	t.npkts = 3;
+	b->dev->inject.go_back_n = true;
+	arrive(w, b, a, t);
+	assert_int_equal(STAT(w, b, out_of_order), 3);
+	t.psn = FIRST_PSN;
+	arrive(w, b, a, t);
+	assert_int_equal(STAT(w, b, duplicates), 0);
+	arrive(w, b, a, t);
+	assert_int_equal(STAT(w, b, duplicates), 3);
+	t.psn = psn_add(FIRST_PSN, 3);
+	t.last = false;
+	arrive(w, b, a, t);
+	/* The last of these is new. */
+	t.psn = psn_add(FIRST_PSN, 4);
+	t.first = false;
+	arrive(w, b, a, t);
+	assert_int_equal(STAT(w, b, duplicates), 5);
+	t.dest_qpn ^= 1;
+	arrive(w, b, a, t);
+	assert_int_equal(STAT(w, b, rdma_rx_bad_qp), 3);
+}
+
 static uint64_t answered(struct world *w, struct node *n, struct node *peer, struct train t)
 {
 	uint64_t before = STAT(w, n, rdma_tx_packets);
@@ -527,6 +556,7 @@ int main(void)
 		STEPPED(answers_that_nobody_asked_for, "SEC-5"),
 		STEPPED(memory_for_a_response_goes_away, "ERR-1 MEM-14"),
 		STEPPED(one_nak_for_a_gap, "ROC-10 ERR-2"),
+		STEPPED(each_packet_of_a_train_counts, "STA-3"),
 		STEPPED(duplicates, "ROC-10 ROC-23 SEC-5"),
 		STEPPED(duplicates_beside_new_reads, "ROC-8 ROC-10"),
 		STEPPED(communication_is_established, "ERR-7 ROC-15"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Counter sets: where QPs count, and what the function's counters make of it. */
 #include "core/counter.h"
-#include "harness/harness.h"
+#include "harness/datagram.h"
 
 #define LEN	3000u
 
@@ -172,6 +172,40 @@ static void the_limit_is_served(void **state)
 	assert_int_equal(command(w, n, &cmd), SKUA_CMD_NO_RESOURCE);
 }
 
+/* A datagram for a group counts for the function, whatever becomes of it at each QP. */
+static void datagrams_for_a_group(void **state)
+{
+	static const uint8_t mgid[16] = { [10] = 255, [11] = 255, 239, 1, 2, 3 };
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct skua_cmd attach = CMD(SKUA_CMD_ATTACH_MCAST);
+	uint32_t set = new_set(w, b);
+
+	memcpy(attach.mcast.mgid, mgid, 16);
+	/* One with a receive, one without, one with another Q_Key. */
+	for (int i = 0; i < 3; i++) {
+		ud_queues(w, b, SKUA_QPT_UD, SKUA_QPS_RTS);
+		attach.mcast.qpn = htole32(b->qpn);
+		must(w, b, attach);
+		must(w, b, bind_cmd(b->qpn, set));
+		if (i == 0)
+			post_recv(b, b->buf, 4096);
+		if (i == 2)
+			must(w, b, modify_cmd(b->qpn, SKUA_QP_ATTR_QKEY, (struct skua_qp_attr){ .qkey = htole32(1) }));
+	}
+	ud_queues(w, a, SKUA_QPT_UD, SKUA_QPS_RTS);
+	post_ud(a, SKUA_WQE_SEND, 0, a->buf, 8, ud_to_group(mgid), 0);
+	expect(w, b, SKUA_CQE_RECV, SKUA_CQE_SUCCESS);
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t number = i ? set : 0;
+
+		assert_int_equal(IN_SET(w, b, number, rdma_rx_packets), !i);
+		assert_int_equal(IN_SET(w, b, number, rdma_rx_send), !i);
+		assert_int_equal(IN_SET(w, b, number, rdma_rx_no_receive), !i);
+		assert_int_equal(IN_SET(w, b, number, rdma_rx_bad_qkey), !i);
+	}
+}
+
 static void without_the_feature_there_are_none(void **state)
 {
 	struct world *w = world_create_with(false, ~(1ull << SKUA_F_COUNTER_SET));
@@ -196,6 +230,7 @@ int main(void)
 		STEPPED(in_any_state, "STA-4"),
 		STEPPED(what_a_set_counted_stays, "STA-1 STA-5 STA-6"),
 		STEPPED(reset_ends_them, "STA-1"),
+		STEPPED(datagrams_for_a_group, "STA-5"),
 		STEPPED(bad_numbers, "CMD-11 CMD-12"),
 		STEPPED(the_limit_is_served, "LIM-1"),
 		{ "FEA-2: without_the_feature_there_are_none", without_the_feature_there_are_none, NULL, NULL, NULL },

@@ -47,7 +47,7 @@ static void rx_duplicate(struct skua_qp *qp, const struct train *t)
 	struct seglist rest;
 	struct train tail = *t;
 
-	QP_STAT_INC(qp, duplicates);
+	QP_STAT_ADD(qp, duplicates, t->npkts < behind ? t->npkts : behind);
 	if (t->op == TRAIN_READ_REQ) {
 		resp_replay_read(qp, t);
 		return;

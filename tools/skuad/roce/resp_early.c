@@ -41,7 +41,7 @@ void resp_rx_early(struct skua_qp *qp, const struct train *t)
 	struct roce_resp *resp = &rc_of(qp)->resp;
 	uint32_t end = reorder_empty(resp->early_requests) ? qp->epsn : reorder_end(resp->early_requests);
 
-	QP_STAT_INC(qp, out_of_order);
+	QP_STAT_ADD(qp, out_of_order, t->npkts);
 	if (resp->nak_sent)
 		return;
 	if (reorder_has(resp->early_requests, t->psn)) {

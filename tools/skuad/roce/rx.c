@@ -83,9 +83,9 @@ static struct skua_qp *qp_for(struct skua_dev *dev, const struct train *t, uint6
 	return NULL;
 }
 
-static void count_refusal(uint64_t *refusal)
+static void count_refusal(uint64_t *refusal, uint32_t npkts)
 {
-	__atomic_store_n(refusal, *refusal + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(refusal, *refusal + npkts, __ATOMIC_RELAXED);
 }
 
 /* Packets count for the QP that takes them; those that none takes, or a group, for the function. */
@@ -125,7 +125,7 @@ bool roce_rx_train(struct skua_dev *dev, const struct train *t)
 	else if (qp)
 		hand_over(qp, t);
 	else
-		count_refusal(refusal);
+		count_refusal(refusal, t->npkts);
 	return true;
 }
 
@@ -172,7 +172,7 @@ static void rx_repeat(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 	if (qp)
 		req_rx_missing(qp, &f);
 	else
-		count_refusal(refusal);
+		count_refusal(refusal, 1);
 }
 
 static bool is_our_mac(const struct skua_dev *dev, const uint8_t *mac)
@@ -212,7 +212,7 @@ bool roce_rx_frame(struct skua_dev *dev, const uint8_t *frame, uint32_t len)
 		pkt.train.pmtu = qp->pmtu;
 		hand_over(qp, &pkt.train);
 	} else {
-		count_refusal(refusal);
+		count_refusal(refusal, 1);
 	}
 	return true;
 }

@@ -138,6 +138,12 @@ static uint16_t vlan_tag(const struct roce_path *path)
 	       (uint16_t)(path->sl << 13 | path->vlan);
 }
 
+/* Where the receiver of @t counts: what is for a group counts for the function (STA-5). */
+static struct device_stats *stats_of(const struct skua_qp *qp, const struct train *t)
+{
+	return t->dest_qpn == MCAST_QPN ? &qp->dev->stats : qp->stats;
+}
+
 static void complete(struct skua_qp *qp, const struct recv_wqe *wqe, const struct train *t,
 		     uint32_t bytes)
 {
@@ -156,7 +162,7 @@ static void complete(struct skua_qp *qp, const struct recv_wqe *wqe, const struc
 		cqe.imm_data = t->imm;
 		cqe.flags |= SKUA_CQE_WITH_IMM;
 	}
-	QP_STAT_INC(qp, rdma_rx_send);
+	STATS_ADD(stats_of(qp, t), rdma_rx_send, 1);
 	qp_complete_recv(qp, &cqe);
 }
 
@@ -181,19 +187,19 @@ static void ud_rx(struct skua_qp *qp, const struct train *t)
 	int err;
 
 	if (t->qkey != qp->qkey) {
-		QP_STAT_INC(qp, rdma_rx_bad_qkey);
+		STATS_ADD(stats_of(qp, t), rdma_rx_bad_qkey, 1);
 		return;
 	}
 	/* The entries of an SRQ with tags are for messages. */
 	r = tags_of(qp) ? RQ_EMPTY : qp_peek_recv(qp, &wqe, &why);
 	if (r == RQ_EMPTY || r == RQ_FATAL || (r == RQ_OK && wqe.length < bytes)) {
-		QP_STAT_INC(qp, rdma_rx_no_receive);
+		STATS_ADD(stats_of(qp, t), rdma_rx_no_receive, 1);
 		return;
 	}
 	err = r == RQ_OK ? place(qp, &wqe, t) : SKUA_VENDOR_ERR_NONE;
 	/* The datagram is lost, but the next one may find the page. */
 	if (err == SKUA_VENDOR_ERR_NOT_PRESENT && fault_wait(qp, SKUA_PAGE_FAULT_RESPONDER)) {
-		QP_STAT_INC(qp, rdma_rx_no_receive);
+		STATS_ADD(stats_of(qp, t), rdma_rx_no_receive, 1);
 		return;
 	}
 	rq_take(&qp->rq);
