@@ -86,7 +86,7 @@ static const struct wqe_format *format_of(uint8_t opcode)
 {
 	static const struct wqe_format unknown = { .cqe = SKUA_CQE_NOP };
 
-	return opcode < sizeof(formats) / sizeof(formats[0]) ? &formats[opcode] : &unknown;
+	return opcode < sizeof(formats) / sizeof(formats[0]) && formats[opcode].types ? &formats[opcode] : &unknown;
 }
 
 void sq_reset(struct sq *sq)

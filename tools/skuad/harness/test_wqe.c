@@ -52,7 +52,8 @@ static struct block good_fetch_add(struct node *a, struct node *b)
 
 /* Post one bad WQE in a world of its own. */
 #define BAD(...)	BAD_IN(world_create(false), __VA_ARGS__)
-#define BAD_IN(world_, base, status_, vendor, ...) do {			\
+#define BAD_IN(...)	BAD_WITH(cqe->opcode, __VA_ARGS__)
+#define BAD_WITH(opcode_, world_, base, status_, vendor, ...) do {	\
 	struct world *w = world_;					\
 	struct node *a = &w->n[0], *b = &w->n[1];			\
 	struct block block_ = base, *k = &block_;			\
@@ -64,6 +65,7 @@ static struct block good_fetch_add(struct node *a, struct node *b)
 	cqe = await_cqe(w, a);						\
 	if (cqe->status != (status_) || cqe->vendor_err != (vendor))	\
 		fail_msg("%s: status %d, vendor_err %d", #__VA_ARGS__, cqe->status, cqe->vendor_err); \
+	assert_int_equal(cqe->opcode, opcode_);				\
 	assert_int_equal(le32toh(cqe->cookie), 5);			\
 	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_ERR);		\
 	world_destroy(w);						\
@@ -94,12 +96,34 @@ static void formats(void **state)
 
 static void opcodes(void **state)
 {
-	static const uint8_t bad[] = { 0, 0x0f, 0x40, 0xff };
+	static const uint8_t unknown[] = { 0, SKUA_WQE_TAG_SYNC + 1, 0x40, 0xff };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad); i++)
-		BAD(good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE,
-		    k->ctrl.opcode = bad[i]);
+	for (size_t i = 0; i < sizeof(unknown); i++)
+		BAD_WITH(SKUA_CQE_NOP, world_create(false), good_send(a), SKUA_CQE_LOC_QP_OP_ERR,
+			 SKUA_VENDOR_ERR_WQE_OPCODE, k->ctrl.opcode = unknown[i]);
+	/* One of another type of QP. */
+	BAD_WITH(SKUA_CQE_TSO, world_create(false), good_send(a), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE,
+		 k->ctrl.opcode = SKUA_WQE_TSO);
+}
+
+/* What the QP may not do is found before the SGEs of the WQE are looked at. */
+static void requests_of_a_qp_that_may_have_none(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct block k = good_write(a, b);
+	struct skua_cmd rts = rts_cmd(a->qpn);
+
+	rts.modify_qp.attr.max_rd_atomic = 0;
+	must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+	must(w, a, init_cmd(a->qpn));
+	must(w, a, rtr_cmd(a->qpn, b, b->qpn));
+	must(w, a, rts);
+	k.ctrl.opcode = SKUA_WQE_READ;
+	k.rdma_sge[0].lkey = 0;
+	post_block(a, &k);
+	expect_vendor(w, a, SKUA_CQE_READ, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE);
 }
 
 #define WITHOUT(feature)	world_create_with(false, ~(1ull << (feature)))
@@ -360,6 +384,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "WQE-1 WQE-3 WQE-5 WQE-6 GEN-2: formats", formats, NULL, NULL, NULL },
 		{ "WQE-6: opcodes", opcodes, NULL, NULL, NULL },
+		STEPPED(requests_of_a_qp_that_may_have_none, "WQE-6 FLU-10"),
 		{ "WQE-6 FEA-2: opcodes_of_features", opcodes_of_features, NULL, NULL, NULL },
 		{ "WQE-4 WQE-6: sizes", sizes, NULL, NULL, NULL },
 		STEPPED(sges_of_no_length, "WQE-4"),
