@@ -238,6 +238,7 @@ static void a_reset_takes_steps(void **state)
 		reg_write(n, SKUA_REG_CONTROL, SKUA_CONTROL_RESET);
 	work_check(before);
 	assert_int_equal(reg_read(n, SKUA_REG_STATUS), 0);
+	assert_int_equal(reg_read(n, SKUA_REG_CONTROL), SKUA_CONTROL_RESET);
 	/* Until then nothing is taken. */
 	reg_write(n, SKUA_REG_CMD_LOG_SIZE, 3);
 	assert_int_equal(reg_read(n, SKUA_REG_CMD_LOG_SIZE), 0);
@@ -246,6 +247,7 @@ static void a_reset_takes_steps(void **state)
 		rounds++;
 	}
 	assert_true(rounds > 10);
+	assert_int_equal(reg_read(n, SKUA_REG_CONTROL), 0);
 	assert_int_equal(n->dev->qps.count + n->dev->cqs.count + n->dev->eqs.count + n->dev->mrs.count +
 			 n->dev->pds.count, 0);
 	n->used = 0;
@@ -1132,7 +1134,7 @@ int main(void)
 		STEPPED(a_cq_fails_in_steps, "ERR-9"),
 		STEPPED(many_qps_in_err_are_looked_at_in_turn, "DBR-10"),
 		STEPPED(qps_in_err_without_a_receive_queue_are_left_alone, "DBR-10"),
-		STEPPED(a_reset_takes_steps, "RST-1 RST-2"),
+		STEPPED(a_reset_takes_steps, "REG-6 RST-1 RST-2"),
 		STEPPED(a_page_list_of_many_regions_takes_steps, "CMD-8"),
 		STEPPED(the_pages_of_a_region_are_freed_in_steps, "CMD-8"),
 		STEPPED(a_reset_frees_pages_in_steps, "RST-1 RST-2"),

@@ -426,6 +426,8 @@ static uint32_t reg_read(struct skua_dev *dev, uint64_t offset)
 		return SKUA_SIGNATURE;
 	case SKUA_REG_VERSION:
 		return SKUA_VERSION(SKUA_VERSION_MAJOR, SKUA_VERSION_MINOR);
+	case SKUA_REG_CONTROL:
+		return dev->status & SKUA_STATUS_READY ? 0 : SKUA_CONTROL_RESET;
 	case SKUA_REG_STATUS:
 		return dev->status;
 	case SKUA_REG_HEALTH:
