@@ -115,7 +115,7 @@ static const struct transition *const transitions[] = {
 
 static const struct transition *find_transition(const struct skua_qp *qp, uint8_t to)
 {
-	static const struct transition any_to = { 0 };
+	static const struct transition any_to = { .must = SKUA_QP_ATTR_STATE };
 	const struct transition *t;
 
 	if (to == SKUA_QPS_RESET || to == SKUA_QPS_ERR)

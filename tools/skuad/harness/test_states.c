@@ -232,6 +232,29 @@ static void transitions_of_ud(void **state)
 	}
 }
 
+/* From a state to itself: RESET and ERR are entered by name only. */
+static void without_state_a_qp_stays(void **state)
+{
+	static const uint8_t states[] = { SKUA_QPS_RESET, SKUA_QPS_ERR };
+	static const uint32_t masks[] = { 0, SKUA_QP_ATTR_CUR_STATE };
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+
+	for (size_t i = 0; i < sizeof(states); i++) {
+		for (size_t m = 0; m < 2; m++) {
+			struct skua_cmd cmd = modify_cmd(n->qpn, masks[m], (struct skua_qp_attr){ .cur_state = states[i] });
+
+			must(w, n, state_cmd(n->qpn, SKUA_QPS_RESET));
+			if (states[i] == SKUA_QPS_ERR) {
+				must(w, n, init_cmd(n->qpn));
+				must(w, n, state_cmd(n->qpn, SKUA_QPS_ERR));
+			}
+			assert_int_equal(command(w, n, &cmd), SKUA_CMD_BAD_PARAM);
+			must(w, n, state_cmd(n->qpn, states[i]));
+		}
+	}
+}
+
 /* One attribute wrong, of a transition that takes it. */
 static void values(void **state)
 {
@@ -562,6 +585,7 @@ int main(void)
 		STEPPED(transitions_of_uc, "QPS-1 QPS-3 QPS-12"),
 		STEPPED(transitions_of_ud, "QPS-1 QPS-3 QPS-12"),
 		STEPPED(transitions_of_eth, "QPS-2 QPS-3"),
+		STEPPED(without_state_a_qp_stays, "QPS-1 QPS-3"),
 		STEPPED(values, "QPS-4 GEN-2"),
 		{ "FEA-2: rights_of_a_feature_that_was_not_accepted",
 		  rights_of_a_feature_that_was_not_accepted, NULL, NULL, NULL },
