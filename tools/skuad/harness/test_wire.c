@@ -2,6 +2,7 @@
 /* What goes over the wire and what does not: answers, loopback, MTU, GIDs, fences, counters. */
 #include "core/qp.h"
 #include "nic/control.h"
+#include "harness/errors.h"
 #include "harness/harness.h"
 #include "link/impair.h"
 
@@ -277,6 +278,26 @@ static void the_mtu_of_the_port(void **state)
 		expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
 		assert_int_equal(((struct skua_qp_attr *)query(w, a, object_cmd(SKUA_CMD_QUERY_QP, a->qpn),
 							       128))->path_mtu, 3);
+	}
+}
+
+/* A peer may have another MTU. What comes is dropped as on a wire, whether packets come as bytes or as a train. */
+static void packets_above_the_mtu(void **state)
+{
+	const uint32_t fits = 1024 + 20 + 8 + 12 + 16 + 4 - 4;
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct train t = with_payload(train_from(b, TRAIN_WRITE, FIRST_PSN), 3072, true, true);
+	struct skua_cmd cmd = port_cmd(SKUA_PORT_SET_MTU, 0);
+
+	t.npkts = 3;
+	for (uint32_t mtu = fits - 1; mtu <= fits; mtu++) {
+		cmd.set_port.mtu = htole32(mtu);
+		must(w, b, cmd);
+		arrive(w, b, a, t);
+		assert_int_equal(STAT(w, b, rdma_rx_bad_packet), 3);
+		assert_int_equal(STAT(w, b, rdma_rx_write), mtu == fits);
+		assert_int_equal(STAT(w, b, rdma_rx_packets), mtu == fits ? 6 : 3);
 	}
 }
 
@@ -710,6 +731,7 @@ int main(void)
 		STEPPED(loopback_of_packets, "ROC-14"),
 		STEPPED(a_qp_that_is_its_own_peer, "ROC-14"),
 		STEPPED(the_mtu_of_the_port, "PRT-4"),
+		STEPPED(packets_above_the_mtu, "PRT-4"),
 		STEPPED(a_gid_that_is_cleared, "GID-4 ERR-3"),
 		STEPPED(padding_and_spare_blocks, "WQE-2 WQE-4 WQE-8"),
 		STEPPED(a_fault_in_a_later_part, "WQE-7"),

@@ -111,16 +111,22 @@ bool roce_rx_train(struct skua_dev *dev, const struct train *t)
 	uint64_t *refusal;
 	struct skua_qp *qp;
 	uint32_t longest;
+	uint64_t bytes;
+	bool too_long;
 
 	if (!takes_rdma(dev))
 		return false;
+	bytes = roce_train_bytes(t, &longest);
+	too_long = longest > dev->mtu + FRAME_OVERHEAD;
 	group = mcast_find(dev, t->path);
-	qp = group ? NULL : qp_for(dev, t, &refusal);
+	qp = group || too_long ? NULL : qp_for(dev, t, &refusal);
 	/* What a QP expects is to one of our GIDs. */
 	if (!group && !qp && !is_ours(dev, t->path))
 		return false;
-	count_packets(qp ? qp->stats : &dev->stats, t->npkts, roce_train_bytes(t, &longest));
-	if (group)
+	count_packets(qp ? qp->stats : &dev->stats, t->npkts, bytes);
+	if (too_long)
+		STAT_ADD(dev, rdma_rx_bad_packet, t->npkts);
+	else if (group)
 		mcast_rx(dev, group, t);
 	else if (qp)
 		hand_over(qp, t);
