@@ -522,6 +522,39 @@ static void reset_without_memory(struct world *w, struct node *b)
 	reset_with_srq(w, b, true);
 }
 
+/*
+ * The same with an RQ of its own. The first CQE is lost for want of memory, so its receive is the oldest that is left:
+ * both are flushed, in order.
+ */
+static void flush_without_memory(struct world *w, struct node *b)
+{
+	struct node *a = &w->n[0];
+	struct arrival send = { .n = b, .peer = a };
+
+	new_queues(b);
+	b->qpn = must(w, b, create_qp_cmd(b));
+	bring_to_rts(w, b, a);
+	post_recv(b, b->buf + 3 * QUARTER, 64);
+	post_recv(b, b->buf + 3 * QUARTER, 64);
+	send.t = train_from(b, TRAIN_SEND_INV, FIRST_PSN);
+	send.t.imm = b->key;
+	for (int i = 0; i < 2; i++)
+		on_engine(b, hold_much, b);
+	on_engine(b, let_arrive, &send);
+	for (int i = 0; i < 2; i++)
+		on_engine(b, hold_less, b);
+	hold_naps(false);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct skua_cqe *cqe = await_cqe(w, b);
+
+		assert_int_equal(cqe->status, SKUA_CQE_WR_FLUSH_ERR);
+		assert_int_equal(le32toh(cqe->cookie), i);
+	}
+	assert_null(poll_cq(b));
+	/* It waits for the trains, of which the flush says nothing. */
+	must(w, b, state_cmd(b->qpn, SKUA_QPS_RESET));
+}
+
 /* An SRQ of the domain, with two entries. */
 static uint32_t xrc_srq(struct world *w, struct node *n, uint32_t xrcdn, uint64_t handle)
 {
@@ -724,6 +757,8 @@ static void a_response_that_is_under_way(void **state)
 	hold_naps(true);
 	response_under_way("SEND with invalidate, without memory, then RESET", fast_region, reset_without_memory);
 	hold_naps(true);
+	response_under_way("SEND with invalidate, without memory, then the flush", fast_region, flush_without_memory);
+	hold_naps(true);
 	response_under_way("SEND with invalidate, then DESTROY_SRQ", fast_region, destroy_srq_behind_invalidation);
 }
 
@@ -810,8 +845,8 @@ int main(void)
 		TEST(two_engines, "MEM-12 MEM-13 MEM-14 MEM-16 RST-1 RST-2 RST-7 QPS-7 SEC-8"),
 		TEST(invalidated_by_itself, "ORD-4 MEM-12 MR-5"),
 		TEST(invalidated_by_the_peer, "ORD-5 MEM-12 CQE-2"),
-		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-2 ORD-4 ORD-5 MR-5 PL-11 QPS-7 SRQ-5 SRQ-7 "
-		     "XRC-14"),
+		TEST(a_response_that_is_under_way, "MEM-12 MEM-13 CQE-1 CQE-2 CQE-6 ORD-4 ORD-5 MR-5 PL-11 QPS-7 SRQ-5 "
+		     "SRQ-7 XRC-14"),
 		TEST(a_response_through_a_window, "MEM-12 MW-9 MW-10 MW-11 ORD-4 ORD-5"),
 		TEST(a_response_of_a_region_that_changes, "MR-12 MR-15 MEM-12 RST-1"),
 		TEST(a_response_of_pages_that_go, "ODP-6 MEM-12"),

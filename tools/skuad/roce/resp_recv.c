@@ -31,9 +31,11 @@ static void hold_cqe(struct skua_qp *qp, const struct skua_cqe *cqe, uint64_t ti
 	struct held_recv *held = qp->dev->roce->held_bytes < 2 * HELD_MAX ? malloc(sizeof(*held)) : NULL;
 
 	if (!held) {
-		/* The receive gives no CQE, so it returns to its SRQ (SRQ-5). */
+		/* The receive gives no CQE, so it returns to its SRQ (SRQ-5), or is the next of the RQ again (CQE-2). */
 		if (qp->rq.srq)
 			srq_return(qp->rq.srq, conn_of(qp)->message.recv);
+		else
+			qp->rq.ci--;
 		qp_fatal(qp);
 		return;
 	}
