@@ -582,6 +582,42 @@ static void lost_requests_without_payload_do_not_wait(void **state)
 	assert_true(pacer_waits(qp_of(a)));
 }
 
+/*
+ * Of 8 responses the last one is lost, and all that the peer sends from then on. Meanwhile responses to the peer wait
+ * for the rate, for a second.
+ */
+static void a_lost_response_beside_responses_that_wait(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct seglist payload = { 1, 1024, { { at(b, b->buf), 1024 } } };
+	struct train t = train_from(a, TRAIN_READ_RESP, FIRST_PSN);
+	unsigned int ms = 0;
+
+	qp_of(a)->attr.retry_cnt = 1;
+	must(w, a, limit_cmd(a, 1000, 0));
+	post(b, SKUA_WQE_READ, SKUA_WQE_SIGNALED, b->buf, 128 * 1024, a->buf, a->key, 0);
+	settle(w);
+	IMPAIR(b, "drop=100%,dir=out");
+	post(a, SKUA_WQE_READ, SKUA_WQE_SIGNALED, a->buf, 8 * 1024, b->buf, b->key, 0);
+	settle(w);
+	t.payload = &payload;
+	for (uint32_t i = 0; i < 7; i++) {
+		t.psn = psn_add(FIRST_PSN, i);
+		t.first = !i;
+		t.last = false;
+		arrive(w, a, b, t);
+	}
+	for (; ms < 20; ms++)
+		pass(w, MS);
+	assert_true(rc_of(qp_of(a))->req.loss.probes >= 1);
+	/* Each of the two timeouts, which may be four times as long. */
+	for (; ms * MS < 2 * 4 * (4096ull << 14) && qp_of(a)->state == SKUA_QPS_RTS; ms++)
+		pass(w, MS);
+	assert_true(pacer_paused(qp_of(a)) || qp_of(a)->state == SKUA_QPS_ERR);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_RETRY_EXC_ERR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -599,6 +635,7 @@ int main(void)
 		{ "RAT-2 CNG-9: messages_without_payload_do_not_wait", messages_without_payload_do_not_wait,
 		  NULL, NULL, NULL },
 		STEPPED(lost_requests_without_payload_do_not_wait, "RAT-2 CNG-9"),
+		STEPPED(a_lost_response_beside_responses_that_wait, "ROC-13 ROC-17 REC-16"),
 		STEPPED(packets_that_leave_alone_are_so_many_at_most, "RAT-2 SEC-8"),
 		STEPPED(bad_limits_are_refused, "RAT-1 LIM-1"),
 		{ "RAT-1 ECE-1 FEA-2: without_the_features_there_are_none", without_the_features_there_are_none,

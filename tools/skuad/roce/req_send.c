@@ -70,7 +70,8 @@ static bool transmit(struct skua_qp *qp, struct send_wqe *wqe, struct train *t)
 	req->npkts_since_ack_req += t->npkts;
 	if (t->ack_req) {
 		req->npkts_since_ack_req = 0;
-		loss_asked(qp, psn_add(t->psn, t->npkts));
+		/* A READ asks for all of its responses. */
+		loss_asked(qp, psn_add(t->psn, t->op == TRAIN_READ_REQ ? qp_packets(qp, t->msg_len) : t->npkts));
 	}
 	return true;
 }
