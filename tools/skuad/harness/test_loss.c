@@ -397,6 +397,66 @@ static void after_a_rest_the_timeout_begins_anew(void **state)
 	assert_int_equal(STAT(w, a, retransmits), before);
 }
 
+/* The end of a long message asks for an answer, 10 ms after its beginning was sent. */
+static void the_timeout_begins_with_the_question(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	struct roce_req *req = &rc_of(qp_of(a))->req;
+
+	prepare(w);
+	req->congestion.window = 4096;
+	post_write(a, &w->n[1], 512 * MTU);
+	skua_dev_run(a->dev);
+	assert_false(sent_is_empty(&req->sent));
+	assert_false(req_is_asked(req));
+	engine_clock_advance(a->engine, 10 * MS);
+	while (!req_is_asked(req))
+		skua_dev_run(a->dev);
+	assert_int_equal(req->loss.ack_timeout_start, engine_now(a->engine));
+	completes(w, a);
+}
+
+/*
+ * Less than a second after a loss, 512 packets of a message may be sent, and the window is much larger: one of these
+ * packets has to ask for an ACK. @rest: longer than the ACK timeout.
+ */
+static void send_long_after_a_loss(struct world *w, uint64_t rest)
+{
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint64_t before;
+
+	qp_of(a)->attr.retry_cnt = 0;
+	prepare(w);
+	IMPAIR(a, "drop=every:20,dir=out");
+	post_write(a, b, 30 * MTU);
+	completes(w, a);
+	stop_impairing(a);
+	before = STAT(w, a, retransmits);
+	assert_true(before > 0);
+	pass(w, rest);
+	rc_of(qp_of(a))->req.congestion.window = 4096;
+	rc_of(qp_of(a))->req.loss.probes = 0;
+	post_write(a, b, 1 << 20);
+	skua_dev_run(a->dev);
+	assert_false(sent_is_empty(&rc_of(qp_of(a))->req.sent));
+	assert_int_equal(rc_of(qp_of(a))->req.loss.ack_timeout_start, engine_now(a->engine));
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	assert_int_equal(rc_of(qp_of(a))->req.loss.probes, 0);
+	assert_int_equal(STAT(w, a, ack_timeouts), 0);
+	assert_int_equal(STAT(w, a, retransmits), before);
+}
+
+static void a_long_message_after_a_loss_asks_for_acks(void **state)
+{
+	send_long_after_a_loss(*state, 0);
+}
+
+static void a_long_message_after_a_loss_and_a_rest_asks_for_acks(void **state)
+{
+	send_long_after_a_loss(*state, 200 * MS);
+}
+
 static void expect_no_memory(struct world *w)
 {
 	for (int i = 0; i < 2; i++) {
@@ -447,6 +507,9 @@ int main(void)
 		STEPPED(an_old_ack_after_a_probe_shows_no_loss, "REC-10"),
 		STEPPED(no_packet_is_sent_beyond_what_can_be_held, "REC-12"),
 		STEPPED(after_a_rest_the_timeout_begins_anew, "ROC-13 REC-14"),
+		STEPPED(the_timeout_begins_with_the_question, "ROC-13"),
+		STEPPED(a_long_message_after_a_loss_asks_for_acks, "ROC-25 REC-12"),
+		STEPPED(a_long_message_after_a_loss_and_a_rest_asks_for_acks, "ROC-13 REC-14 ROC-25"),
 		STEPPED(nothing_outstanding_needs_no_memory, "REC-1"),
 	};
 

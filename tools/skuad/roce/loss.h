@@ -29,6 +29,9 @@ static inline void loss_sent(struct skua_qp *qp)
 {
 	struct loss *l = &rc_of(qp)->req.loss;
 
+	/* Time in which nothing was outstanding does not count (REC-14). */
+	if (sent_is_empty(&rc_of(qp)->req.sent))
+		l->ack_timeout_start = now_of(qp);
 	l->pto_start = now_of(qp);
 	l->sent_since_retry = true;
 }

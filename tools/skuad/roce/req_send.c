@@ -27,15 +27,20 @@ static const enum train_op train_ops[] = {
 	[SKUA_WQE_ATOMIC_WRITE]	= TRAIN_ATOMIC_WRITE,
 };
 
+/* How many PSNs ahead of the oldest outstanding one may new packets be? */
+static uint32_t psns_ahead(const struct skua_qp *qp)
+{
+	const struct loss *l = &rc_of(qp)->req.loss;
+
+	/* Receivers hold packets behind a gap only within this window. */
+	return l->last_loss_at && now_of(qp) - l->last_loss_at < LOSSY_NS ? REPEAT_WINDOW : PSN_WINDOW;
+}
+
 uint32_t req_room(const struct skua_qp *qp)
 {
 	const struct roce_req *req = &rc_of(qp)->req;
 	uint32_t ahead = psn_add(req->next_psn, -req->oldest_unacked_psn), room = congestion_room(qp);
-	uint32_t limit = PSN_WINDOW;
-
-	/* Receivers hold packets behind a gap only within this window. */
-	if (req->loss.last_loss_at && now_of(qp) - req->loss.last_loss_at < LOSSY_NS)
-		limit = REPEAT_WINDOW;
+	uint32_t limit = psns_ahead(qp);
 
 	if (ahead >= limit)
 		return 0;
@@ -47,9 +52,11 @@ bool req_must_ask(const struct skua_qp *qp, uint32_t npkts)
 	const struct roce_req *req = &rc_of(qp)->req;
 	uint32_t most = (qp->pacer ? pacer_burst(qp) : ACK_EVERY) >> qp->log_pmtu;
 
-	/* The answer has to come before the window is full. */
+	/* The answer has to come before there is no room. */
 	if (most > req->congestion.window / 2)
 		most = req->congestion.window / 2;
+	if (most > psns_ahead(qp) / 2)
+		most = psns_ahead(qp) / 2;
 	return req->request_ack || !req->loss.smoothed_rtt || req->npkts_since_ack_req + npkts >= most ||
 	       sent_is_scarce(qp->dev);
 }
