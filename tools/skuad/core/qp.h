@@ -100,7 +100,7 @@ struct sq {
 	uint32_t nxt_pkt;		/* packets of it that were sent, or requested by a READ */
 	uint32_t tail;			/* WQEs taken from the ring */
 	uint32_t psn;			/* of the next new message */
-	bool busy;			/* the wire had no room */
+	bool busy;			/* the wire had no room, or the turn was over */
 };
 
 struct recv_wqe {

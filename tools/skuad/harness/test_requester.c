@@ -778,6 +778,37 @@ static void lose_behind_a_send(struct world *w, uint32_t missing)
 	pass(w, RTT);
 	for (uint32_t i = missing; i < missing + 5; i++)
 		respond(w, psn, i, 600);
+/*
+ * There are many gaps, and only the oldest is asked for. To look at them takes all that is left of the turn; the WRITE
+ * for which there is room again goes in the next one.
+ */
+static void a_look_at_many_gaps_ends_the_turn_alone(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	struct roce_req *req = &rc_of(qp_of(a))->req;
+	uint32_t psn;
+
+	take_sample(w, "delay=1ms,dir=out");
+	psn = lose_responses(w, 40);
+	pass(w, RTT);
+	for (uint32_t i = 1; i < 40; i += 2)
+		respond(w, psn, i, 40);
+	assert_int_equal(again(w), 1);
+	assert_true(packets_in(a, SENT_LOST) > 0);
+	req->congestion.window = 0;
+	post_write(a, &w->n[1], 8);
+	settle(w);
+	assert_int_equal(req->next_psn, psn_add(psn, 40));
+	req->congestion.window = 128;
+	ring(a, SKUA_DB_SQ, a->qpn, a->sq_pi);
+	a->engine->turn = 100;
+	assert_false(qp_run(qp_of(a), &a->engine->turn));
+	assert_int_equal(req->next_psn, psn_add(psn, 40));
+	settle(w);
+	assert_int_equal(req->next_psn, psn_add(psn, 41));
+}
+
 	assert_int_equal(again(w), 1);
 	assert_int_equal(b->dev->stats.duplicates, 1);
 }
@@ -1257,3 +1288,4 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
+		STEPPED(a_look_at_many_gaps_ends_the_turn_alone, "REP-9"),

@@ -268,6 +268,9 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 			return any;
 		}
 	}
+	/* The charge may have used up the turn. That is no work, or timers would wait for QPs that can do none. */
+	if (*budget <= 0 && !req->rnr_probing && next_ready(qp))
+		qp->sq.busy = true;
 	while (*budget > 0 && next_ready(qp)) {
 		if (req->rnr_probing || !send_step(qp, sq_wqe(qp, qp->sq.nxt), budget))
 			break;
