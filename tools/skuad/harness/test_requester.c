@@ -208,6 +208,24 @@ static void a_read_that_waited_is_in_flight_when_it_is_accepted(void **state)
 	assert_int_equal(again(w), 1);
 }
 
+/* The gap is filled, and the first response says so. The others come now, so they count in the window. */
+static void responses_that_stream_in_are_in_flight(void **state)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 1);
+	post_read(&w->n[0], &w->n[1], 8);
+	settle(w);
+	pass(w, RTT);
+	missing(w, psn, 1, 1, false);
+	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 8);
+	respond(w, psn + 1, 0, 8);
+	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 0);
+	assert_int_equal(packets_in(&w->n[0], SENT_IN_FLIGHT), 7);
+}
+
 /* The peer reports that it holds the request of a READ, and then tells nothing for so long that it may have dropped it. */
 static void a_request_that_was_held_is_not_lost_by_that(void **state)
 {
@@ -1289,3 +1307,4 @@ int main(void)
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
 		STEPPED(a_look_at_many_gaps_ends_the_turn_alone, "REP-9"),
+		STEPPED(responses_that_stream_in_are_in_flight, "REC-1 CNG-11"),
