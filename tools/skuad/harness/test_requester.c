@@ -779,24 +779,6 @@ static void a_peer_without_selective_repeat_is_asked_for_one_gap(void **state)
 }
 
 /*
- * The ACK of a SEND was lost, and so were the first @missing responses behind it. Those that have come tell that the
- * peer has accepted the SEND, but it completes later. The gap does not wait for it.
- */
-static void lose_behind_a_send(struct world *w, uint32_t missing)
-{
-	struct node *a = &w->n[0], *b = &w->n[1];
-	uint32_t psn;
-
-	take_sample(w, "delay=1ms,dir=out");
-	rc_of(qp_of(a))->req.congestion.window = 4096;
-	IMPAIR(b, "drop=100%,dir=out");
-	post_recv(b, b->buf, 8);
-	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 8, 0, 0, 0);
-	psn = lose_responses(w, 600) + 1;
-	pass(w, RTT);
-	for (uint32_t i = missing; i < missing + 5; i++)
-		respond(w, psn, i, 600);
-/*
  * There are many gaps, and only the oldest is asked for. To look at them takes all that is left of the turn; the WRITE
  * for which there is room again goes in the next one.
  */
@@ -827,6 +809,24 @@ static void a_look_at_many_gaps_ends_the_turn_alone(void **state)
 	assert_int_equal(req->next_psn, psn_add(psn, 41));
 }
 
+/*
+ * The ACK of a SEND was lost, and so were the first @missing responses behind it. Those that have come tell that the
+ * peer has accepted the SEND, but it completes later. The gap does not wait for it.
+ */
+static void lose_behind_a_send(struct world *w, uint32_t missing)
+{
+	struct node *a = &w->n[0], *b = &w->n[1];
+	uint32_t psn;
+
+	take_sample(w, "delay=1ms,dir=out");
+	rc_of(qp_of(a))->req.congestion.window = 4096;
+	IMPAIR(b, "drop=100%,dir=out");
+	post_recv(b, b->buf, 8);
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 8, 0, 0, 0);
+	psn = lose_responses(w, 600) + 1;
+	pass(w, RTT);
+	for (uint32_t i = missing; i < missing + 5; i++)
+		respond(w, psn, i, 600);
 	assert_int_equal(again(w), 1);
 	assert_int_equal(b->dev->stats.duplicates, 1);
 }
@@ -1185,8 +1185,8 @@ static void hello_from(struct node *n, unsigned int i)
 	repeat_hello(n->dev, &f);
 }
 
-/* Does the QP's peer offer selective repeat, if its MAC is @i? */
-static bool offers(struct node *n, unsigned int i)
+/* What @question says of the QP's peer, if its MAC is @i. */
+static bool of_peer(struct node *n, unsigned int i, bool (*question)(struct skua_qp *qp))
 {
 	struct skua_qp *qp = qp_of(n);
 	uint8_t own[6];
@@ -1194,7 +1194,7 @@ static bool offers(struct node *n, unsigned int i)
 
 	memcpy(own, qp->path.dmac, 6);
 	memcpy(qp->path.dmac, (uint8_t[6]){ 2, 9, [5] = (uint8_t)i }, 6);
-	known = repeat_offered(qp);
+	known = question(qp);
 	memcpy(qp->path.dmac, own, 6);
 	return known;
 }
@@ -1227,6 +1227,11 @@ static void a_read_of_nothing_has_no_rkey(void **state)
 	for (uint32_t npkts = 0; npkts < 2; npkts++) {
 		post_read(a, b, npkts);
 		await_success(w, a);
+static bool offers(struct node *n, unsigned int i)
+{
+	return of_peer(n, i, repeat_offered);
+}
+
 		assert_int_equal(rc_of(qp_of(b))->resp.served[npkts].rkey, npkts ? b->key : 0);
 	}
 }
@@ -1246,6 +1251,44 @@ static void who_finds_a_loss_asks_for_selective_repeat(void **state)
 }
 
 int main(void)
+/* How long MAC @i is not asked again; 0: it is not known. */
+static uint64_t ask_interval(const struct node *n, unsigned int i)
+{
+	const struct repeat_peer *peers = n->dev->roce->peers;
+
+	for (size_t k = 0; k < sizeof(n->dev->roce->peers) / sizeof(peers[0]); k++)
+		if (!memcmp(peers[k].mac, (uint8_t[6]){ 2, 9, [5] = (uint8_t)i }, 6))
+			return peers[k].ask_interval;
+	return 0;
+}
+
+/* As many as can be remembered offer selective repeat. Others, which do not answer, are asked: less and less often. */
+static void who_does_not_offer_takes_no_place(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+
+	for (unsigned int i = 0; i < REPEAT_PEERS; i++, pass(w, US))
+		hello_from(a, i);
+	for (unsigned int i = 100; i < 200; i++, pass(w, US))
+		assert_false(offers(a, i));
+	for (unsigned int i = 100; i < 200; i++, pass(w, US))
+		assert_false(of_peer(a, i, repeat_agreed));
+	for (int i = 0; i < 100; i++, pass(w, MS))
+		for (unsigned int peer = 200; peer < 204; peer++)
+			assert_false(of_peer(a, peer, repeat_agreed));
+	for (unsigned int i = 0; i < REPEAT_PEERS; i++)
+		assert_true(offers(a, i));
+	/* After 0, 1, 3, 7, 15, 31 and 63 ms. */
+	for (unsigned int peer = 200; peer < 204; peer++)
+		assert_int_equal(ask_interval(a, peer), 128 * MS);
+	/* One that was asked may answer, and takes the place of another offer. */
+	hello_from(a, 200);
+	assert_true(offers(a, 200));
+	assert_false(offers(a, 0));
+	assert_true(offers(a, 1));
+}
+
 {
 	const struct CMUnitTest tests[] = {
 		STEPPED(what_is_retransmitted_together_is_one_run, "REC-1"),
@@ -1308,3 +1351,4 @@ int main(void)
 }
 		STEPPED(a_look_at_many_gaps_ends_the_turn_alone, "REP-9"),
 		STEPPED(responses_that_stream_in_are_in_flight, "REC-1 CNG-11"),
+		STEPPED(who_does_not_offer_takes_no_place, "REP-3 REP-4"),

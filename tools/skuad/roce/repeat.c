@@ -152,23 +152,53 @@ bool repeat_send(struct skua_dev *dev, const struct repeat_frame *f)
 	return port_send_frame(dev->port, &frame) != PORT_BUSY;
 }
 
-/* The entry of @mac; a new one in place of that which was used longest ago. */
-static struct repeat_peer *peer_of(struct skua_dev *dev, const uint8_t *mac)
+static bool offers(const struct skua_dev *dev, const struct repeat_peer *p)
 {
-	struct repeat_peer *oldest = dev->roce->peers, *p;
+	return engine_now(dev->engine) < p->offered_until;
+}
 
-	for (p = dev->roce->peers; p < dev->roce->peers + REPEAT_PEERS; p++) {
-		if (p->ask_interval && !memcmp(p->mac, mac, 6))
-			break;
-		if (p->last_used_at < oldest->last_used_at)
+/* The entry of @mac, which is used now; NULL: there is none. */
+static struct repeat_peer *find_peer(struct skua_dev *dev, const uint8_t *mac)
+{
+	for (struct repeat_peer *p = dev->roce->peers; p < dev->roce->peers + REPEAT_PEERS + REPEAT_ASKED; p++) {
+		if (p->ask_interval && !memcmp(p->mac, mac, 6)) {
+			p->last_used_at = engine_now(dev->engine);
+			return p;
+		}
+	}
+	return NULL;
+}
+
+/* Of the entries with an offer, or of those without, that which was used longest ago. @n: how many there are. */
+static struct repeat_peer *oldest_peer(struct skua_dev *dev, bool offer, unsigned int *n)
+{
+	struct repeat_peer *oldest = NULL;
+
+	*n = 0;
+	for (struct repeat_peer *p = dev->roce->peers; p < dev->roce->peers + REPEAT_PEERS + REPEAT_ASKED; p++) {
+		if (offers(dev, p) != offer)
+			continue;
+		++*n;
+		if (!oldest || p->last_used_at < oldest->last_used_at)
 			oldest = p;
 	}
-	if (p == dev->roce->peers + REPEAT_PEERS) {
-		p = oldest;
-		*p = (struct repeat_peer){ .ask_interval = ASK_MIN_NS };
-		memcpy(p->mac, mac, 6);
-	}
-	p->last_used_at = engine_now(dev->engine);
+	return oldest;
+}
+
+/*
+ * The entry of @mac, perhaps a new one. It takes the place of one without an offer. There always is one, as no more
+ * than REPEAT_PEERS have an offer: so peers that are asked in vain push no offers out.
+ */
+static struct repeat_peer *make_peer(struct skua_dev *dev, const uint8_t *mac)
+{
+	struct repeat_peer *p = find_peer(dev, mac);
+	unsigned int n;
+
+	if (p)
+		return p;
+	p = oldest_peer(dev, false, &n);
+	*p = (struct repeat_peer){ .ask_interval = ASK_MIN_NS, .last_used_at = engine_now(dev->engine) };
+	memcpy(p->mac, mac, 6);
 	return p;
 }
 
@@ -180,29 +210,34 @@ bool repeat_agreed(struct skua_qp *qp)
 
 	if (qp->dev->inject.go_back_n)
 		return false;
-	p = peer_of(qp->dev, qp->path.dmac);
+	p = make_peer(qp->dev, qp->path.dmac);
 	if (now + RENEW_NS >= p->offered_until && now >= p->next_ask_at && repeat_send(qp->dev, &hello)) {
 		p->next_ask_at = now + p->ask_interval;
 		if (p->ask_interval < ASK_MAX_NS)
 			p->ask_interval *= 2;
 	}
-	return now < p->offered_until;
+	return offers(qp->dev, p);
 }
 
 bool repeat_offered(struct skua_qp *qp)
 {
-	return !qp->dev->inject.go_back_n &&
-	       engine_now(qp->dev->engine) < peer_of(qp->dev, qp->path.dmac)->offered_until;
+	struct repeat_peer *p = qp->dev->inject.go_back_n ? NULL : find_peer(qp->dev, qp->path.dmac);
+
+	return p && offers(qp->dev, p);
 }
 
 void repeat_hello(struct skua_dev *dev, const struct repeat_frame *f)
 {
 	struct repeat_frame answer = { .type = REPEAT_HELLO, .path = f->path };
-	struct repeat_peer *p;
+	struct repeat_peer *p, *oldest;
+	unsigned int n;
 
 	if (dev->inject.go_back_n)
 		return;
-	p = peer_of(dev, f->path.smac);
+	p = make_peer(dev, f->path.smac);
+	oldest = oldest_peer(dev, true, &n);
+	if (!offers(dev, p) && n >= REPEAT_PEERS)
+		*oldest = (struct repeat_peer){ 0 };
 	p->offered_until = engine_now(dev->engine) + HOLD_NS;
 	p->ask_interval = ASK_MIN_NS;
 	memcpy(answer.path.dmac, f->path.smac, 6);

@@ -13,7 +13,8 @@
 #include "packet/train.h"
 
 #define REPEAT_WINDOW	512	/* packets ahead of the expected one that are held, at most */
-#define REPEAT_PEERS	64	/* peers that are remembered, by MAC */
+#define REPEAT_PEERS	64	/* offers that are remembered, by MAC */
+#define REPEAT_ASKED	16	/* and at least so many peers that were asked, and offer nothing */
 #define REPEAT_FRAME	160	/* bytes of the longest frame, and more */
 
 struct skua_dev;

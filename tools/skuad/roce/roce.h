@@ -12,7 +12,7 @@
 #define HELD_MAX	(32u << 20)	/* bytes of held packets, and one more packet; twice that with CQEs */
 
 struct roce_dev {
-	struct repeat_peer peers[REPEAT_PEERS];
+	struct repeat_peer peers[REPEAT_PEERS + REPEAT_ASKED];
 	uint64_t held_bytes;		/* of packets that came too early, and of CQEs that wait; see HELD_MAX */
 	struct free_runs free_runs;	/* for tables of sent packets */
 	uint32_t used_runs;		/* in use */
