@@ -101,6 +101,7 @@ struct sq {
 	uint32_t tail;			/* WQEs taken from the ring */
 	uint32_t psn;			/* of the next new message */
 	bool busy;			/* the wire had no room, or the turn was over */
+	bool waits;			/* for an answer or a timer, before another WQE is taken from the ring */
 };
 
 struct recv_wqe {

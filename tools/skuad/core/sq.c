@@ -101,6 +101,7 @@ void sq_reset(struct sq *sq)
 	sq->tail = 0;
 	sq->psn = 0;
 	sq->busy = false;
+	sq->waits = false;
 }
 
 static struct skua_dbr *sq_record(struct skua_qp *qp)
@@ -528,7 +529,10 @@ bool sq_ask_doorbell(struct skua_qp *qp)
 	if (dev_has(qp->dev, SKUA_F_EVENT_IDX))
 		host_store32(&dbr->event, qp->sq.ci);
 	host_full_barrier();
-	/* With WQEs under way an answer or a timer brings it back; a full window can take no more. */
-	return host_load32(&dbr->pi) == qp->sq.ci || qp->sq.una != qp->sq.tail ||
-	       qp->state < SKUA_QPS_RTS || qp->state == SKUA_QPS_SQD;
+	if (host_load32(&dbr->pi) == qp->sq.ci)
+		return true;
+	if (qp->state != SKUA_QPS_RTS)
+		return qp->state < SKUA_QPS_RTS || qp->state == SKUA_QPS_SQD;
+	/* An answer or a timer brings it back: until then it can take no more, or a WQE waits already. */
+	return qp->sq.tail - qp->sq.una > qp->sq.wqe_mask || qp->sq.nxt != qp->sq.tail || qp->sq.waits;
 }

@@ -213,6 +213,22 @@ static void what_is_published_while_it_falls_asleep_is_taken(void **state)
 	assert_int_equal(host_load32(&((struct skua_dbr *)at(n, n->cmd_dbr))->event), n->cmd_pi);
 }
 
+/* The same while a WRITE is outstanding, whose peer does not answer: the window has room, so the WQE is taken at once. */
+static void what_is_published_behind_others_is_taken(void **state)
+{
+	struct world *w = *state;
+	struct node *n = &w->n[0], *peer = &w->n[1];
+
+	must(w, peer, port_cmd(SKUA_PORT_SET_FLAGS, 0));
+	post(n, SKUA_WQE_WRITE, 0, n->buf, 8, peer->buf, peer->key, 0);
+	settle(w);
+	assert_int_equal(sq_event(n), n->sq_pi);
+	write_block(n, n->sq_pi++);
+	publish_while_it_falls_asleep(w, n, n->sq_dbr, n->sq_pi, SKUA_DB_SQ, n->qpn);
+	expect_none(w, n);
+	assert_int_equal(sq_event(n), n->sq_pi);
+}
+
 static void without_the_feature_every_publish_rings_and_event_is_left_alone(void **state)
 {
 	struct world *w = world_create_with(false, WITHOUT_EVENT_IDX);
@@ -448,6 +464,7 @@ int main(void)
 		{ "DBR-5: event_due_is_the_manuals", event_due_is_the_manuals, NULL, NULL, NULL },
 		STEPPED(an_idle_queue_asks_for_its_doorbell, "DBR-1 DBR-6"),
 		STEPPED(what_is_published_while_it_falls_asleep_is_taken, "DBR-6"),
+		STEPPED(what_is_published_behind_others_is_taken, "DBR-6"),
 		{ "DBR-4 FEA-2: without_the_feature_every_publish_rings_and_event_is_left_alone",
 		  without_the_feature_every_publish_rings_and_event_is_left_alone, NULL, NULL, NULL },
 		STEPPED(a_reset_of_the_queue_begins_at_zero, "DBR-7"),

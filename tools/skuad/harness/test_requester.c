@@ -1054,6 +1054,34 @@ static void what_an_rnr_nak_drops_goes_after_progress(void **state)
 	assert_int_equal(again(w), 3);
 }
 
+/* An answer or a timer has to come first: until then the QP does not look at its SQ, whatever is published there. */
+static void who_waits_does_not_look_at_its_sq(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+
+	for (int rate = 0; rate < 2; rate++) {
+		uint32_t psn;
+
+		prepare(w);
+		psn = lose_write(w, 3);
+		pass(w, RTT);
+		if (rate) {
+			assert_true(pacer_congestion(qp_of(a), 1000000));
+			pacer_sent(qp_of(a), 25000);
+		}
+		ack(w, psn, rate ? AETH_NAK_SEQ : AETH_RNR | 20);
+		assert_int_equal(packets_in(a, SENT_LOST), 3);
+		post_write(a, &w->n[1], 8);
+		settle(w);
+		assert_false(qp_of(a)->active);
+		assert_int_equal(packets_in(a, SENT_LOST), 3);
+		stop_impairing(a);
+		for (int i = 0; i < 2; i++)
+			await_success(w, a);
+	}
+}
+
 /* rnr_retry of them are borne by each packet. */
 static void rnr_naks_are_counted_from_the_last_progress_on(void **state)
 {
@@ -1199,6 +1227,11 @@ static bool of_peer(struct node *n, unsigned int i, bool (*question)(struct skua
 	return known;
 }
 
+static bool offers(struct node *n, unsigned int i)
+{
+	return of_peer(n, i, repeat_offered);
+}
+
 /* Of more MACs than the device keeps, that which was not used for the longest time is forgotten. */
 static void so_many_peers_are_known(void **state)
 {
@@ -1218,39 +1251,6 @@ static void so_many_peers_are_known(void **state)
 	assert_false(offers(a, 7));
 }
 
-/* rdma_rxe drops the repeat of any other. */
-static void a_read_of_nothing_has_no_rkey(void **state)
-{
-	struct world *w = *state;
-	struct node *a = &w->n[0], *b = &w->n[1];
-
-	for (uint32_t npkts = 0; npkts < 2; npkts++) {
-		post_read(a, b, npkts);
-		await_success(w, a);
-static bool offers(struct node *n, unsigned int i)
-{
-	return of_peer(n, i, repeat_offered);
-}
-
-		assert_int_equal(rc_of(qp_of(b))->resp.served[npkts].rkey, npkts ? b->key : 0);
-	}
-}
-
-static void who_finds_a_loss_asks_for_selective_repeat(void **state)
-{
-	struct world *w = *state;
-	struct node *a = &w->n[0];
-	uint32_t psn;
-
-	take_sample(w, "delay=1ms,dir=out");
-	psn = lose_write(w, 3);
-	pass(w, RTT);
-	assert_int_equal(a->dev->roce->peers[0].next_ask_at, 0);
-	ack(w, psn, AETH_NAK_SEQ);
-	assert_int_not_equal(a->dev->roce->peers[0].next_ask_at, 0);
-}
-
-int main(void)
 /* How long MAC @i is not asked again; 0: it is not known. */
 static uint64_t ask_interval(const struct node *n, unsigned int i)
 {
@@ -1289,11 +1289,40 @@ static void who_does_not_offer_takes_no_place(void **state)
 	assert_true(offers(a, 1));
 }
 
+/* rdma_rxe drops the repeat of any other. */
+static void a_read_of_nothing_has_no_rkey(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	for (uint32_t npkts = 0; npkts < 2; npkts++) {
+		post_read(a, b, npkts);
+		await_success(w, a);
+		assert_int_equal(rc_of(qp_of(b))->resp.served[npkts].rkey, npkts ? b->key : 0);
+	}
+}
+
+static void who_finds_a_loss_asks_for_selective_repeat(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	take_sample(w, "delay=1ms,dir=out");
+	psn = lose_write(w, 3);
+	pass(w, RTT);
+	assert_int_equal(a->dev->roce->peers[0].next_ask_at, 0);
+	ack(w, psn, AETH_NAK_SEQ);
+	assert_int_not_equal(a->dev->roce->peers[0].next_ask_at, 0);
+}
+
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STEPPED(what_is_retransmitted_together_is_one_run, "REC-1"),
 		STEPPED(a_read_whose_request_is_held_waits, "REC-1 REC-2"),
 		STEPPED(a_read_that_waited_is_in_flight_when_it_is_accepted, "REC-2"),
+		STEPPED(responses_that_stream_in_are_in_flight, "REC-1 CNG-11"),
 		STEPPED(a_request_that_was_held_is_not_lost_by_that, "REC-5 REC-6"),
 		STEPPED(a_missing_tells_nothing_of_responses, "REC-2"),
 		STEPPED(a_response_to_a_partial_request_tells_of_no_other, "REC-2 REC-18"),
@@ -1324,6 +1353,7 @@ static void who_does_not_offer_takes_no_place(void **state)
 		STEPPED(what_was_dropped_is_asked_for_together, "REC-18"),
 		STEPPED(gaps_are_asked_for_together, "REP-9"),
 		STEPPED(a_peer_without_selective_repeat_is_asked_for_one_gap, "REP-9"),
+		STEPPED(a_look_at_many_gaps_ends_the_turn_alone, "REP-9"),
 		STEPPED(a_gap_behind_a_send_is_asked_for, "ROC-18 REP-9"),
 		STEPPED(a_long_gap_behind_a_send_is_asked_for, "ROC-18 REP-9 REC-17"),
 		STEPPED(reports_are_forgotten_at_the_second_pto, "REP-8"),
@@ -1336,6 +1366,7 @@ static void who_does_not_offer_takes_no_place(void **state)
 		STEPPED(a_long_round_trip_halves_the_window, "CNG-14 CNG-15"),
 		STEPPED(a_short_round_trip_of_before_takes_that_back, "CNG-17"),
 		STEPPED(what_an_rnr_nak_drops_goes_after_progress, "ROC-12"),
+		STEPPED(who_waits_does_not_look_at_its_sq, "DBR-6"),
 		STEPPED(rnr_naks_are_counted_from_the_last_progress_on, "ROC-12"),
 		STEPPED(a_copy_of_an_rnr_nak_does_not_count, "ROC-12"),
 		STEPPED(a_retry_ends_the_trying_after_an_rnr_nak, "ROC-12"),
@@ -1343,12 +1374,10 @@ static void who_does_not_offer_takes_no_place(void **state)
 		STEPPED(a_read_is_asked_for_in_large_parts, "ROC-22"),
 		STEPPED(a_response_that_nobody_asked_for_is_dropped, "ERR-3"),
 		STEPPED(so_many_peers_are_known, "REP-4"),
+		STEPPED(who_does_not_offer_takes_no_place, "REP-3 REP-4"),
 		STEPPED(a_read_of_nothing_has_no_rkey, "ERR-4"),
 		STEPPED(who_finds_a_loss_asks_for_selective_repeat, "REP-3"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
-		STEPPED(a_look_at_many_gaps_ends_the_turn_alone, "REP-9"),
-		STEPPED(responses_that_stream_in_are_in_flight, "REC-1 CNG-11"),
-		STEPPED(who_does_not_offer_takes_no_place, "REP-3 REP-4"),

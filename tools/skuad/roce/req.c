@@ -244,6 +244,7 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 	bool any;
 
 	qp->sq.busy = false;
+	qp->sq.waits = true;
 	req_complete_acked(qp);
 	/* Completions may have used up the turn. Then what is behind them comes in the next one. */
 	any = qp->sq.una != una;
@@ -268,6 +269,7 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 			return any;
 		}
 	}
+	qp->sq.waits = false;
 	/* The charge may have used up the turn. That is no work, or timers would wait for QPs that can do none. */
 	if (*budget <= 0 && !req->rnr_probing && next_ready(qp))
 		qp->sq.busy = true;
