@@ -985,6 +985,39 @@ static void a_full_socket_that_goes_is_not_waited_for(void **state)
 	}
 }
 
+/* A peer that will never take anything has gone, though it stays connected. */
+static void a_peer_that_hears_nothing_is_cut_off(void **state)
+{
+	static const struct pair pair = { "stream:listen:%s/x", "stream:listen:%s/x" };
+	struct world *w = world_on(&pair);
+	struct node *a = &w->n[0];
+	int fd = stream_to("x");
+	struct skua_dev_info info;
+	char byte;
+
+	(void)state;
+	turn(w);
+	assert_int_equal(shutdown(fd, SHUT_RD), 0);
+	eth_queues(w, a);
+	send_frame(a, stranger, 60);
+	for (int i = 0; i < 100; i++)
+		engine_step(w->engines[0]);
+	assert_false(engine_step(w->engines[0]));
+	skua_dev_get_info(a->dev, &info);
+	assert_false(info.link_peer);
+	assert_int_equal(info.link_tx_lost, 1);
+	close(fd);
+	/* Another one is served. */
+	fd = stream_to("x");
+	turn(w);
+	send_frame(a, stranger, 60);
+	settle(w);
+	assert_int_equal(read(fd, &byte, 1), 1);
+	close(fd);
+	turn(w);
+	world_destroy(w);
+}
+
 static void nothing(void *arg)
 {
 	(void)arg;
@@ -1139,6 +1172,7 @@ int main(void)
 		PEER(a_full_socket_is_waited_for, "ETH-2"),
 		PEER(a_full_socket_that_goes_is_not_waited_for, "ETH-2"),
 		ALONE(a_full_socket_keeps_nobody_else_waiting, "ETH-2 SEC-8"),
+		ALONE(a_peer_that_hears_nothing_is_cut_off, "ETH-2 SEC-8"),
 		PEER(without_a_peer_frames_are_lost_and_later_ones_are_not, "ETH-2"),
 		PEER(descriptors_from_a_peer_are_not_kept, "SEC-8"),
 		ALONE(without_descriptors_a_listener_rests, "SEC-8"),

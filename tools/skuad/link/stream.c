@@ -98,9 +98,12 @@ static void stream_flush(struct uplink *up)
 		return;
 	n = send(s->conn.fd, up->tx + up->tx_head + s->skip, up->tx_tail - up->tx_head - s->skip,
 		 MSG_NOSIGNAL | MSG_DONTWAIT);
-	/* Why it failed otherwise, receiving will say. */
 	if (n > 0)
 		s->skip += (uint32_t)n;
+	/* Nothing can be sent any more, but the peer may stay connected. The caller relies on the link, so the receive
+	 * path disconnects: it reads the end of file that this causes. */
+	else if (n < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
+		shutdown(s->conn.fd, SHUT_RDWR);
 	while (uplink_peek(up, 0, &len) && s->skip >= UPLINK_LEN + len) {
 		s->skip -= UPLINK_LEN + len;
 		uplink_sent(up, UPLINK_LEN + len);
