@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -1018,6 +1019,34 @@ static void a_peer_that_hears_nothing_is_cut_off(void **state)
 	world_destroy(w);
 }
 
+static int option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	return getsockopt(fd, level, name, &value, &len) ? -1 : value;
+}
+
+/* The kernel finds it out at both ends, which are in this process, within some ten seconds. */
+static void a_tcp_peer_that_dies_in_silence_is_found_out(void **state)
+{
+	struct world *w = world_on(&pairs[1]);
+	unsigned int ends = 0;
+
+	(void)state;
+	for (int fd = 0; fd < 1024; fd++) {
+		if (option(fd, SOL_SOCKET, SO_PROTOCOL) != IPPROTO_TCP || option(fd, SOL_SOCKET, SO_ACCEPTCONN))
+			continue;
+		ends++;
+		assert_int_equal(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+		assert_in_range(option(fd, IPPROTO_TCP, TCP_KEEPIDLE) +
+				option(fd, IPPROTO_TCP, TCP_KEEPINTVL) * option(fd, IPPROTO_TCP, TCP_KEEPCNT), 1, 15);
+		assert_in_range(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 1000, 15000);
+	}
+	assert_int_equal(ends, 2);
+	world_destroy(w);
+}
+
 static void nothing(void *arg)
 {
 	(void)arg;
@@ -1173,6 +1202,7 @@ int main(void)
 		PEER(a_full_socket_that_goes_is_not_waited_for, "ETH-2"),
 		ALONE(a_full_socket_keeps_nobody_else_waiting, "ETH-2 SEC-8"),
 		ALONE(a_peer_that_hears_nothing_is_cut_off, "ETH-2 SEC-8"),
+		cmocka_unit_test(a_tcp_peer_that_dies_in_silence_is_found_out),
 		PEER(without_a_peer_frames_are_lost_and_later_ones_are_not, "ETH-2"),
 		PEER(descriptors_from_a_peer_are_not_kept, "SEC-8"),
 		ALONE(without_descriptors_a_listener_rests, "SEC-8"),

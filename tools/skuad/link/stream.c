@@ -26,6 +26,12 @@
 #define RX_BYTES	(LEN_MAX + 2 * READ_BYTES)
 #define READS		4		/* before others have their turn */
 
+/* Of a peer by TCP whose host is gone without a word. Idle connections are probed. */
+#define IDLE_S		4		/* without a sign of life, then there are probes */
+#define PROBE_S		2		/* between probes */
+#define PROBES		3		/* without an answer, then it is gone */
+#define TIMEOUT_MS	10000		/* what was sent and is not acknowledged, or not taken, waits so long */
+
 struct stream {
 	struct uplink up;
 	struct engine_fd conn;		/* fd -1: none */
@@ -69,12 +75,28 @@ static void disconnect(struct stream *s, const char *why)
 		retry_later(s);
 }
 
+/* Of one end that has died the kernel would keep the other for hours, and no other peer would be served. */
+static void tune_tcp(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
+		{ IPPROTO_TCP, TCP_KEEPCNT, PROBES },
+		{ IPPROTO_TCP, TCP_USER_TIMEOUT, TIMEOUT_MS },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(options[i].value));
+}
+
 static void connected(struct stream *s)
 {
-	int one = 1;
-
 	if (s->addr.sa.sa_family != AF_UNIX)
-		setsockopt(s->conn.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		tune_tcp(s->conn.fd);
 	s->connecting = false;
 	s->told = false;
 	s->up.carrier = true;
