@@ -8,7 +8,7 @@
  * is about to. A file that is not the socket that was there at the start is somebody else's.
  *
  * Through that socket skuad hands over a copy of each connection to QEMU. While there is a copy, the kernel does not
- * end the connection of a skuad that was killed, so that it can be ended in order (pci/farewell.h). One that has ended
+ * end the connection of a skuad that was killed, so that it can be ended in order (base/farewell.h). One that has ended
  * before is hung up, and its copy goes.
  */
 #include "remover.h"
@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pci/farewell.h"
+#include "base/farewell.h"
 
 static struct {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1];

@@ -25,7 +25,7 @@
 #include <json-c/json.h>
 
 #include "ctl/client.h"
-#include "pci/slow.h"
+#include "harness/slow.h"
 
 #define MAX_ARGS	16
 

@@ -15,13 +15,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/closer.h"
 #include "base/engine.h"
+#include "base/farewell.h"
 #include "base/log.h"
 #include "fuzz/fuzz.h"
 #include "nic/dev.h"
-#include "pci/closer.h"
 #include "pci/config_space.h"
-#include "pci/farewell.h"
 #include "pci/vfio_user.h"
 #include "pci/vfio_user_proto.h"
 #include "skua/cmd.h"
@@ -64,10 +64,10 @@ void log_line(enum log_level level, const char *name, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* In place of pci/closer.c: without a thread, whose progress would depend on chance. */
-struct closer *closer_create(void)
+/* In place of base/closer.c: without a thread, whose progress would depend on chance. */
+struct closer *closer_create(unsigned int room)
 {
-	return malloc(1);
+	return malloc(room);
 }
 
 void closer_destroy(struct closer *c)

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "pci/closer.h"
+#include "base/closer.h"
 
 #define HDR_SIZE	sizeof(struct vfio_user_hdr)
 
@@ -95,7 +95,7 @@ static size_t room(const struct channel *ch)
 static const char *take_fds(struct channel *ch, struct msghdr *mh)
 {
 	static const char too_many[] = "more than 16 file descriptors with a message";
-	int fds[CHANNEL_RX_FDS];
+	int fds[CLOSER_MSG_FDS];
 	const char *why = NULL;
 	unsigned int i, n = 0;
 	struct cmsghdr *c;
@@ -125,7 +125,7 @@ int channel_receive(struct channel *ch, const char **why)
 {
 	union {
 		struct cmsghdr align;
-		char buf[CMSG_SPACE(CHANNEL_RX_FDS * sizeof(int))];
+		char buf[CMSG_SPACE(CLOSER_MSG_FDS * sizeof(int))];
 	} control;
 	struct iovec iov;
 	struct msghdr mh = {

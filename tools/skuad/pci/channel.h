@@ -13,9 +13,6 @@
 
 #define CHANNEL_RX_SIZE		16384
 
-/* The most descriptors that one sendmsg() sends (SCM_MAX_FD of Linux). */
-#define CHANNEL_RX_FDS		253
-
 struct closer;
 
 struct channel {

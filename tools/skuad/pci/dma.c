@@ -33,9 +33,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/closer.h"
 #include "base/log.h"
 #include "nic/dev.h"
-#include "pci/closer.h"
 
 /* Of the process's address space, so that no client takes it all: 4 TiB. */
 #define MAX_MAPPED	(4ull << 40)

@@ -27,9 +27,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/closer.h"
 #include "base/log.h"
 #include "nic/dev.h"
-#include "pci/closer.h"
 
 /* Up to MSI-X: if QEMU finds an error interrupt that has no vector, it warns of it. */
 #define NUM_IRQS	(VFIO_PCI_MSIX_IRQ_INDEX + 1)

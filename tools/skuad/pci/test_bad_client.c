@@ -7,14 +7,13 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/pci_regs.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 
+#include "harness/slow.h"
 #include "pci/client.h"
-#include "pci/slow.h"
 
 /* What this thread does, which is the engine. */
 static _Thread_local unsigned int munmaps, fstats;
@@ -33,41 +32,6 @@ int fstat(int fd, struct stat *st)
 
 	fstats++;
 	return real(fd, st);
-}
-
-/* A test that waits for it, too, is freed after a while by a thread, and fails. */
-struct slow {
-	int fd, peer;
-	int over[2];			/* a pipe */
-	pthread_t watchdog;
-	bool waited;
-};
-
-static void *watch(void *arg)
-{
-	struct pollfd pfd = { .events = POLLIN };
-	struct slow *s = arg;
-
-	pfd.fd = s->over[0];
-	s->waited = !poll(&pfd, 1, 10000);
-	close(s->peer);
-	return NULL;
-}
-
-static void slow_start(struct slow *s)
-{
-	s->fd = slow_socket(&s->peer);
-	assert_return_code(pipe(s->over), errno);
-	assert_int_equal(pthread_create(&s->watchdog, NULL, watch, s), 0);
-}
-
-/* From now on it is closed at once. */
-static void slow_end(struct slow *s)
-{
-	close(s->over[1]);
-	pthread_join(s->watchdog, NULL);
-	close(s->over[0]);
-	assert_false(s->waited);
 }
 
 /* SEC-7: a guest is not begun whose memory cannot be reached. */

@@ -23,11 +23,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/closer.h"
 #include "base/engine.h"
 #include "base/log.h"
 #include "base/socket.h"
 #include "nic/dev.h"
-#include "pci/closer.h"
 #include "pci/session.h"
 
 /* Between looks at a socket by which doorbells flood in. It holds some 270 of them; QEMU sends as many in 500 us. */
@@ -36,6 +36,9 @@
 #define FULL_REST_NS	1000000
 /* Of a listener that cannot accept. */
 #define LISTENER_REST_NS	1000000000
+
+/* What comes of one recvmsg(), what the channel had before, the files of a client that leaves, and sockets. */
+#define CLOSER_ROOM	(CLOSER_MSG_FDS + 2 * VFIO_USER_MAX_FDS + DMA_MAX_FILES + 8)
 
 struct vfu {
 	struct engine *engine;
@@ -280,7 +283,7 @@ struct vfu *vfu_create(struct engine *engine, const char *path,
 		goto destroy_fn;
 	}
 	v->fn.dev = v->dev;
-	v->closer = closer_create();
+	v->closer = closer_create(CLOSER_ROOM);
 	ret = -ENOMEM;
 	if (!v->closer) {
 		log_err(config->name, "the device cannot be created: %s", strerror(-ret));

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* For tests: a descriptor that is slow to close. */
-#ifndef SKUAD_PCI_SLOW_H
-#define SKUAD_PCI_SLOW_H
+#ifndef SKUAD_HARNESS_SLOW_H
+#define SKUAD_HARNESS_SLOW_H
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,4 +39,39 @@ static inline int slow_socket(int *peer)
 	return fd;
 }
 
-#endif /* SKUAD_PCI_SLOW_H */
+/* A slow socket. A test that waits for it, too, is freed after a while by a thread, and fails. */
+struct slow {
+	int fd, peer;
+	int over[2];			/* a pipe */
+	pthread_t watchdog;
+	bool waited;
+};
+
+static inline void *slow_watch(void *arg)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	struct slow *s = arg;
+
+	pfd.fd = s->over[0];
+	s->waited = !poll(&pfd, 1, 10000);
+	close(s->peer);
+	return NULL;
+}
+
+static inline void slow_start(struct slow *s)
+{
+	s->fd = slow_socket(&s->peer);
+	assert_return_code(pipe(s->over), errno);
+	assert_int_equal(pthread_create(&s->watchdog, NULL, slow_watch, s), 0);
+}
+
+/* From now on it is closed at once. */
+static inline void slow_end(struct slow *s)
+{
+	close(s->over[1]);
+	pthread_join(s->watchdog, NULL);
+	close(s->over[0]);
+	assert_false(s->waited);
+}
+
+#endif /* SKUAD_HARNESS_SLOW_H */

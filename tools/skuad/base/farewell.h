@@ -9,8 +9,8 @@
  * So a connection is shut down first. From then on the peer can send nothing more, and what it has sent before can be
  * read until there is no more of it. Then it is closed in peace.
  */
-#ifndef SKUAD_PCI_FAREWELL_H
-#define SKUAD_PCI_FAREWELL_H
+#ifndef SKUAD_BASE_FAREWELL_H
+#define SKUAD_BASE_FAREWELL_H
 
 #include <sys/socket.h>
 
@@ -26,4 +26,4 @@ static inline void farewell(int fd)
 		;
 }
 
-#endif /* SKUAD_PCI_FAREWELL_H */
+#endif /* SKUAD_BASE_FAREWELL_H */

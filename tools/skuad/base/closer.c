@@ -7,11 +7,11 @@
  * memory file last frees all of its pages in one step, which takes some 100 ms for each GiB. An engine serves other
  * guests, too, so it leaves such things to a thread.
  *
- * Each device has a thread of its own. With one thread for all of them, one descriptor of a hostile client would keep
- * the memory of all other guests from being freed.
+ * Each device has a thread of its own, and so has each link by unix sockets. With one thread for all of them, one
+ * descriptor of a hostile client would keep the memory of all other guests from being freed.
  *
- * Jobs are done in their order. Their number is bounded, because a device whose closer is full neither reads from its
- * client nor accepts another one. So a client that sends descriptors which cannot be closed waits for itself alone.
+ * Jobs are done in their order. Their number is bounded, because an owner whose closer is full neither reads from its
+ * client or peer nor accepts another one. So who sends descriptors which cannot be closed waits for itself alone.
  *
  * A file is unmapped piece by piece. The kernel has a lock of the process's memory map meanwhile, for which an engine
  * waits that maps another file.
@@ -19,7 +19,7 @@
  * The first job starts the thread. skuad gives up its rights when its devices are there, and a thread that started
  * before that would keep them.
  */
-#include "pci/closer.h"
+#include "base/closer.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -29,22 +29,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "pci/channel.h"
-#include "pci/dma.h"
-#include "pci/farewell.h"
+#include "base/farewell.h"
 
 /*
  * When it is full. With 256 devices, and as many files in use as mem_guard.c has room for, the process stays below the
  * 65,530 mappings that Linux allows it by default.
  */
 #define FULL_FDS	128
-#define FULL_FILES	(2 * DMA_MAX_FILES)
-
-/* What comes of one recvmsg(), what the channel had before, the connection, and the files of a client that leaves. */
-#define MAX_JOBS	1024
-
-static_assert(FULL_FDS + CHANNEL_RX_FDS + 2 * VFIO_USER_MAX_FDS + FULL_FILES + DMA_MAX_FILES + 8 <= MAX_JOBS,
-	      "what comes before the closer is asked again finds room");
+#define FULL_FILES	128
 
 #define STEP_BYTES	(4ull << 20)
 
@@ -66,10 +58,11 @@ struct closer {
 	pthread_cond_t wake;		/* there is a job, or stop */
 	bool stop;
 	bool over, abandoned;		/* the thread has ended; it frees all of this when it ends */
-	struct job jobs[MAX_JOBS];
 	unsigned int first, n;
 	unsigned int num_fds, num_files;
 	uint64_t bytes;
+	unsigned int max_jobs;
+	struct job jobs[];
 };
 
 static void unmap(const struct job *job)
@@ -127,7 +120,7 @@ static void *run(void *arg)
 		pthread_mutex_unlock(&c->lock);
 		do_job(&job);
 		pthread_mutex_lock(&c->lock);
-		c->first = (c->first + 1) % MAX_JOBS;
+		c->first = (c->first + 1) % c->max_jobs;
 		c->n--;
 		count(c, &job, -1);
 	}
@@ -159,19 +152,21 @@ static void add(struct closer *c, const struct job *job)
 		return;
 	}
 	pthread_mutex_lock(&c->lock);
-	assert(c->n < MAX_JOBS);
-	c->jobs[(c->first + c->n++) % MAX_JOBS] = *job;
+	assert(c->n < c->max_jobs);
+	c->jobs[(c->first + c->n++) % c->max_jobs] = *job;
 	count(c, job, 1);
 	pthread_cond_signal(&c->wake);
 	pthread_mutex_unlock(&c->lock);
 }
 
-struct closer *closer_create(void)
+struct closer *closer_create(unsigned int room)
 {
-	struct closer *c = calloc(1, sizeof(*c));
+	unsigned int max_jobs = FULL_FDS + FULL_FILES + room;
+	struct closer *c = calloc(1, sizeof(*c) + max_jobs * sizeof(c->jobs[0]));
 
 	if (!c)
 		return NULL;
+	c->max_jobs = max_jobs;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->wake, NULL);
 	return c;
