@@ -37,7 +37,10 @@
 #define SOCKET_BYTES	(4 << 20)
 #define VXLAN_LEN	8
 
-/* What the kernel is told, or tells, of a message: the length of its datagrams. */
+/* What the closer has to take after it was asked: what comes of a call, and the socket. */
+#define CLOSER_ROOM	(RX_MESSAGES * CLOSER_MSG_FDS + 1)
+
+/* What the kernel is told of a message: the length of its datagrams. */
 union control {
 	struct cmsghdr hdr;
 	char bytes[CMSG_SPACE(sizeof(int))];
@@ -61,7 +64,7 @@ struct dgram {
 	struct mmsghdr msgs[RX_MESSAGES];
 	struct iovec iov[RX_MESSAGES];
 	struct sockaddr_storage from[RX_MESSAGES];
-	union control control[RX_MESSAGES];
+	union uplink_control control[RX_MESSAGES];
 	uint8_t buf[RX_MESSAGES][RX_BYTES];
 };
 
@@ -294,6 +297,14 @@ static void dgram_take(struct uplink *up)
 	take(dgram_of(up, up));
 }
 
+/* From a unix socket nothing else comes beside the frames. */
+static void close_descriptors(struct dgram *d)
+{
+	for (int i = 0; i < d->num_msgs; i++)
+		if (d->msgs[i].msg_hdr.msg_controllen)
+			uplink_close_received(&d->up, &d->msgs[i].msg_hdr);
+}
+
 static bool rx_look(struct engine_fd *efd)
 {
 	struct dgram *d = dgram_of(efd, rx);
@@ -303,14 +314,20 @@ static bool rx_look(struct engine_fd *efd)
 	d->up.engine->turn = TURN_COST;
 	frames = take(d);
 	while (more && !d->up.held && frames < RX_FRAMES) {
+		if (uplink_is_full(&d->up)) {
+			engine_fd_rest(d->up.engine, efd, UPLINK_FULL_REST_NS);
+			break;
+		}
 		for (unsigned int i = 0; i < RX_MESSAGES; i++) {
 			struct msghdr *hdr = &d->msgs[i].msg_hdr;
 
-			hdr->msg_controllen = hdr->msg_control ? sizeof(d->control[i]) : 0;
+			hdr->msg_controllen = sizeof(d->control[i]);
 			hdr->msg_namelen = sizeof(d->from[i]);
 		}
-		d->num_msgs = recvmmsg(efd->fd, d->msgs, RX_MESSAGES, MSG_DONTWAIT, NULL);
+		d->num_msgs = recvmmsg(efd->fd, d->msgs, RX_MESSAGES, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
 		d->next_msg = 0;
+		if (d->up.closer)
+			close_descriptors(d);
 		more = d->num_msgs == RX_MESSAGES;
 		frames += take(d);
 	}
@@ -331,7 +348,7 @@ static void dgram_close(struct uplink *up)
 
 	if (d->rx.fd >= 0) {
 		engine_fd_del(up->engine, &d->rx);
-		close(d->rx.fd);
+		uplink_close_socket(up, d->rx.fd);
 	}
 	if (d->tx.fd >= 0) {
 		engine_fd_del(up->engine, &d->tx);
@@ -391,10 +408,11 @@ static int open_sockets(struct dgram *d, const struct link_spec *spec)
 
 struct uplink *dgram_open(struct engine *engine, const struct link_spec *spec, const char *name)
 {
+	bool is_unix = spec->local.sa.sa_family == AF_UNIX;
 	struct dgram *d = calloc(1, sizeof(*d));
 	int err;
 
-	if (!d || !uplink_init(&d->up, &dgram_ops, engine)) {
+	if (!d || !uplink_init(&d->up, &dgram_ops, engine, is_unix ? CLOSER_ROOM : 0)) {
 		free(d);
 		errno = ENOMEM;
 		return NULL;
@@ -404,15 +422,14 @@ struct uplink *dgram_open(struct engine *engine, const struct link_spec *spec, c
 	d->tx = (struct engine_fd){ .fd = -1, .look = tx_look };
 	d->remote = spec->remote;
 	d->vxlan = spec->kind == LINK_UDP;
-	d->run_len = spec->local.sa.sa_family == AF_UNIX ? 0 : RUN_BYTES;
+	d->run_len = is_unix ? 0 : RUN_BYTES;
 	d->up.carrier = true;
-	/* Without room for control, the kernel closes descriptors that a unix peer sends. */
 	for (unsigned int i = 0; i < RX_MESSAGES; i++) {
 		d->iov[i] = (struct iovec){ d->buf[i], RX_BYTES };
 		d->msgs[i].msg_hdr = (struct msghdr){
 			.msg_iov = &d->iov[i], .msg_iovlen = 1,
 			.msg_name = d->vxlan ? &d->from[i] : NULL,
-			.msg_control = spec->local.sa.sa_family == AF_UNIX ? NULL : &d->control[i],
+			.msg_control = &d->control[i],
 		};
 	}
 	err = open_sockets(d, spec);

@@ -24,6 +24,10 @@
 #define LEN_MAX		(68u << 10)	/* more than QEMU ever sends */
 #define READ_BYTES	(96u << 10)	/* at once: a train of any path MTU */
 #define RX_BYTES	(LEN_MAX + 2 * READ_BYTES)
+
+/* What the closer has to take after it was asked: what comes of a call, and sockets. */
+#define CLOSER_ROOM	(CLOSER_MSG_FDS + 4)
+
 #define READS		4		/* before others have their turn */
 
 /* Of a peer by TCP whose host is gone without a word. Idle connections are probed. */
@@ -40,6 +44,7 @@ struct stream {
 	struct link_addr addr;
 	bool connecting;
 	bool told;			/* that there is nobody */
+	bool rests;			/* conn is watched less than it should be */
 	uint32_t skip;			/* bytes at tx_head that are out already */
 	uint32_t start, end;		/* of what was received */
 	uint8_t rx[RX_BYTES];
@@ -60,9 +65,14 @@ static void disconnect(struct stream *s, const char *why)
 	if (why)
 		log_info(NULL, "link %s: %s", s->up.name, why);
 	engine_fd_del(s->up.engine, &s->conn);
-	close(s->conn.fd);
+	/* Nothing has come where nobody had connected. */
+	if (s->up.carrier)
+		uplink_close_socket(&s->up, s->conn.fd);
+	else
+		close(s->conn.fd);
 	s->conn.fd = -1;
 	s->connecting = false;
+	s->rests = false;
 	s->up.carrier = false;
 	s->up.blocked = false;
 	s->skip = 0;
@@ -103,11 +113,30 @@ static void connected(struct stream *s)
 	log_info(NULL, "link %s: the peer has connected", s->up.name);
 }
 
+/* False: there is no memory for that. */
+static bool watch(struct stream *s, bool blocked)
+{
+	return !engine_fd_watch(s->up.engine, &s->conn, blocked ? POLLIN | POLLOUT : POLLIN);
+}
+
 static void set_blocked(struct stream *s, bool blocked)
 {
-	if (s->up.blocked != blocked &&
-	    !engine_fd_watch(s->up.engine, &s->conn, blocked ? POLLIN | POLLOUT : POLLIN))
+	if (s->up.blocked != blocked && watch(s, blocked))
 		s->up.blocked = blocked;
+}
+
+/* While the closer is full nothing is read, and the end of the connection would be told again and again. So nothing is
+ * watched, but looked at now and then. */
+static bool must_rest(struct stream *s)
+{
+	if (uplink_is_full(&s->up)) {
+		engine_fd_rest(s->up.engine, &s->conn, UPLINK_FULL_REST_NS);
+		s->rests = true;
+		return true;
+	}
+	if (s->rests)
+		s->rests = !watch(s, s->up.blocked);
+	return false;
 }
 
 static void stream_flush(struct uplink *up)
@@ -169,6 +198,24 @@ static void stream_take(struct uplink *up)
 	deliver(stream_of(up, up));
 }
 
+/* Bytes, 0 at the end, or -1 with errno set. */
+static ssize_t receive_some(struct stream *s)
+{
+	struct iovec iov = { s->rx + s->end, READ_BYTES };
+	union uplink_control control;
+	struct msghdr hdr = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	ssize_t n;
+
+	if (!s->up.closer)
+		return recv(s->conn.fd, iov.iov_base, iov.iov_len, MSG_DONTWAIT);
+	n = recvmsg(s->conn.fd, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n >= 0 && hdr.msg_controllen)
+		uplink_close_received(&s->up, &hdr);
+	return n;
+}
+
 /* True if anything came, or was found out. */
 static bool receive(struct stream *s)
 {
@@ -176,8 +223,8 @@ static bool receive(struct stream *s)
 
 	s->up.engine->turn = TURN_COST;
 	any = uplink_take(&s->up);
-	for (int i = 0; i < READS && s->up.carrier && !s->up.held; i++) {
-		ssize_t n = recv(s->conn.fd, s->rx + s->end, READ_BYTES, MSG_DONTWAIT);
+	for (int i = 0; i < READS && s->up.carrier && !s->up.held && !must_rest(s); i++) {
+		ssize_t n = receive_some(s);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return any;
@@ -231,8 +278,13 @@ static bool conn_look(struct engine_fd *efd)
 static void listener_ready(struct engine_fd *efd)
 {
 	struct stream *s = stream_of(efd, listener);
-	int fd = accept4(efd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd;
 
+	if (uplink_is_full(&s->up)) {
+		engine_fd_rest(s->up.engine, efd, UPLINK_FULL_REST_NS);
+		return;
+	}
+	fd = accept4(efd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0) {
 		/* It stays readable: do not spin while there are no descriptors left. */
 		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
@@ -243,7 +295,7 @@ static void listener_ready(struct engine_fd *efd)
 	}
 	s->conn.fd = fd;
 	if (engine_fd_add(s->up.engine, &s->conn)) {
-		close(fd);
+		uplink_close_socket(&s->up, fd);
 		s->conn.fd = -1;
 		return;
 	}
@@ -256,6 +308,10 @@ static void try_connect(struct timer *timer)
 	struct stream *s = stream_of(timer, retry);
 	int err = 0;
 
+	if (uplink_is_full(&s->up)) {
+		retry_later(s);
+		return;
+	}
 	s->conn.fd = socket(s->addr.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s->conn.fd < 0 || engine_fd_add(s->up.engine, &s->conn)) {
 		if (s->conn.fd >= 0)
@@ -283,7 +339,7 @@ static void stream_close(struct uplink *up)
 	timer_cancel(&up->engine->timers, &s->retry);
 	if (s->conn.fd >= 0) {
 		engine_fd_del(up->engine, &s->conn);
-		close(s->conn.fd);
+		uplink_close_socket(up, s->conn.fd);
 	}
 	if (s->listener.fd >= 0) {
 		if (s->conn.fd < 0)
@@ -320,10 +376,11 @@ static int start_listening(struct stream *s)
 
 struct uplink *stream_open(struct engine *engine, const struct link_spec *spec, const char *name)
 {
+	const struct link_addr *addr = spec->listen ? &spec->local : &spec->remote;
 	struct stream *s = calloc(1, sizeof(*s));
 	int err;
 
-	if (!s || !uplink_init(&s->up, &stream_ops, engine)) {
+	if (!s || !uplink_init(&s->up, &stream_ops, engine, addr->sa.sa_family == AF_UNIX ? CLOSER_ROOM : 0)) {
 		free(s);
 		errno = ENOMEM;
 		return NULL;
@@ -332,7 +389,7 @@ struct uplink *stream_open(struct engine *engine, const struct link_spec *spec, 
 	s->conn = (struct engine_fd){ .fd = -1, .look = conn_look };
 	s->listener = (struct engine_fd){ .fd = -1, .ready = listener_ready };
 	s->retry.fire = try_connect;
-	s->addr = spec->listen ? spec->local : spec->remote;
+	s->addr = *addr;
 	if (spec->listen) {
 		err = start_listening(s);
 		if (err) {

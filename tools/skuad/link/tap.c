@@ -103,7 +103,7 @@ struct uplink *tap_open(struct engine *engine, const struct link_spec *spec, con
 	struct ifreq ifr = { .ifr_flags = IFF_TAP | IFF_NO_PI };
 	int err = 0;
 
-	if (!t || !uplink_init(&t->up, &tap_ops, engine)) {
+	if (!t || !uplink_init(&t->up, &tap_ops, engine, 0)) {
 		free(t);
 		errno = ENOMEM;
 		return NULL;

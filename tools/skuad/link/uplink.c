@@ -19,16 +19,25 @@
 
 #define FLUSH_BYTES	(48u << 10)
 
-bool uplink_init(struct uplink *up, const struct uplink_ops *ops, struct engine *engine)
+bool uplink_init(struct uplink *up, const struct uplink_ops *ops, struct engine *engine, unsigned int fds)
 {
 	up->ops = ops;
 	up->engine = engine;
 	up->tx = malloc(UPLINK_TX_BYTES);
-	return up->tx;
+	if (!up->tx)
+		return false;
+	up->closer = fds ? closer_create(fds) : NULL;
+	if (fds && !up->closer) {
+		free(up->tx);
+		return false;
+	}
+	return true;
 }
 
 void uplink_free(struct uplink *up)
 {
+	if (up->closer)
+		closer_destroy(up->closer);
 	free(up->tx);
 	free(up);
 }
@@ -54,6 +63,28 @@ struct uplink *uplink_open(struct engine *engine, struct wire *wire, const struc
 void uplink_close(struct uplink *up)
 {
 	up->ops->close(up);
+}
+
+void uplink_close_received(struct uplink *up, struct msghdr *hdr)
+{
+	int fd;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(hdr); c; c = CMSG_NXTHDR(hdr, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = CMSG_LEN(0); at < c->cmsg_len; at += sizeof(fd)) {
+			memcpy(&fd, (const char *)c + at, sizeof(fd));
+			closer_fd(up->closer, fd);
+		}
+	}
+}
+
+void uplink_close_socket(struct uplink *up, int fd)
+{
+	if (up->closer)
+		closer_connection(up->closer, fd);
+	else
+		close(fd);
 }
 
 /* Is there room for @bytes, lengths included? */

@@ -6,13 +6,19 @@
  * What is to be sent waits as bytes in a bounded buffer, each frame behind its length; when that
  * is full, senders are told so (PORT_BUSY), and the engine hears when there is room again. Without
  * a peer, what is sent is lost, and counted.
+ *
+ * The peer of a unix socket may send descriptors with its frames, and their close() may take as long as it likes. So
+ * such a link receives them and hands them to its closer. Sockets in which there may be some that nobody has received
+ * are closed by it, too. While it is full, the link reads nothing.
  */
 #ifndef SKUAD_LINK_UPLINK_H
 #define SKUAD_LINK_UPLINK_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
+#include "base/closer.h"
 #include "base/engine.h"
 #include "link/port.h"
 #include "link/spec.h"
@@ -20,6 +26,7 @@
 #define UPLINK_FRAME_MAX	(9000 + 18)	/* bytes; longer ones are dropped */
 #define UPLINK_TX_BYTES		(256u << 10)
 #define UPLINK_LEN		4		/* of a length, big endian, in front of each frame */
+#define UPLINK_FULL_REST_NS	1000000		/* between looks at a socket while the closer is full */
 
 struct wire;
 struct uplink;
@@ -38,6 +45,7 @@ struct uplink {
 	const struct uplink_ops *ops;
 	struct engine *engine;
 	struct wire *wire;
+	struct closer *closer;		/* NULL: no unix socket */
 	const char *name;		/* the link's text */
 	uint8_t *tx;			/* UPLINK_TX_BYTES, those from tx_head to tx_tail wait */
 	uint32_t tx_head, tx_tail;
@@ -90,8 +98,28 @@ static inline bool uplink_take(struct uplink *up)
 }
 
 /* For the kinds of links: */
-bool uplink_init(struct uplink *up, const struct uplink_ops *ops, struct engine *engine);
+
+/* @fds: descriptors that its peer and its end may hand to the closer between two looks at whether that is full; 0: there
+ * is no closer. False: there is no memory. */
+bool uplink_init(struct uplink *up, const struct uplink_ops *ops, struct engine *engine, unsigned int fds);
 void uplink_free(struct uplink *up);
+
+/* Nothing may be read. */
+static inline bool uplink_is_full(const struct uplink *up)
+{
+	return up->closer && closer_is_full(up->closer);
+}
+
+/* The control buffer of a receive at a unix socket. */
+union uplink_control {
+	struct cmsghdr hdr;
+	char bytes[CMSG_SPACE(CLOSER_MSG_FDS * sizeof(int))];
+};
+
+/* The closer takes over what came with @hdr. */
+void uplink_close_received(struct uplink *up, struct msghdr *hdr);
+/* It takes over a socket of the link, if there is a closer. Else the socket is closed. */
+void uplink_close_socket(struct uplink *up, int fd);
 
 /* The frame at @offset behind those that were sent; NULL: none. *@len: its bytes. */
 const uint8_t *uplink_peek(const struct uplink *up, uint32_t offset, uint32_t *len);
