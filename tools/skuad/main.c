@@ -391,7 +391,10 @@ static bool start(struct skuad *s, const struct options *o)
 	       start_remover(s, o) && give_up_rights(&o->config) && start_threads(s) && tell_ready(o->ready_fd);
 }
 
-/* Whatever start() got to. Captures end while engines still answer. */
+/*
+ * Whatever start() got to. Captures end while engines still answer. All clients read their end before any device is
+ * destroyed, which may wait a second for what some client or peer has sent.
+ */
 static void stop(struct skuad *s)
 {
 	if (s->ctl)
@@ -400,6 +403,8 @@ static void stop(struct skuad *s)
 		engine_stop(s->engine[i]);
 	for (unsigned int i = 0; i < s->nthreads; i++)
 		pthread_join(s->thread[i], NULL);
+	for (unsigned int i = 0; i < s->ndevices; i++)
+		vfu_disconnect(s->vfu[i]);
 	while (s->ndevices)
 		vfu_destroy(s->vfu[--s->ndevices]);
 	while (s->nengines)

@@ -233,6 +233,35 @@ static void all_of_its_connections_are_closed_when_it_is_killed(void **state)
 	}
 }
 
+/* So do those who have not been accepted yet. */
+static void a_peer_that_waits_for_its_turn_does_not_keep_it_from_ending(void **state)
+{
+	static const uint32_t version[] = { 0x00010007, 20, 0, 0, 0 };
+	int client, first, second;
+	char reply[4096];
+	struct slow s;
+	struct run r;
+
+	(void)state;
+	start(&r, "--device name=a,socket=s0,link=wire:a --device name=b,socket=s1,link=stream:listen:./l1 --control ctl");
+	assert_true(becomes_ready(&r));
+	client = connect_to("s0");
+	assert_int_equal(send(client, version, sizeof(version), 0), sizeof(version));
+	assert_true(recv(client, reply, sizeof(reply), 0) > 0);
+	first = connect_to("l1");
+	second = connect_to("l1");
+	slow_start(&s);
+	send_fd(second, s.fd);
+	close(s.fd);
+	kill(r.pid, SIGTERM);
+	assert_int_equal(recv(client, reply, sizeof(reply), 0), 0);
+	assert_int_equal(finish(&r), 0);
+	slow_end(&s);
+	close(second);
+	close(first);
+	close(client);
+}
+
 /* Also of one that is killed; but not the file of somebody else. */
 static void its_sockets_go_however_it_ends(void **state)
 {
@@ -485,6 +514,7 @@ int main(int argc, char **argv)
 		placed(its_sockets_go_however_it_ends),
 		placed(its_connections_are_closed_and_not_reset),
 		placed(all_of_its_connections_are_closed_when_it_is_killed),
+		placed(a_peer_that_waits_for_its_turn_does_not_keep_it_from_ending),
 		placed(it_may_end_at_once),
 		placed(it_answers_on_its_control_socket),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

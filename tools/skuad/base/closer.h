@@ -26,7 +26,8 @@ void closer_destroy(struct closer *c);
 /* Takes over the descriptor @fd, and closes it. */
 void closer_fd(struct closer *c, int fd);
 
-/* Takes over the connected socket @fd. The peer finds its end at once; then the socket is closed (farewell.h). */
+/* Takes over the connected socket @fd. The peer finds its end at once; then the socket is closed (farewell.h). Or one
+ * that listens, with what clients have sent that nobody has accepted: who connects from now on is refused. */
 void closer_connection(struct closer *c, int fd);
 
 /* Unmaps @size bytes at @base, a whole mapping of pages of @page bytes. */

@@ -1269,6 +1269,24 @@ static void a_link_ends_before_a_descriptor_that_is_slow_to_close(void **state)
 	}
 }
 
+/* Its connection waits in the listener, because there is a peer already. */
+static void a_link_ends_before_one_that_a_waiting_peer_has_sent(void **state)
+{
+	struct unix_peer p = unix_peer(1);
+	int waiting = stream_to("x");
+	struct slow s;
+
+	(void)state;
+	slow_start(&s);
+	assert_true(send_fds(waiting, NULL, "", 1, &s.fd, 1));
+	close(s.fd);
+	turn(p.w);
+	world_destroy(p.w);
+	slow_end(&s);
+	close(waiting);
+	close(p.fd);
+}
+
 /* A process may have so many. What its sender gets meanwhile may be slower, but it arrives. */
 static void descriptors_that_come_faster_than_a_link_closes_them_wait(void **state)
 {
@@ -1396,6 +1414,7 @@ int main(void)
 		ALONE(descriptors_from_a_peer_are_not_kept, "SEC-8"),
 		ALONE(a_descriptor_that_is_slow_to_close_does_not_stop_a_link, "SEC-8"),
 		ALONE(a_link_ends_before_a_descriptor_that_is_slow_to_close, "SEC-8"),
+		ALONE(a_link_ends_before_one_that_a_waiting_peer_has_sent, "SEC-8"),
 		ALONE(descriptors_that_come_faster_than_a_link_closes_them_wait, "SEC-8"),
 		ALONE(without_descriptors_a_listener_rests, "SEC-8"),
 	};

@@ -344,7 +344,7 @@ static void stream_close(struct uplink *up)
 	if (s->listener.fd >= 0) {
 		if (s->conn.fd < 0)
 			engine_fd_del(up->engine, &s->listener);
-		close(s->listener.fd);
+		uplink_close_socket(up, s->listener.fd);
 		if (s->addr.sa.sa_family == AF_UNIX)
 			unlink(s->addr.un.sun_path);
 	}

@@ -366,6 +366,45 @@ static void a_device_ends_before_a_descriptor_that_is_slow_to_close(void **state
 	slow_end(&s);
 }
 
+/* SEC-8: its connection waits in the listener, and nobody has accepted it. */
+static void a_device_ends_before_one_that_a_waiting_client_has_sent(void **state)
+{
+	struct skua_dev_config config = { .name = "skua2", .link = "wire:t" };
+	char path[sizeof(path0) + 2];
+	struct vfu *v;
+	struct slow s;
+	int c;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s-2", path0);
+	v = vfu_create(engine, path, &config);
+	assert_non_null(v);
+	c = client_knock(path);
+	slow_start(&s);
+	post_fds(c, "\1", 1, &s.fd, 1);
+	close(s.fd);
+	vfu_destroy(v);
+	slow_end(&s);
+	close(c);
+}
+
+/* All clients are let go before anything is closed that may be slow to close. */
+static void a_device_lets_go_of_its_client_before_it_ends(void **state)
+{
+	struct skua_dev_config config = { .name = "skua2", .link = "wire:t" };
+	struct vfu *v = vfu_create(engine, NULL, &config);
+	int pair[2];
+
+	(void)state;
+	assert_return_code(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), errno);
+	vfu_serve(v, pair[0]);
+	vfu_disconnect(v);
+	assert_true(ended(pair[1]));
+	vfu_disconnect(v);
+	vfu_destroy(v);
+	close(pair[1]);
+}
+
 /* SEC-8: the last munmap() of a file frees all of its memory. */
 static void the_memory_of_a_client_that_left_is_unmapped_by_another_thread(void **state)
 {
@@ -886,6 +925,8 @@ int main(void)
 		TEST(descriptors_that_come_faster_than_they_are_closed_wait),
 		TEST(a_descriptor_that_is_slow_to_close_stops_nobody),
 		TEST(a_device_ends_before_a_descriptor_that_is_slow_to_close),
+		TEST(a_device_ends_before_one_that_a_waiting_client_has_sent),
+		TEST(a_device_lets_go_of_its_client_before_it_ends),
 		TEST(the_memory_of_a_client_that_left_is_unmapped_by_another_thread),
 		TEST(regions_must_make_sense),
 		TEST(a_second_client_is_refused_with_one_line),

@@ -256,7 +256,7 @@ static void unlisten(struct vfu *v)
 	if (v->listener.fd < 0)
 		return;
 	engine_fd_del(v->engine, &v->listener);
-	close(v->listener.fd);
+	closer_connection(v->closer, v->listener.fd);
 	if (!stat(v->path, &st) && st.st_dev == v->path_dev && st.st_ino == v->path_ino)
 		unlink(v->path);
 }
@@ -332,14 +332,19 @@ destroy_fn:
 	return NULL;
 }
 
-void vfu_destroy(struct vfu *v)
+void vfu_disconnect(struct vfu *v)
 {
-	unlisten(v);
 	refused_close(v);
 	if (v->conn.fd >= 0) {
 		session_finish(&v->session);
 		disconnect(v, "");
 	}
+}
+
+void vfu_destroy(struct vfu *v)
+{
+	vfu_disconnect(v);
+	unlisten(v);
 	engine_fd_del(v->engine, &v->again);
 	close(v->again.fd);
 	engine_fd_del(v->engine, &v->guard);

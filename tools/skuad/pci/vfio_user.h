@@ -21,7 +21,13 @@ struct vfu;
 struct vfu *vfu_create(struct engine *engine, const char *path,
 		       const struct skua_dev_config *config);
 
-/* Ends the client's connection, removes the socket, destroys the device. */
+/* Ends the connections of clients, who find that at once. Nobody is served until the engine runs again. */
+void vfu_disconnect(struct vfu *v);
+
+/*
+ * Ends the client's connection, removes the socket, destroys the device. It may wait a second for each of device and
+ * link, if what a client or a peer has sent is slow to close.
+ */
 void vfu_destroy(struct vfu *v);
 
 /* Serve the client on the connected socket @fd, which is taken over; it is refused if there
