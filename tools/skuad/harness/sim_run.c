@@ -216,7 +216,7 @@ static uint64_t room_at(const struct sim *s)
 		const struct impair_config *config = skua_dev_active(dev) ? skua_dev_get_impair(dev) : NULL;
 
 		for (unsigned int r = 0; config && r < config->n; r++) {
-			uint64_t at = config->rule[r].idle_at[IMPAIR_OUT];
+			uint64_t at = config->rule[r].queued_until[IMPAIR_OUT];
 
 			if (at > now + IMPAIR_LINE_NS && at - IMPAIR_LINE_NS < next)
 				next = at - IMPAIR_LINE_NS;

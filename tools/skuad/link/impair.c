@@ -79,16 +79,16 @@ static uint64_t draw(struct impair *imp)
 	return z ^ z >> 31;
 }
 
-/* Until a line of that direction is free again. */
+/* How long a frame that comes now waits for a line of that direction. */
 static uint64_t queue_ns(const struct impair *imp, enum impair_dir dir)
 {
 	uint64_t now = engine_now(imp->engine), longest = 0;
 
 	for (unsigned int r = 0; r < imp->config.n; r++) {
-		uint64_t at = imp->config.rule[r].idle_at[dir];
+		uint64_t until = imp->config.rule[r].queued_until[dir];
 
-		if (at > now && at - now > longest)
-			longest = at - now;
+		if (until > now && until - now > longest)
+			longest = until - now;
 	}
 	return longest;
 }
@@ -148,16 +148,27 @@ static uint64_t line_ns(const struct impair_rule *rule, uint32_t len)
 	return len * 8000000000ull / rule->rate;
 }
 
-/* When a frame that comes to the line at @at has left it; UINT64_MAX: there is no room for it. */
-static uint64_t pass_line(struct impair_rule *rule, enum impair_dir dir, uint64_t at, uint32_t len)
+static uint64_t later(uint64_t a, uint64_t b)
 {
-	uint64_t start = rule->idle_at[dir] > at ? rule->idle_at[dir] : at;
+	return a > b ? a : b;
+}
+
+/*
+ * When a frame that comes now, and to the line at @at, has left it; UINT64_MAX: there is no room for it.
+ *
+ * Earlier rules may delay frames on their way to the line. The line is idle until they arrive, and later frames arrive
+ * as late. So the room is that of a queue that frames enter as soon as they come.
+ */
+static uint64_t pass_line(struct impair_rule *rule, enum impair_dir dir, uint64_t now, uint64_t at, uint32_t len)
+{
+	uint64_t queued_until = later(rule->queued_until[dir], now);
 	/* Short frames are not lost because a long one takes longer than that on a slow line. */
 	uint64_t most = QUEUE_NS + (dir == IMPAIR_OUT ? line_ns(rule, UPLINK_FRAME_MAX) : 0);
 
-	if (start - at > most)
+	if (queued_until - now > most)
 		return UINT64_MAX;
-	rule->idle_at[dir] = start + line_ns(rule, len);
+	rule->queued_until[dir] = queued_until + line_ns(rule, len);
+	rule->idle_at[dir] = later(rule->idle_at[dir], at) + line_ns(rule, len);
 	return rule->idle_at[dir];
 }
 
@@ -288,7 +299,7 @@ static void pass(struct impair *imp, enum impair_dir dir, bool packet, uint8_t *
 void impair_frame(struct impair *imp, enum impair_dir dir, bool packet, const uint8_t *from,
 		  uint32_t len)
 {
-	uint64_t at = engine_now(imp->engine), late = 0, longest = 0;
+	uint64_t now = engine_now(imp->engine), at = now, late = 0, longest = 0;
 	uint8_t frame[UPLINK_FRAME_MAX];
 	unsigned int copies = 1, l = LANE_ORDER;
 	struct roce_packet pkt;
@@ -337,7 +348,7 @@ void impair_frame(struct impair *imp, enum impair_dir dir, bool packet, const ui
 			at -= rule->jitter < rule->time ? rule->jitter : rule->time;
 			break;
 		case IMPAIR_RATE:
-			at = pass_line(rule, dir, at, len);
+			at = pass_line(rule, dir, now, at, len);
 			if (at == UINT64_MAX) {
 				imp->config.overflow++;
 				return;
@@ -381,7 +392,7 @@ bool impair_busy(const struct impair *imp)
 	uint64_t now = engine_now(imp->engine);
 
 	for (unsigned int r = 0; r < imp->config.n; r++)
-		if (imp->config.rule[r].idle_at[IMPAIR_OUT] > now + IMPAIR_LINE_NS)
+		if (imp->config.rule[r].queued_until[IMPAIR_OUT] > now + IMPAIR_LINE_NS)
 			return true;
 	return imp->held_bytes > HELD_MAX / 2 || impair_ends(imp);
 }

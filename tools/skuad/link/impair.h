@@ -55,7 +55,8 @@ struct impair_rule {
 	uint64_t drop_until[2];		/* drop: the end of an outage */
 	uint64_t rate;			/* bits a second */
 	uint64_t matched, acted;	/* frames */
-	uint64_t idle_at[2];		/* rate: when the line is free again */
+	uint64_t idle_at[2];		/* rate: when the line has sent all that it was given */
+	uint64_t queued_until[2];	/* rate: the same, if no rule had delayed frames on their way to the line */
 };
 
 struct impair_config {

@@ -282,6 +282,47 @@ static void short_frames_do_not_keep_the_line_busy(void **state)
 	assert_int_equal(impair_config(imp)->overflow, MANY - went[IMPAIR_OUT]);
 }
 
+/* A frame that a rule delays on its way to the line does not occupy it meanwhile: what comes now arrives as late. */
+static void a_delay_does_not_keep_the_line_busy(void **state)
+{
+	(void)state;
+	RULES("delay=10ms,dir=out", "rate=1G,dir=out");
+	come(IMPAIR_OUT, 0, 1);
+	assert_false(impair_busy(imp));
+	/* 480 us in all; what takes 100 us may wait. */
+	come(IMPAIR_OUT, 1, 999);
+	assert_true(impair_busy(imp));
+	pass(390 * MS / 1000);
+	assert_false(impair_busy(imp));
+	pass(10 * MS);
+	assert_in_range(went[IMPAIR_OUT], 800, 820);
+	pass(90 * MS / 1000);
+	assert_int_equal(went[IMPAIR_OUT], 1000);
+}
+
+/* Of 1000 frames of 480 ns each, which come at once, those behind 100 us of others. */
+static void a_delay_is_no_wait_for_the_line(void **state)
+{
+	(void)state;
+	RULES("delay=1ms,dir=in", "ecn=100%,over=100us,dir=in", "rate=1G,dir=in");
+	come(IMPAIR_IN, 0, 200);
+	assert_int_equal(impair_config(imp)->rule[1].matched, 0);
+	come(IMPAIR_IN, 200, 800);
+	assert_in_range(impair_config(imp)->rule[1].matched, 785, 795);
+}
+
+/* Frames keep their order, so one waits for another with more jitter. The line is idle meanwhile, and has room. */
+static void a_jitter_does_not_fill_the_line(void **state)
+{
+	(void)state;
+	RULES("delay=50ms,jitter=50ms,dir=in", "rate=1G,dir=in");
+	come(IMPAIR_IN, 0, 1000);
+	assert_int_equal(impair_config(imp)->overflow, 0);
+	pass(101 * MS);
+	assert_int_equal(went[IMPAIR_IN], 1000);
+	assert_int_equal(out_of_order[IMPAIR_IN], 0);
+}
+
 #define ALONE(f, rules)	{ rules ": " #f, f, begin, end, NULL }
 
 int main(void)
@@ -291,11 +332,14 @@ int main(void)
 		ALONE(a_frame_passes_many_that_are_late, "SEC-8"),
 		ALONE(late_frames_keep_their_order, "ROC-13"),
 		ALONE(one_direction_is_full, "SEC-8"),
-		ALONE(load_does_not_lengthen_a_delay, "a delay under load"),
+		cmocka_unit_test_setup_teardown(load_does_not_lengthen_a_delay, begin, end),
 		ALONE(rules_that_end_let_go_of_all, "SEC-8"),
 		ALONE(rules_that_end_keep_nobody_waiting, "SEC-8"),
 		ALONE(rules_that_end_leave_no_busy_port, "SEC-8"),
 		ALONE(short_frames_do_not_keep_the_line_busy, "SEC-8"),
+		cmocka_unit_test_setup_teardown(a_delay_does_not_keep_the_line_busy, begin, end),
+		cmocka_unit_test_setup_teardown(a_delay_is_no_wait_for_the_line, begin, end),
+		cmocka_unit_test_setup_teardown(a_jitter_does_not_fill_the_line, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
