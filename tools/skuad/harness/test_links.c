@@ -907,6 +907,39 @@ static void packets_of_others_are_frames(void **state)
 	assert_memory_equal(at(b, b->buf + 8192), buf, len);
 }
 
+static uint64_t link_tx_lost(const struct node *n)
+{
+	struct skua_dev_info info;
+
+	skua_dev_get_info(n->dev, &info);
+	return info.link_tx_lost;
+}
+
+#define LONG_FRAMES	240
+
+/* More than the socket takes, while the peer takes nothing. */
+static void send_long_frames(struct world *w, struct node *n, const uint8_t *dmac)
+{
+	set_mtu(w, n, 9000);
+	eth_queues(w, n);
+	for (int i = 0; i < LONG_FRAMES; i++)
+		send_frame(n, dmac, 9014);
+	for (int i = 0; i < 100; i++)
+		engine_step(w->engines[0]);
+	/* There is nothing to do meanwhile. */
+	assert_false(engine_step(w->engines[0]));
+}
+
+static unsigned int hear_all(struct peer *p, unsigned int most)
+{
+	unsigned int frames = 0;
+
+	for (int i = 0; i < 1000 && frames < most; i++)
+		while (hear(p))
+			frames++;
+	return frames;
+}
+
 /* The peer takes nothing: its sender waits, and nothing is lost. */
 static void a_full_socket_is_waited_for(void **state)
 {
@@ -914,26 +947,69 @@ static void a_full_socket_is_waited_for(void **state)
 	struct world *w = p->w;
 	struct node *a = &w->n[0];
 	uint8_t frame[60] = { 0 };
-	unsigned int frames = 0;
 
-	/* It has been heard of: what is flooded does not wait. */
 	memcpy(frame, a->mac, 6);
 	memcpy(frame + 6, stranger, 6);
 	say(p, frame, sizeof(frame));
-	set_mtu(w, a, 9000);
-	eth_queues(w, a);
-	for (int i = 0; i < 240; i++)
-		send_frame(a, stranger, 9014);
+	send_long_frames(w, a, stranger);
+	assert_in_range(STAT(w, a, tx_frames), 20, LONG_FRAMES - 1);
+	assert_int_equal(hear_all(p, LONG_FRAMES), LONG_FRAMES);
+	assert_int_equal(STAT(w, a, tx_frames), LONG_FRAMES);
+}
+
+/* The peer has said nothing yet. Between NICs that are known, frames do not wait for it. */
+static void a_full_socket_is_waited_for_before_the_peer_is_known(void **state)
+{
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	send_long_frames(w, a, stranger);
+	assert_in_range(STAT(w, a, tx_frames), 20, LONG_FRAMES - 1);
+	eth_queues(w, b);
+	send_frame(b, a->mac, 60);
+	done(w, b, SKUA_CQE_SEND);
+	assert_int_equal(STAT(w, a, rx_no_buffer), 1);
+	assert_int_equal(hear_all(p, LONG_FRAMES), LONG_FRAMES);
+	assert_int_equal(STAT(w, a, tx_frames), LONG_FRAMES);
+	assert_int_equal(link_tx_lost(a), 0);
+}
+
+static void datagrams_wait_for_a_full_socket_before_the_peer_is_known(void **state)
+{
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *a = &w->n[0];
+	struct skua_wqe_ud to = ud_to(&w->n[1]);
+
+	set_mtu(w, a, 4200);
+	ud_queues(w, a, SKUA_QPT_UD, SKUA_QPS_RTS);
+	memcpy(to.av.dmac, stranger, 6);
+	for (unsigned int i = 0; i < DATAGRAMS; i++)
+		post_ud(a, SKUA_WQE_SEND, 0, a->buf, 4096, to, 0);
 	for (int i = 0; i < 100; i++)
 		engine_step(w->engines[0]);
-	assert_in_range(STAT(w, a, tx_frames), 20, 239);
-	/* There is nothing to do meanwhile. */
-	assert_false(engine_step(w->engines[0]));
-	for (int i = 0; i < 1000 && frames < 240; i++)
-		while (hear(p))
-			frames++;
-	assert_int_equal(frames, 240);
-	assert_int_equal(STAT(w, a, tx_frames), 240);
+	assert_in_range(STAT(w, a, rdma_tx_send), 20, DATAGRAMS - 1);
+	assert_int_equal(hear_all(p, DATAGRAMS), DATAGRAMS);
+	assert_int_equal(link_tx_lost(a), 0);
+}
+
+/* Others on the wire hear them at once. What the peer misses is counted. */
+static void frames_for_a_group_do_not_wait_for_a_full_socket(void **state)
+{
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	unsigned int frames;
+
+	set_mtu(w, b, 9000);
+	eth_queues(w, b);
+	send_long_frames(w, a, broadcast);
+	assert_int_equal(STAT(w, a, tx_frames), LONG_FRAMES);
+	assert_int_equal(STAT(w, b, rx_no_buffer), LONG_FRAMES);
+	frames = hear_all(p, LONG_FRAMES);
+	assert_in_range(frames, 20, LONG_FRAMES - 1);
+	assert_int_equal(frames + link_tx_lost(a), LONG_FRAMES);
 }
 
 static void without_a_peer_frames_are_lost_and_later_ones_are_not(void **state)
@@ -941,7 +1017,6 @@ static void without_a_peer_frames_are_lost_and_later_ones_are_not(void **state)
 	struct peer *p = *state;
 	struct world *w = p->w;
 	struct node *a = &w->n[0];
-	struct skua_dev_info info;
 
 	eth_queues(w, a);
 	send_frame(a, stranger, 60);
@@ -951,8 +1026,7 @@ static void without_a_peer_frames_are_lost_and_later_ones_are_not(void **state)
 	send_frame(a, stranger, 61);
 	done(w, a, SKUA_CQE_SEND);
 	settle(w);
-	skua_dev_get_info(a->dev, &info);
-	assert_int_equal(info.link_tx_lost, 1);
+	assert_int_equal(link_tx_lost(a), 1);
 	p->fd = peer_socket();
 	send_frame(a, stranger, 62);
 	done(w, a, SKUA_CQE_SEND);
@@ -1406,6 +1480,9 @@ int main(void)
 		PEER(faulty_packets_change_only_their_counter, "ERR-3 ROC-5 SEC-5"),
 		PEER(packets_of_others_are_frames, "ETH-9"),
 		PEER(a_full_socket_is_waited_for, "ETH-2"),
+		PEER(a_full_socket_is_waited_for_before_the_peer_is_known, "ETH-2"),
+		PEER(datagrams_wait_for_a_full_socket_before_the_peer_is_known, "UD-4"),
+		PEER(frames_for_a_group_do_not_wait_for_a_full_socket, "ETH-2 ETH-6"),
 		PEER(a_full_socket_that_goes_is_not_waited_for, "ETH-2"),
 		ALONE(a_full_socket_keeps_nobody_else_waiting, "ETH-2 SEC-8"),
 		ALONE(a_peer_that_hears_nothing_is_cut_off, "ETH-2 SEC-8"),

@@ -146,12 +146,7 @@ static void send_frame(struct node *n, uint32_t i)
 static void send_frames(struct world *w, struct node *a)
 {
 	struct skua_cmd mtu = port_cmd(SKUA_PORT_SET_MTU, 0);
-	uint8_t frame[60] = { 0 };
 
-	/* It has been heard of: what is flooded does not wait. */
-	memcpy(frame, a->mac, 6);
-	memcpy(frame + 6, stranger, 6);
-	assert_int_equal(send(pair[1], frame, sizeof(frame), 0), sizeof(frame));
 	mtu.set_port.mtu = htole32(9000);
 	must(w, a, mtu);
 	eth_queues(w, a);

@@ -443,6 +443,25 @@ static enum port_result send_by_ring(struct link_port *port, struct link_port *t
 	return PORT_SENT;
 }
 
+/*
+ * May @bytes for @dmac go everywhere now, lengths of the uplink included? What is for one receiver waits for room on
+ * the uplink, as if that were the way to it. What is for a group does not: a peer that takes nothing would keep it from
+ * the other ports.
+ */
+static bool may_flood(struct link_port *port, const uint8_t *dmac, uint64_t bytes)
+{
+	struct uplink *up = port->wire->uplink;
+
+	return dmac[0] & 1 || !up || !up->carrier || uplink_has_room(up, bytes);
+}
+
+static uint64_t bytes_on_uplink(const struct train *t)
+{
+	uint32_t longest;
+
+	return roce_train_bytes(t, &longest) + t->npkts * (uint64_t)UPLINK_LEN;
+}
+
 static void flood(struct link_port *port, const struct seglist *frame);
 
 /* Nobody knows where its receiver is: its packets go everywhere. */
@@ -451,6 +470,8 @@ static enum port_result flood_train(struct link_port *port, const struct train *
 	uint8_t buf[ROCE_MAX_PACKET];
 	struct seglist frame;
 
+	if (!may_flood(port, t->path->dmac, bytes_on_uplink(t)))
+		return PORT_BUSY;
 	frame.n = 1;
 	for (uint32_t i = 0; i < t->npkts; i++) {
 		frame.bytes = (uint32_t)roce_packet_build(buf, t, i);
@@ -475,12 +496,8 @@ static enum port_result send_to(struct link_port *port, struct place to, const s
 
 static enum port_result send_impaired(struct link_port *port, const struct train *t)
 {
-	uint32_t longest;
-
 	if (impair_busy(port->impair) ||
-	    (port->wire->uplink &&
-	     !uplink_has_room(port->wire->uplink,
-			      roce_train_bytes(t, &longest) + t->npkts * (uint64_t)UPLINK_LEN)))
+	    (port->wire->uplink && !uplink_has_room(port->wire->uplink, bytes_on_uplink(t))))
 		return PORT_BUSY;
 	impair_train(port, IMPAIR_OUT, t);
 	return PORT_SENT;
@@ -583,16 +600,19 @@ static enum port_result send_frame_to(struct link_port *port, struct link_port *
 	return PORT_SENT;
 }
 
-/* Everybody hears it but who sent it; who has no room misses it. */
+/* Everybody hears it but who sent it; who has no room misses it. The uplink is first: what others answer at once would
+ * take its room. */
 static void flood(struct link_port *port, const struct seglist *frame)
 {
+	struct uplink *up = port->wire->uplink;
+
+	if (up && uplink_send_frame(up, frame) == PORT_BUSY)
+		up->stats.tx_lost++;
 	for (struct link_port *to = port->wire->ports; to; to = to->next)
 		if (to != port) {
 			engine_charge_copy(port->engine, frame->bytes);
 			send_frame_to(port, to, frame);
 		}
-	if (port->wire->uplink)
-		uplink_send_frame(port->wire->uplink, frame);
 }
 
 /* @packet: it is RDMA's, and may be for the port itself (ROC-14). */
@@ -609,6 +629,8 @@ static enum port_result route_frame(struct link_port *port, const struct seglist
 	if (to.port)
 		return to.port == port && !packet ? PORT_SENT :
 		       send_frame_to(port, to.port, frame);
+	if (!may_flood(port, dmac, frame->bytes + UPLINK_LEN))
+		return PORT_BUSY;
 	flood(port, frame);
 	return PORT_SENT;
 }
