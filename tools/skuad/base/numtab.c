@@ -63,10 +63,7 @@ void *numtab_get_old(const struct numtab *t, uint32_t number)
 	return slot && slot->number == number ? slot->object : NULL;
 }
 
-/*
- * Give back the memory of the slots that moved last: with all at once, that of a large table takes milliseconds. A
- * walk may still read them: they are empty.
- */
+/* Give back the memory of the slots that moved last: with all at once, that of a large table takes milliseconds. */
 static void drop_moved(const struct numtab *t)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -196,12 +193,17 @@ void numtab_del(struct numtab *t, uint32_t number)
 	*rest = number;
 }
 
-/* NULL: there are not so many. */
+/*
+ * Where the object with place @i is, whether it has moved there or not: so a walk over the places meets each object
+ * once while they move. NULL: there are not so many places.
+ */
 static const struct numtab_slot *slot_at(const struct numtab *t, uint32_t i)
 {
-	if (i <= t->mask)
-		return &t->slots[i];
-	return i < numtab_slots(t) ? &t->old[i - t->mask - 1] : NULL;
+	const struct numtab_slot *old = old_place(t, i);
+
+	if (i > t->mask)
+		return NULL;
+	return old && old->number && (old->number & t->mask) == i ? old : &t->slots[i];
 }
 
 void *numtab_next(const struct numtab *t, uint32_t *i)

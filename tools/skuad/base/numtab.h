@@ -65,22 +65,17 @@ static inline void *numtab_get(const struct numtab *t, uint32_t number)
 	return t->old ? numtab_get_old(t, number) : NULL;
 }
 
-/* All slots of a table, and what changes when objects move in it. */
+/* Places of a table, which numbers have by their low bits; more when it has grown. */
 static inline uint32_t numtab_slots(const struct numtab *t)
 {
-	return t->mask + 1 + (t->old ? t->old_mask + 1 : 0);
-}
-
-static inline uint32_t numtab_shape(const struct numtab *t)
-{
-	return numtab_slots(t) + t->moved;
+	return t->mask + 1;
 }
 
 /* for (uint32_t i = 0; (obj = numtab_next(t, &i)); ) visits each object. */
 void *numtab_next(const struct numtab *t, uint32_t *i);
 
 /* The same in steps, each of which ends when its @budget is used up. Between them objects may come and go; one that
- * stays is not missed, unless numtab_shape() changes. */
+ * stays is visited once, unless numtab_slots() changes. */
 void *numtab_walk(const struct numtab *t, uint32_t *i, int32_t *budget);
 
 #endif /* SKUAD_BASE_NUMTAB_H */

@@ -122,6 +122,55 @@ static void objects_come_and_go(void **state)
 	numtab_free(&t);
 }
 
+/* Each step of the walk moves some: those that stay are visited once. */
+static void a_walk_visits_what_moves(void **state)
+{
+	uint32_t visited = 0, staying = 0, at = 0, slots;
+	struct numtab t;
+	void *object;
+
+	(void)state;
+	assert_int_equal(numtab_init(&t, MOST, true), 0);
+	for (uint32_t i = 0; i < MOST; i++)
+		objects[i].number = objects[i].seen = 0;
+	while (t.old_mask < 8191)
+		change(&t, staying++);
+	slots = numtab_slots(&t);
+	while (at < slots) {
+		int32_t budget = 5000;
+
+		while ((object = numtab_walk(&t, &at, &budget)))
+			visited += seen(object);
+		change(&t, staying);
+		change(&t, staying);
+	}
+	assert_null(t.old);
+	assert_int_equal(numtab_slots(&t), slots);
+	assert_int_equal(visited, staying);
+	numtab_free(&t);
+}
+
+/* The number that makes the table grow has place 0, where the table before it has none. */
+static void a_walk_visits_place_zero(void **state)
+{
+	uint32_t visited = 0, at = 0;
+	struct numtab t;
+	int object;
+
+	(void)state;
+	assert_int_equal(numtab_init(&t, MOST, false), 0);
+	for (int i = 0; i < 32; i++)
+		assert_int_not_equal(numtab_add(&t, &object), 0);
+	assert_null(t.old);
+	t.next = 0xffff;
+	assert_int_equal(numtab_add(&t, &object), 0x10000);
+	assert_non_null(t.old);
+	while (numtab_next(&t, &at))
+		visited++;
+	assert_int_equal(visited, 33);
+	numtab_free(&t);
+}
+
 /* Pages of ours that hold the slots of the table before it has grown. */
 static unsigned int pages_of_old(const struct numtab *t)
 {
@@ -205,6 +254,8 @@ int main(void)
 		{ "SEC-4: objects_come_and_go", objects_come_and_go, NULL, NULL, objects },
 		{ "OBJ-2: numbers_that_are_never_given", numbers_that_are_never_given, NULL, NULL, NULL },
 		{ "OBJ-4: a_number_rests", a_number_rests, NULL, NULL, NULL },
+		{ "OBJ-1: a_walk_visits_what_moves", a_walk_visits_what_moves, NULL, NULL, NULL },
+		{ "OBJ-1: a_walk_visits_place_zero", a_walk_visits_place_zero, NULL, NULL, NULL },
 		{ "OBJ-1: memory_is_given_back_in_steps", memory_is_given_back_in_steps, NULL, NULL, NULL },
 	};
 

@@ -524,7 +524,17 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* As skuactl has it, while others go: those that stay are listed once. */
+/* @n QPs are there all the time, and others came or went; @seen to @end were listed. */
+static void each_is_listed_once(const uint32_t *qpns, size_t n, uint32_t *seen, const uint32_t *end)
+{
+	qsort(seen, (size_t)(end - seen), sizeof(*seen), by_number);
+	for (size_t i = 0; i < n; i++)
+		assert_non_null(bsearch(&qpns[i], seen, (size_t)(end - seen), sizeof(*seen), by_number));
+	for (const uint32_t *p = seen + 1; p < end; p++)
+		assert_true(p[0] != p[-1]);
+}
+
+/* As skuactl has it, while others go. */
 static void objects_are_listed_in_steps(void **state)
 {
 	static uint32_t qpns[MANY], seen[2 * MANY];
@@ -546,11 +556,31 @@ static void objects_are_listed_in_steps(void **state)
 			must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, qpns[gone++]));
 	} while (more);
 	assert_true(rounds > 10);
-	qsort(seen, (size_t)(next - seen), sizeof(*seen), by_number);
-	for (uint32_t i = gone; i < MANY; i++)
-		assert_non_null(bsearch(&qpns[i], seen, (size_t)(next - seen), sizeof(*seen), by_number));
-	for (uint32_t *p = seen + 1; p < next; p++)
-		assert_true(p[0] != p[-1]);
+	each_is_listed_once(qpns + gone, MANY - gone, seen, next);
+}
+
+/* The table has grown, and objects move as others come: that does not make a list longer than a little. */
+static void objects_are_listed_while_they_move(void **state)
+{
+	static uint32_t qpns[MANY], seen[2 * MANY];
+	struct skua_walk walk = { 0 };
+	struct world *w = *state;
+	struct node *n = &w->n[0];
+	uint32_t *next = seen;
+	uint64_t before;
+	bool more = true;
+
+	create_many(w, n, false, qpns);
+	while (!n->dev->qps.old)
+		must(w, n, create_qp_cmd(n));
+	for (unsigned int rounds = 0; more; rounds++) {
+		assert_true(rounds < 60);
+		before = work_done();
+		more = skua_dev_for_each_qp(n->dev, &walk, see, &next);
+		work_check(before);
+		must(w, n, object_cmd(SKUA_CMD_DESTROY_QP, must(w, n, create_qp_cmd(n))));
+	}
+	each_is_listed_once(qpns, MANY, seen, next);
 }
 
 /* A program on another processor that writes to its records and rings what it likes, whenever it likes. */
@@ -1144,6 +1174,7 @@ int main(void)
 		STEPPED(timers_of_one_time_fire_in_turns, "ROC-13"),
 		STEPPED(timers_that_cost_more_are_fewer, "ROC-13"),
 		STEPPED(objects_are_listed_in_steps, "CMD-8"),
+		STEPPED(objects_are_listed_while_they_move, "CMD-8"),
 		STEPPED(the_windows_of_a_qp_are_freed_in_steps, "MW-10 CMD-8 RST-1"),
 		STEPPED(groups_are_left_in_steps, "CMD-8 RST-1 SEC-8"),
 		STEPPED(groups_that_look_alike_make_no_step_long, "MCG-3 SEC-8"),

@@ -81,7 +81,7 @@ void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values);
  * come again from the first one.
  */
 struct skua_walk {
-	uint32_t at, shape;
+	uint32_t at, slots;
 	bool anew;
 };
 typedef void skua_info_fn(const void *info, void *arg);

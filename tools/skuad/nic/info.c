@@ -51,11 +51,11 @@ void skua_dev_get_stats(const struct skua_dev *dev, uint64_t *values)
 #undef STATS_GET
 }
 
-/* Objects that have moved may have been missed. */
+/* In a table that has grown, objects have other places. */
 static void begin(struct skua_walk *walk, const struct numtab *t)
 {
-	if (walk->shape != numtab_shape(t))
-		*walk = (struct skua_walk){ .shape = numtab_shape(t), .anew = true };
+	if (walk->slots != numtab_slots(t))
+		*walk = (struct skua_walk){ .slots = numtab_slots(t), .anew = true };
 }
 
 bool skua_dev_for_each_qp(const struct skua_dev *dev, struct skua_walk *walk, skua_info_fn *fn,
