@@ -234,6 +234,19 @@ bad_health() {
 		fails . devlink health show pci/0000:ff:1f.7 reporter fatal && is_healthy
 }
 
+# A machine that is shut down leaves a device that reaches no memory, whatever a program still asks for.
+is_bus_master() { [ $((0x$(od -An -tx1 -j4 -N1 "/sys/bus/pci/devices/$device/config" | tr -d ' ') & 4)) != 0 ]; }
+stays_shut_down() {
+	local status
+	stays_dead && is_bus_master && modprobe skua_selftest && echo 1 >/sys/kernel/debug/skua_selftest/shutdown &&
+		! is_bus_master && echo 1 >"/sys/bus/pci/devices/$device/reset" && ! is_bus_master &&
+		fails 'cannot be brought up' recover && ! is_bus_master && fails 'cannot be brought up' reload &&
+		! is_bus_master && diagnosis 'x["state"] == "dead"'
+	status=$?
+	rmmod skua_selftest
+	rebind && works_in 10 && return $status
+}
+
 # Resets, reloads, deaths and recoveries meet.
 all_at_once() {
 	local jobs=() end=$((SECONDS + 6 * slowness))
@@ -285,6 +298,7 @@ t 'a reload tells the peers of connections' peer_is_told
 t 'reload while the netdev is down' reload_while_down
 t 'reloads that are refused' bad_reloads
 t 'a reload fails, and the next does not' reload_fails
+t 'a device stays dead when the machine is shut down' stays_shut_down
 t 'the state of the link is asked for again' link_is_asked_for_again
 t 'RDMA is switched off and on' enable_rdma
 t 'parameters that are refused' bad_params

@@ -5,6 +5,7 @@
 #include <linux/debugfs.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/pci.h>
 #include <linux/seq_buf.h>
 #include <linux/seq_file.h>
 
@@ -210,6 +211,31 @@ static const struct file_operations st_make_fops = {
 	.write = st_make_write,
 };
 
+/* As when the machine is shut down. */
+static ssize_t st_shutdown_write(struct file *file, const char __user *data, size_t size,
+				 loff_t *pos)
+{
+	struct device *device;
+	int err = -ENODEV;
+
+	mutex_lock(&st_lock);
+	if (st_devs[0]) {
+		device = st_devs[0]->dev.parent;
+		device_lock(device);
+		to_pci_driver(device->driver)->shutdown(to_pci_dev(device));
+		device_unlock(device);
+		err = 0;
+	}
+	mutex_unlock(&st_lock);
+	return err ?: size;
+}
+
+static const struct file_operations st_shutdown_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = st_shutdown_write,
+};
+
 static int __init st_init(void)
 {
 	int err;
@@ -223,6 +249,7 @@ static int __init st_init(void)
 	debugfs_create_file("hold", 0600, st_dir, NULL, &st_hold_fops);
 	debugfs_create_file("death", 0600, st_dir, NULL, &st_death_fops);
 	debugfs_create_file("make", 0200, st_dir, NULL, &st_make_fops);
+	debugfs_create_file("shutdown", 0200, st_dir, NULL, &st_shutdown_fops);
 	return 0;
 }
 

@@ -175,6 +175,9 @@ void skua_notifier_unregister(struct skua_dev *dev, struct notifier_block *nb);
 /* The device is dead, because of @why, a constant: it did what it cannot have done. Any context. */
 void skua_dev_fail(struct skua_dev *dev, const char *why);
 
+/* Do @work soon. Memory reclaim may wait for it, so it must not wait for memory. Any context. */
+void skua_queue_work(struct work_struct *work);
+
 /* RoCEv2 packets to a programmed GID are RDMA's from now on, or the host's. May sleep. */
 int skua_port_set_roce(struct skua_dev *dev, bool on);
 

@@ -137,9 +137,10 @@ void skua_ib_flush_init(struct skua_ib_dev *dev)
 	INIT_WORK(&dev->flush, skua_ib_flush_work);
 }
 
+/* Storage waits for flushed work, and memory for storage. */
 void skua_ib_flush_kick(struct skua_ib_dev *dev)
 {
-	schedule_work(&dev->flush);
+	skua_queue_work(&dev->flush);
 }
 
 static void skua_ib_flush_wc(struct skua_ib_qp *qp, u64 wr_id, enum ib_wc_opcode opcode,

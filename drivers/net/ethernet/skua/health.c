@@ -41,6 +41,12 @@ void skua_dev_fail(struct skua_dev *dev, const char *why)
 }
 EXPORT_SYMBOL_NS_GPL(skua_dev_fail, SKUA_NS);
 
+void skua_queue_work(struct work_struct *work)
+{
+	queue_work(skua_wq, work);
+}
+EXPORT_SYMBOL_NS_GPL(skua_queue_work, SKUA_NS);
+
 int skua_notifier_register(struct skua_dev *dev, struct notifier_block *nb)
 {
 	return blocking_notifier_chain_register(&to_skua_nic(dev)->notifier, nb);

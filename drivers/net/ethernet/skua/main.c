@@ -332,7 +332,7 @@ static void skua_remove(struct pci_dev *pdev)
 	pci_disable_device(pdev);
 }
 
-/* Before another kernel starts: nothing may write to memory any more, whoever would recover it. */
+/* Before another kernel starts: nothing may write to memory any more, whoever resets or recovers it. */
 static void skua_shutdown(struct pci_dev *pdev)
 {
 	struct skua_nic *nic = pci_get_drvdata(pdev);
@@ -340,7 +340,7 @@ static void skua_shutdown(struct pci_dev *pdev)
 
 	skua_reporter_stop(nic);
 	devl_lock(devlink);
-	nic->expected = true;
+	nic->shut_down = true;
 	skua_health_dead(nic, "the machine is shut down");
 	skua_health_stop(nic);
 	pci_clear_master(pdev);
@@ -373,7 +373,7 @@ int skua_go_on(struct skua_nic *nic, const char *after)
 	struct device *device = skua_nic_device(nic);
 	int err;
 
-	err = skua_start(nic);
+	err = nic->shut_down ? -ESHUTDOWN : skua_start(nic);
 	if (err) {
 		skua_health_bury(nic);
 		dev_err(device, "cannot be used after its %s, error %d\n", after, err);

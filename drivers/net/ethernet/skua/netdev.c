@@ -582,6 +582,7 @@ int skua_netdev_create(struct skua_nic *nic)
 
 err_pd:
 	skua_netdev_forget(nic, eth);
+	cancel_delayed_work_sync(&eth->restart);
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
 err_free:
 	kfree(eth->counts);

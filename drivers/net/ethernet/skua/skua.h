@@ -57,7 +57,8 @@ struct skua_fault_watch;
  * @rdma: auxiliary device, or NULL
  * @halted: its queues are gone, during a reset from outside, a sleep or a reload, or because the
  *	device could not be used after that; under devlink's lock
- * @expected: whoever halted it will bring it up, or nobody (shutdown); under devlink's lock
+ * @expected: whoever halted it will bring it up; under devlink's lock
+ * @shut_down: it stays dead; under devlink's lock
  *
  * It is the private part of the devlink instance.
  */
@@ -87,6 +88,7 @@ struct skua_nic {
 	struct skua_adev *rdma;
 	bool halted;
 	bool expected;
+	bool shut_down;
 };
 
 static inline struct skua_nic *to_skua_nic(struct skua_dev *dev)
