@@ -34,7 +34,6 @@
 #define IDLE_S		4		/* without a sign of life, then there are probes */
 #define PROBE_S		2		/* between probes */
 #define PROBES		3		/* without an answer, then it is gone */
-#define TIMEOUT_MS	10000		/* what was sent and is not acknowledged, or not taken, waits so long */
 
 struct stream {
 	struct uplink up;
@@ -85,7 +84,10 @@ static void disconnect(struct stream *s, const char *why)
 		retry_later(s);
 }
 
-/* Of one end that has died the kernel would keep the other for hours, and no other peer would be served. */
+/*
+ * Of one end that has died the kernel would keep the other for hours, and no other peer would be served. There is no
+ * TCP_USER_TIMEOUT: it would also end the connection of a peer that reads nothing for a while.
+ */
 static void tune_tcp(int fd)
 {
 	static const struct {
@@ -95,7 +97,6 @@ static void tune_tcp(int fd)
 		{ IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S },
 		{ IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
 		{ IPPROTO_TCP, TCP_KEEPCNT, PROBES },
-		{ IPPROTO_TCP, TCP_USER_TIMEOUT, TIMEOUT_MS },
 		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
 	};
 
