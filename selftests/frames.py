@@ -167,11 +167,10 @@ def longest(netdev, seconds):
 
 def owed(address, seconds):
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sender.connect((address, 9))
     sender.setblocking(False)
     try:
         while True:
-            sender.send(bytes(1400))
+            sender.sendto(bytes(1400), (address, 9))    # not connected: nobody is there, and says so
     except BlockingIOError:
         print('full', flush=True)
     end = time.monotonic() + float(seconds) * PATIENCE
