@@ -208,24 +208,6 @@ static void a_read_that_waited_is_in_flight_when_it_is_accepted(void **state)
 	assert_int_equal(again(w), 1);
 }
 
-/* The gap is filled, and the first response says so. The others come now, so they count in the window. */
-static void responses_that_stream_in_are_in_flight(void **state)
-{
-	struct world *w = *state;
-	uint32_t psn;
-
-	prepare(w);
-	psn = lose_write(w, 1);
-	post_read(&w->n[0], &w->n[1], 8);
-	settle(w);
-	pass(w, RTT);
-	missing(w, psn, 1, 1, false);
-	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 8);
-	respond(w, psn + 1, 0, 8);
-	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 0);
-	assert_int_equal(packets_in(&w->n[0], SENT_IN_FLIGHT), 7);
-}
-
 /* The peer reports that it holds the request of a READ, and then tells nothing for so long that it may have dropped it. */
 static void a_request_that_was_held_is_not_lost_by_that(void **state)
 {
@@ -1322,7 +1304,6 @@ int main(void)
 		STEPPED(what_is_retransmitted_together_is_one_run, "REC-1"),
 		STEPPED(a_read_whose_request_is_held_waits, "REC-1 REC-2"),
 		STEPPED(a_read_that_waited_is_in_flight_when_it_is_accepted, "REC-2"),
-		STEPPED(responses_that_stream_in_are_in_flight, "REC-1 CNG-11"),
 		STEPPED(a_request_that_was_held_is_not_lost_by_that, "REC-5 REC-6"),
 		STEPPED(a_missing_tells_nothing_of_responses, "REC-2"),
 		STEPPED(a_response_to_a_partial_request_tells_of_no_other, "REC-2 REC-18"),

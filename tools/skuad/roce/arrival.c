@@ -81,9 +81,6 @@ void arrival_acked(struct skua_qp *qp, uint32_t psn)
 		if (run->last && npkts == run->npkts)
 			req->reads_outstanding--;
 		run->accepted = run->response;
-		/* The peer holds the request no more: the other responses are on their way. */
-		if (run->accepted && run->state == SENT_WAITING)
-			sent_set_state(&req->sent, run, SENT_IN_FLIGHT);
 		sent_remove(qp->dev, &req->sent, npkts);
 	}
 	req->loss.ack_timeout_start = now_of(qp);
