@@ -332,7 +332,7 @@ static void skua_remove(struct pci_dev *pdev)
 	pci_disable_device(pdev);
 }
 
-/* Before another kernel starts: nothing may write to memory any more, whoever resets or recovers it. */
+/* Before another kernel starts: nothing writes to memory any more, whoever recovers the device. */
 static void skua_shutdown(struct pci_dev *pdev)
 {
 	struct skua_nic *nic = pci_get_drvdata(pdev);
