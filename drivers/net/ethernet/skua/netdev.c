@@ -220,12 +220,10 @@ static void skua_eth_restart_work(struct work_struct *work)
 	struct skua_eth *eth = container_of(work, struct skua_eth, restart.work);
 
 	rtnl_lock();
-	if (!eth->channels) {
-		/* The interface is down. */
-	} else if (!skua_dev_alive(&eth->nic->dev)) {
+	if (eth->channels && !skua_dev_alive(&eth->nic->dev)) {
 		skua_eth_quiesce(eth);
 		skua_eth_drop(eth);
-	} else if (skua_eth_reconfigure(eth, &eth->config)) {
+	} else if (eth->channels && skua_eth_reconfigure(eth, &eth->config)) {
 		netdev_err(eth->netdev, "cannot be brought up again, will be tried in a second\n");
 		schedule_delayed_work(&eth->restart, HZ);
 	}
@@ -332,6 +330,8 @@ void skua_netdev_detach(struct skua_nic *nic)
 	rtnl_unlock();
 	/* There may be no device again. */
 	skua_netdev_dead(nic);
+	/* Later it would make the queues anew that the device has when it is attached. */
+	cancel_delayed_work_sync(&eth->restart);
 	cancel_delayed_work_sync(&eth->rx_mode);
 	cancel_delayed_work_sync(&eth->link);
 	skua_cmd_destroy_pd(&nic->dev, eth->pdn);
