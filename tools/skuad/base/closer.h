@@ -13,12 +13,16 @@
 
 struct closer;
 
-/* The most descriptors that one sendmsg() sends (SCM_MAX_FD of Linux). What finds no room in the control buffer of a
- * receive is closed by the kernel on the thread that receives. */
+/*
+ * The most descriptors that one sendmsg() sends (SCM_MAX_FD of Linux). What finds no room in the control buffer of a
+ * receive is closed by the kernel on the thread that receives.
+ */
 #define CLOSER_MSG_FDS	253
 
-/* @room: descriptors and files that may come after closer_is_full() was false, before it is asked again. NULL: there is
- * no memory. */
+/*
+ * @room: descriptors and files that may come after closer_is_full() was false, before it is asked again. NULL: there is
+ * no memory.
+ */
 struct closer *closer_create(unsigned int room);
 /* Waits until everything is given back, but not long: the thread goes on alone if it has to. */
 void closer_destroy(struct closer *c);
@@ -26,8 +30,10 @@ void closer_destroy(struct closer *c);
 /* Takes over the descriptor @fd, and closes it. */
 void closer_fd(struct closer *c, int fd);
 
-/* Takes over the connected socket @fd. The peer finds its end at once; then the socket is closed (farewell.h). Or one
- * that listens, with what clients have sent that nobody has accepted: who connects from now on is refused. */
+/*
+ * Takes over the connected socket @fd. The peer finds its end at once; then the socket is closed (farewell.h). @fd may
+ * also listen: then whoever connects is refused from now on, and what clients have sent that nobody has accepted goes.
+ */
 void closer_connection(struct closer *c, int fd);
 
 /* Unmaps @size bytes at @base, a whole mapping of pages of @page bytes. */

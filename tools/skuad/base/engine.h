@@ -40,8 +40,10 @@ int engine_fd_add(struct engine *engine, struct engine_fd *efd);
 void engine_fd_del(struct engine *engine, struct engine_fd *efd);
 /* Watch for POLLIN, POLLOUT, both, or for now nothing. Less never fails. */
 int engine_fd_watch(struct engine *engine, struct engine_fd *efd, int events);
-/* It is not watched for so long: then what has come meanwhile is served at once. From then on it is watched for
- * reading. */
+/*
+ * It is not watched for so long: then what has come meanwhile is served at once. From then on it is watched for
+ * reading.
+ */
 void engine_fd_rest(struct engine *engine, struct engine_fd *efd, uint64_t ns);
 
 /*

@@ -14,8 +14,10 @@
 
 #include <sys/socket.h>
 
-/* Ends the connection @fd for all who have it; then it may be closed. This may take long: the kernel closes the
- * descriptors that come with the rest. */
+/*
+ * Ends the connection @fd for all who have it; then it may be closed. This may take long: the kernel closes the
+ * descriptors that come with the rest.
+ */
 static inline void farewell(int fd)
 {
 	char rest[4096];

@@ -126,8 +126,10 @@ static void set_blocked(struct stream *s, bool blocked)
 		s->up.blocked = blocked;
 }
 
-/* While the closer is full nothing is read, and the end of the connection would be told again and again. So nothing is
- * watched, but looked at now and then. */
+/*
+ * While the closer is full nothing is read, and the end of the connection would be told again and again. So nothing is
+ * watched, but looked at now and then.
+ */
 static bool must_rest(struct stream *s)
 {
 	if (uplink_is_full(&s->up)) {
@@ -152,8 +154,10 @@ static void stream_flush(struct uplink *up)
 		 MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n > 0)
 		s->skip += (uint32_t)n;
-	/* Nothing can be sent any more, but the peer may stay connected. The caller relies on the link, so the receive
-	 * path disconnects: it reads the end of file that this causes. */
+	/*
+	 * Nothing can be sent any more, but the peer may stay connected. The caller relies on the link, so the receive
+	 * path disconnects: it reads the end of file that this causes.
+	 */
 	else if (n < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
 		shutdown(s->conn.fd, SHUT_RDWR);
 	while (uplink_peek(up, 0, &len) && s->skip >= UPLINK_LEN + len) {

@@ -600,8 +600,10 @@ static enum port_result send_frame_to(struct link_port *port, struct link_port *
 	return PORT_SENT;
 }
 
-/* Everybody hears it but who sent it; who has no room misses it. The uplink is first: what others answer at once would
- * take its room. */
+/*
+ * Everybody hears it but who sent it; who has no room misses it. The uplink is first: what others answer at once would
+ * take its room.
+ */
 static void flood(struct link_port *port, const struct seglist *frame)
 {
 	struct uplink *up = port->wire->uplink;

@@ -99,8 +99,10 @@ static inline bool uplink_take(struct uplink *up)
 
 /* For the kinds of links: */
 
-/* @fds: descriptors that its peer and its end may hand to the closer between two looks at whether that is full; 0:
- * there is no closer. False: there is no memory. */
+/*
+ * @fds: descriptors that its peer and its end may hand to the closer between two looks at whether that is full; 0:
+ * there is no closer. False: there is no memory.
+ */
 bool uplink_init(struct uplink *up, const struct uplink_ops *ops, struct engine *engine, unsigned int fds);
 void uplink_free(struct uplink *up);
 

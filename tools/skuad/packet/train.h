@@ -118,8 +118,10 @@ struct train {
  */
 extern const struct train train_blank;
 
-/* Are all of its packets full with @pmtu bytes, but for the last of a message, which has a byte at least if it is not
- * the only one? */
+/*
+ * Are all of its packets full with @pmtu bytes, but for the last of a message, which has a byte at least if it is not
+ * the only one?
+ */
 static inline bool train_is_full(const struct train *t, uint32_t pmtu)
 {
 	uint32_t full = t->npkts * pmtu, bytes = t->payload ? t->payload->bytes : 0;

@@ -41,8 +41,10 @@ static inline bool session_is_busy(const struct session *s)
 	return s->left || s->unmap.busy;
 }
 
-/* Serves what the client has sent, and no more: it need not wait for a reply that never comes. It stops at a closer
- * that is full. */
+/*
+ * Serves what the client has sent, and no more: it need not wait for a reply that never comes. It stops at a closer
+ * that is full.
+ */
 void session_finish(struct session *s);
 
 /* Lets go of the client, and of all that it gave: memory and eventfds. The function is as
