@@ -39,9 +39,10 @@ man:
 bench:
 	tools/bench/bench
 
-# All that was built, but not what was fetched and not the root.
+# All that was built, but not what was fetched and not the root. The shell reads SKUA_BUILD, in quotes: make would take
+# a path with a blank for two, and rm would remove directories that are not ours.
 clean:
-	rm -rf $(addprefix $(BUILD)/,bench check images driver-mutants modules mutants provider* rdma-core* selftests* \
-		skuad* traffic)
+	rm -rf -- $(addprefix "$${SKUA_BUILD:-build}"/,bench check images driver-mutants modules mutants provider* \
+		rdma-core* selftests* skuad* traffic)
 
 .PHONY: all run shell check check-full check-debug teeth fuzz man bench clean

@@ -1,6 +1,7 @@
 """Where the lab and what it is given lie."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,25 @@ class Paths(unittest.TestCase):
                                   env={**os.environ, 'SKUA_BUILD': place + '/a b'})
             self.assertEqual((done.returncode, done.stderr.count('\n')), (125, 1), done.stderr)
             self.assertIn('SKUA_BUILD', done.stderr)
+
+    def test_make_clean_removes_nothing_beside_the_build_directory(self):
+        """Whatever the characters of the paths are: a blank must not make two paths of one."""
+        for build in (None, 'x y', '/x y', 'x;y', '/x$y', 'x*'):
+            with self.subTest(build), tempfile.TemporaryDirectory() as place:
+                tree = place + '/a b'
+                where = os.path.join(tree, 'build') if build is None else os.path.join(tree, build.lstrip('/'))
+                others = (place + '/a', tree + '/x', tree + '/y', tree + '/xz/bench')
+                for path in (*others, *(where + name for name in ('/bench', '/skuad-check', '/root', '/apt'))):
+                    os.makedirs(path)
+                shutil.copy(os.path.join(LAB, '../../Makefile'), tree)
+                environment = {name: value for name, value in os.environ.items() if name != 'SKUA_BUILD'}
+                if build:
+                    environment['SKUA_BUILD'] = where if build[0] == '/' else build
+                subprocess.run(['make', '-C', tree, 'clean'], env=environment, stdout=subprocess.DEVNULL, check=True,
+                               timeout=60)
+                self.assertEqual(sorted(os.listdir(where)), ['apt', 'root'])
+                for path in others:
+                    self.assertTrue(os.path.isdir(path), path)
 
     def test_a_comma_in_an_option_of_qemus(self):
         with tempfile.TemporaryDirectory() as place, mock.patch.object(guest.program, 'Process') as process_, \
