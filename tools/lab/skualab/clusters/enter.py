@@ -1,6 +1,7 @@
 """lab exec NODE: a command, or a shell, in a guest of a cluster that is up."""
 
 import os
+import subprocess
 import sys
 import time
 
@@ -13,9 +14,12 @@ SESSION = '/usr/lib/skua-lab/session'
 BROKEN = 255        # of ssh: the connection has ended, or the command's own
 
 
-def _on_terminal():
-    """Whether the command gets a terminal. A job in the background may not change its own."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and os.tcgetpgrp(0) == os.getpgrp()
+def _in_foreground():
+    """Whether we may use the terminal that is our standard input. A job in the background would be stopped."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:     # it is not the terminal that controls us, so we are no job of it
+        return True
 
 
 def _known(cluster):
@@ -47,10 +51,11 @@ def execute(name, node, command, seconds=None):
     _ended(cluster, node)
     if known['fault']:
         say.line('%s; the NICs are gone' % known['fault'])
-    tty = _on_terminal()
+    stdin = subprocess.DEVNULL if sys.stdin.isatty() and not _in_foreground() else None
+    tty = stdin is None and sys.stdin.isatty() and sys.stdout.isatty()
     words = command or (['bash', '-i'] if tty else ['bash'])
     script = scene.script(words if tty else [SESSION, *words], known['env'], known['share'])
-    status = login.enter(login.path(known['place'], node), node, script, tty, seconds)
+    status = login.enter(login.path(known['place'], node), node, script, tty, seconds, stdin)
     if status is None:
         raise LabError('the command did not end within %d s' % seconds, run.TIMEOUT)
     if status == BROKEN:

@@ -54,11 +54,12 @@ class Master:
         self.log.close()
 
 
-def enter(socket, name, script, tty, timeout=None):
-    """Run a bash script in a guest by the socket of its master; its exit status, or None where the time was not enough."""
+def enter(socket, name, script, tty, timeout=None, stdin=None):
+    """Run a bash script in a guest by the socket of its master; its exit status, or None where the time was not enough.
+    stdin: as Popen takes it; without it the script reads from our own."""
     words = ['ssh', '-F', 'none', '-S', socket, '-o', 'LogLevel=ERROR', '-tt' if tty else '-T', name, script]
     before = termios.tcgetattr(0) if tty else None
-    process, life = popen(chroot.words(words, binds=[os.path.dirname(socket)]))
+    process, life = popen(chroot.words(words, binds=[os.path.dirname(socket)]), stdin=stdin)
     try:
         return process.wait(timeout)
     except subprocess.TimeoutExpired:

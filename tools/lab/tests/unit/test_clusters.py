@@ -1,12 +1,14 @@
 """Clusters, without guests: what describes them, and what is told of those that are not up."""
 
+import errno
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
 from unittest import mock
 
-from skualab.clusters import down, enter, plan, state, up
+from skualab.clusters import down, enter, login, plan, state, up
 from skualab.host.say import LabError
 from testing import lab
 
@@ -200,15 +202,35 @@ class States(unittest.TestCase):
 
 
 class Terminals(unittest.TestCase):
-    def foreground(self, group):
-        """Whether a command gets the terminal, if that one's foreground is a process group."""
+    def terminal(self, stdin=True, stdout=True, **foreground):
+        """What a command gets: whether a terminal in the guest, and which standard input ssh has. foreground: what
+        asking for the terminal's process group does."""
+        known = {'up': True, 'fault': None, 'place': '/x', 'env': [], 'share': None,
+                 'nodes': {'node1': {'ended': None, 'fault': None}}}
+        process = mock.Mock(**{'wait.return_value': 0})
         with mock.patch.multiple(enter.sys, stdin=mock.Mock(), stdout=mock.Mock()), \
-                mock.patch.object(enter.os, 'tcgetpgrp', return_value=group):
-            return enter._on_terminal()
+                mock.patch.object(enter.os, 'tcgetpgrp', **foreground), \
+                mock.patch.object(enter.state, 'choose'), mock.patch.object(enter, '_known', return_value=known), \
+                mock.patch.object(login, 'termios'), \
+                mock.patch.object(login, 'popen') as popen:
+            enter.sys.stdin.isatty.return_value, enter.sys.stdout.isatty.return_value = stdin, stdout
+            popen.return_value = process, os.open(os.devnull, os.O_RDONLY)
+            self.assertEqual(enter.execute('a', 'node1', ['true']), 0)
+        return '-tt' in popen.call_args[0][0], popen.call_args[1].get('stdin')
 
-    def test_only_a_job_in_the_foreground_has_one(self):
-        self.assertTrue(self.foreground(os.getpgrp()))
-        self.assertFalse(self.foreground(os.getpgrp() + 1))
+    def test_a_job_in_the_foreground_has_one(self):
+        self.assertEqual(self.terminal(return_value=os.getpgrp()), (True, None))
+        self.assertEqual(self.terminal(return_value=os.getpgrp(), stdout=False), (False, None))
+
+    def test_a_job_in_the_background_does_not_read_from_it(self):
+        """It would be stopped (SIGTTIN) when somebody types."""
+        for stdout in (True, False):
+            self.assertEqual(self.terminal(return_value=os.getpgrp() + 1, stdout=stdout), (False, subprocess.DEVNULL))
+        self.assertEqual(self.terminal(return_value=os.getpgrp() + 1, stdin=False), (False, None))
+
+    def test_a_terminal_that_controls_nothing_has_no_jobs(self):
+        """So it is after setsid, and with su -c."""
+        self.assertEqual(self.terminal(side_effect=OSError(errno.ENOTTY, 'x')), (True, None))
 
 
 class Words(unittest.TestCase):
