@@ -83,13 +83,13 @@ def execute(args):
         return enter(args.name, args.node, args.command, args.timeout)
     from skualab.roots import chroot, root
     root.STAGE.run()
-    return chroot.run(args.command, cwd=os.getcwd(), binds=[os.getcwd()]).returncode
+    return chroot.run(args.command, cwd=os.getcwd()).returncode
 
 
 def skuactl(args):
     from skualab.machines.skuad import SKUACTL
     from skualab.roots import chroot
-    binds, where = [os.getcwd()], []
+    binds, where = [], []
     if args.socket:
         path = os.path.abspath(args.socket)
         where = ['--socket', path]

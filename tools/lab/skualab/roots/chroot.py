@@ -6,6 +6,7 @@ too, which needs a range of subordinate ids (see `lab doctor`).
 """
 
 import os
+import re
 import shlex
 import subprocess
 
@@ -39,10 +40,20 @@ ENVIRONMENT = {
 }
 
 
+# What the root has itself. The host's in its place would leave the root without its programs, libraries or mounts.
+NEEDED = re.compile(r'/|/(bin|dev|etc|lib(32|64|x32)?|proc|run|sbin|sys|usr|var)|'
+                    r'/usr/(bin|include|sbin|share|lib(32|64|x32|exec)?(/\w+-linux-gnu\w*)?)')
+
+
+def needed(path):
+    """Whether the host's directory would cover what the root needs."""
+    return bool(NEEDED.fullmatch(path))
+
+
 def words(command, cwd=None, binds=(), env=None, root=None):
-    """The whole command line that runs `command` in the root. / is not bound: it would cover the root."""
+    """The whole command line that runs `command` in the root. cwd is bound, too, unless the root needs its own."""
     places = []
-    for place in [paths.REPO, paths.BUILD, *binds]:
+    for place in [paths.REPO, paths.BUILD, *binds, *([cwd] if cwd and not needed(cwd) else [])]:
         if place != '/' and not any(place == other or place.startswith(other + '/') for other in places):
             places.append(place)
     environment = dict(ENVIRONMENT, **(env or {}))

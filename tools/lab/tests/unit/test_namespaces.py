@@ -8,17 +8,32 @@ import tempfile
 import unittest
 from unittest import mock
 
-from skualab.host import namespaces, userns
-from skualab.roots import chroot
+from skualab.command import parser
+from skualab.host import namespaces, paths, userns
+from skualab.roots import chroot, root
 from testing import LAB
 
 
 class Binds(unittest.TestCase):
-    def test_the_root_is_not_covered(self):
-        words = chroot.words(['true'], cwd='/', binds=['/', '/some/where'])
-        places = words[words.index('chroot') + 2:words.index('--')]
-        self.assertIn('/some/where', places)
-        self.assertNotIn('/', places)
+    def places(self, cwd, *words):
+        """What a verb of the lab binds into the root, besides what is the lab's own."""
+        args = parser.parse(words)
+        with mock.patch.multiple(paths, REPO='/repo', BUILD='/built'), mock.patch.object(root, 'STAGE'), \
+                mock.patch.object(chroot.namespaces, 'unshare', return_value=[]), \
+                mock.patch.object(os, 'getcwd', return_value=cwd), mock.patch.object(chroot.subprocess, 'run') as run:
+            args.function(args)
+        words = run.call_args[0][0]
+        return words[words.index('chroot') + 2:words.index('--')][2:]
+
+    def test_a_working_directory_does_not_cover_what_the_root_needs(self):
+        for words in (('exec', '--', 'true'), ('skuactl', 'devices')):
+            for cwd in ('/', '/usr', '/etc', '/bin', '/lib', '/lib64', '/dev', '/proc', '/sys', '/run', '/var',
+                        '/usr/bin', '/usr/sbin', '/usr/lib', '/usr/lib64', '/usr/include', '/usr/share',
+                        '/usr/lib/mips-linux-gnu', '/repo/tools'):
+                self.assertEqual(self.places(cwd, *words), [], cwd)
+            for cwd in ('/tmp', '/home', '/home/u/usr', '/root', '/srv/etc', '/usr/src', '/usr/src/linux', '/usr/local',
+                        '/library', '/etc/x', '/usr/share/doc'):
+                self.assertEqual(self.places(cwd, *words), [cwd])
 
 
 class WithoutRoot(unittest.TestCase):
