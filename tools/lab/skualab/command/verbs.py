@@ -10,6 +10,7 @@ from skualab.host.say import LabError
 
 
 def scene_options(args, **more):
+    from skualab.roots import chroot
     from skualab.runs import scene
     for text in args.env:
         if '=' not in text:
@@ -20,6 +21,8 @@ def scene_options(args, **more):
     share = os.path.realpath(args.share) if args.share else None
     if share and share != os.path.realpath(paths.SELFTESTS) and not os.path.isdir(share):
         raise LabError('--share: there is no directory %s' % args.share)
+    if share and chroot.needed(share):
+        raise LabError('--share: the lab has its own %s, which the directory would cover; choose one below it' % share)
     return scene.Options(
         kernel=args.kernel, modules=args.modules, rdma_core=args.rdma_core, cpus=args.cpus,
         memory=args.mem or scene.MEMORY, share=share, env=args.env, deb=args.deb, capture=args.capture, iommu=args.iommu,

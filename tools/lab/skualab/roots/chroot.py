@@ -11,6 +11,7 @@ import shlex
 import subprocess
 
 from skualab.host import namespaces, paths
+from skualab.host.say import LabError
 
 # $1 is the root; the rest of the arguments that end in -- are bind mounts; then the command.
 SETUP = r'''
@@ -54,7 +55,9 @@ def words(command, cwd=None, binds=(), env=None, root=None):
     """The whole command line that runs `command` in the root. cwd is bound, too, unless the root needs its own."""
     places = []
     for place in [paths.REPO, paths.BUILD, *binds, *([cwd] if cwd and not needed(cwd) else [])]:
-        if place != '/' and not any(place == other or place.startswith(other + '/') for other in places):
+        if place == '/':
+            raise LabError('/ of this host cannot be bound, as it would cover the Debian root; choose one below')
+        if not any(place == other or place.startswith(other + '/') for other in places):
             places.append(place)
     environment = dict(ENVIRONMENT, **(env or {}))
     inner = ['sh', '-c', 'cd "$0" && exec "$@"', cwd or paths.REPO, *command]

@@ -8,8 +8,9 @@ import tempfile
 import unittest
 from unittest import mock
 
-from skualab.command import parser
+from skualab.command import parser, verbs
 from skualab.host import namespaces, paths, userns
+from skualab.host.say import LabError
 from skualab.roots import chroot, root
 from testing import LAB
 
@@ -34,6 +35,18 @@ class Binds(unittest.TestCase):
             for cwd in ('/tmp', '/home', '/home/u/usr', '/root', '/srv/etc', '/usr/src', '/usr/src/linux', '/usr/local',
                         '/library', '/etc/x', '/usr/share/doc'):
                 self.assertEqual(self.places(cwd, *words), [cwd])
+
+    def test_the_root_is_not_covered(self):
+        """Who wants / is told so, and does not get that of the root instead."""
+        with self.assertRaisesRegex(LabError, '^/ of this host cannot be bound'):
+            chroot.words(['true'], binds=['/some/where', '/'])
+
+    def test_a_share_does_not_cover_the_root(self):
+        for words, path in ((['run', '--share', '/', '--', 'true'], '/'), (['up', '--share', '/'], '/'),
+                            (['run', '--share', '/usr/../etc/', '--', 'true'], '/etc')):
+            with self.assertRaisesRegex(LabError, '^--share: the lab has its own %s' % path):
+                verbs.scene_options(parser.parse(words))
+        self.assertEqual(verbs.scene_options(parser.parse(['run', '--share', '/tmp', '--', 'true'])).share, '/tmp')
 
 
 class WithoutRoot(unittest.TestCase):
