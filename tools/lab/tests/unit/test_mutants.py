@@ -53,6 +53,7 @@ class Mutants(unittest.TestCase):
         self.texts('-a', found='same: none sees it')
         self.texts('-a', found='survives: none looks')
         self.refused('-a', 'found by worlds', found='same: none sees it')
+        self.refused('found by a/b', '-a')      # the first would be lost
         with self.assertRaises(self.mutants.TableError):
             self.mutants.Mutant('REC-1: x\nin x.c\n-a')
 
