@@ -5,6 +5,7 @@ import glob
 import importlib.machinery
 import importlib.util
 import io
+import json
 import os
 import re
 import subprocess
@@ -108,17 +109,55 @@ class Bench(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ''))
         self.assertIn('make bench', done.stderr)
 
-    def test_what_ends_it_is_told_in_one_line(self):
+    def setUp(self):
         path = os.path.join(LAB, '../bench/bench')
         loader = importlib.machinery.SourceFileLoader('bench', path)
-        bench = importlib.util.module_from_spec(importlib.util.spec_from_loader('bench', loader))
+        self.bench = importlib.util.module_from_spec(importlib.util.spec_from_loader('bench', loader))
         with mock.patch.object(sys, 'path', [os.path.dirname(path), *sys.path]):
-            loader.exec_module(bench)
+            loader.exec_module(self.bench)
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.out = os.path.join(place.name, 'bench')
+        patch = mock.patch.object(self.bench, 'OUT', self.out)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def ends(self, status, part):
+        """main() ends with this status and one line."""
+        with mock.patch.object(sys, 'argv', ['bench']), contextlib.redirect_stdout(io.StringIO()), \
+                contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(self.bench.main(), status)
+        self.assertRegex(said.getvalue(), '^lab: .*%s.*\n$' % part)
+
+    def test_what_ends_it_is_told_in_one_line(self):
         for error, status, part in ((KeyboardInterrupt(), 130, 'interrupted'), (guest.Timeout(), 125, 'does not answer'),
                                     (guest.GuestEnded('QEMU ended'), 125, 'QEMU ended; logs are in'),
                                     (PermissionError(13, 'no', '/x'), 125, '/x: no')):
-            with mock.patch.object(bench.scene, 'build', side_effect=error), \
-                    mock.patch.object(bench.os, 'makedirs'), mock.patch.object(sys, 'argv', ['bench']), \
-                    contextlib.redirect_stderr(io.StringIO()) as said:
-                self.assertEqual(bench.main(), status)
-            self.assertRegex(said.getvalue(), '^lab: .*%s.*\n$' % part)
+            with mock.patch.object(self.bench.scene, 'build', side_effect=error):
+                self.ends(status, part)
+
+    def test_a_directory_that_cannot_be_made(self):
+        with open(self.out, 'w'), mock.patch.object(self.bench.scene, 'build'):
+            self.ends(125, '%s: File exists' % self.out)
+
+    def test_what_was_measured_is_kept_where_no_plot_can_be_made(self):
+        bench = self.bench
+        for number, (error, status, part) in enumerate((
+                (subprocess.CalledProcessError(1, ['gnuplot']), 125, 'gnuplot failed'),
+                (KeyboardInterrupt(), 130, 'interrupted')), 1):
+            with mock.patch.multiple(bench, measure=mock.Mock(return_value=([], 0.5, {}, 1, 2)), show=mock.Mock()), \
+                    mock.patch.object(bench.scene, 'build'), mock.patch.object(bench.pair, 'up'), \
+                    mock.patch.object(bench.pair, 'show'), mock.patch.object(bench.connections, 'show'), \
+                    mock.patch.object(bench.figures, 'show'), \
+                    mock.patch.object(bench.storage, 'measure', return_value=3), \
+                    mock.patch.object(bench.files, 'measure', return_value=4), \
+                    mock.patch.object(bench.jobs, 'measure', return_value=5), \
+                    mock.patch.object(bench.shares, 'measure', return_value=6), \
+                    mock.patch.object(bench.root, 'told', return_value={}), \
+                    mock.patch.object(bench.run, 'new_directory', return_value=self.out), \
+                    mock.patch.multiple(bench.compare, rows=mock.Mock(), show=mock.Mock(),
+                                        plot=mock.Mock(side_effect=error)), \
+                    mock.patch.object(bench.time, 'strftime', return_value=str(number)):
+                self.ends(status, part)
+            with open('%s/%d.json' % (self.out, number)) as file:
+                self.assertEqual(json.load(file)['shares'], 6)
