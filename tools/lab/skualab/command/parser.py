@@ -60,6 +60,17 @@ class Parser(argparse.ArgumentParser):
         self.exit(125, '%s: %s\n' % (self.prog, message))
 
 
+def socket_of_skuactl(words):
+    """The control socket that words of skuactl's name, or None: its directory has to be bound. Of the other options the
+    values may not be taken for one."""
+    own = Parser(prog='lab skuactl', add_help=False, usage=argparse.SUPPRESS)
+    own.add_argument('-s', '--socket')
+    own.add_argument('-j', '--json', action='store_true')
+    for names in (('-w', '--write'), ('-i', '--interval'), ('-n', '--rounds')):
+        own.add_argument(*names)
+    return own.parse_known_args(words)[0].socket
+
+
 def machine_options(parser):
     """Of each guest of a run or a cluster."""
     parser.add_argument('--kernel', default=DISTRO.kernel, metavar='|'.join((*kernels.STAGES, 'BZIMAGE')),
@@ -171,6 +182,7 @@ def parse(words):
         args.guests = args.guests or 2
     if args.function == verbs.skuactl:
         command = args.words + (command or [])
+        args.sockets = [path for path in (args.socket, socket_of_skuactl(command)) if path]
     inside = args.function == verbs.execute and args.node
     if args.function == verbs.execute and not inside and (args.name or args.timeout):
         parser.error('exec: --name and --timeout need a NODE')

@@ -92,12 +92,9 @@ def execute(args):
 def skuactl(args):
     from skualab.machines.skuad import SKUACTL
     from skualab.roots import chroot
-    binds, where = [], []
-    if args.socket:
-        path = os.path.abspath(args.socket)
-        where = ['--socket', path]
-        if os.path.isdir(os.path.dirname(path)):
-            binds.append(os.path.dirname(path))
+    where = ['--socket', os.path.abspath(args.socket)] if args.socket else []
+    places = [os.path.dirname(os.path.abspath(path)) for path in args.sockets]
+    binds = [place for place in places if os.path.isdir(place)]
     return chroot.run([SKUACTL, *where, *args.command], cwd=os.getcwd(), binds=binds).returncode
 
 

@@ -18,7 +18,7 @@ from testing import LAB
 class Binds(unittest.TestCase):
     def places(self, cwd, *words):
         """What a verb of the lab binds into the root, besides what is the lab's own."""
-        args = parser.parse(words)
+        args = parser.parse(list(words))
         with mock.patch.multiple(paths, REPO='/repo', BUILD='/built'), mock.patch.object(root, 'STAGE'), \
                 mock.patch.object(chroot.namespaces, 'unshare', return_value=[]), \
                 mock.patch.object(os, 'getcwd', return_value=cwd), mock.patch.object(chroot.subprocess, 'run') as run:
@@ -35,6 +35,17 @@ class Binds(unittest.TestCase):
             for cwd in ('/tmp', '/home', '/home/u/usr', '/root', '/srv/etc', '/usr/src', '/usr/src/linux', '/usr/local',
                         '/library', '/etc/x', '/usr/share/doc'):
                 self.assertEqual(self.places(cwd, *words), [cwd])
+
+    def test_the_socket_of_skuactl_is_reached(self):
+        """Wherever the option stands, and however getopt lets one write it."""
+        for words in (['--socket', '/s/x', 'devices'], ['--', '--socket', '/s/x', 'devices'],
+                      ['devices', '--socket', '/s/x'], ['devices', '--socket=/s/x'], ['--', '-s', '/s/x', 'qps'],
+                      ['qps', '-j', '-s/s/x'], ['--', '-js', '/s/x', 'qps'],
+                      ['--', '-w', '-', '--sock', '/s/x', 'capture', 'skua0']):
+            with mock.patch.object(verbs.os.path, 'isdir', return_value=True):
+                self.assertEqual(self.places('/work', 'skuactl', *words), ['/s', '/work'], words)
+        for words in (['capture', 'skua0', '-ws'], ['--', 'devices', '--', '-s', '/s/x']):
+            self.assertEqual(self.places('/work', 'skuactl', *words), ['/work'], words)
 
     def test_the_root_is_not_covered(self):
         """Who wants / is told so, and does not get that of the root instead."""
