@@ -211,22 +211,29 @@ static const struct file_operations st_make_fops = {
 	.write = st_make_write,
 };
 
-/* As when the machine is shut down. */
+/*
+ * As when the machine is shut down. That waits for a removal of the RDMA device, which waits for
+ * st_lock.
+ */
 static ssize_t st_shutdown_write(struct file *file, const char __user *data, size_t size,
 				 loff_t *pos)
 {
-	struct device *device;
+	struct device *device = NULL;
 	int err = -ENODEV;
 
 	mutex_lock(&st_lock);
-	if (st_devs[0]) {
-		device = st_devs[0]->dev.parent;
-		device_lock(device);
+	if (st_devs[0])
+		device = get_device(st_devs[0]->dev.parent);
+	mutex_unlock(&st_lock);
+	if (!device)
+		return err;
+	device_lock(device);
+	if (device->driver) {
 		to_pci_driver(device->driver)->shutdown(to_pci_dev(device));
-		device_unlock(device);
 		err = 0;
 	}
-	mutex_unlock(&st_lock);
+	device_unlock(device);
+	put_device(device);
 	return err ?: size;
 }
 
