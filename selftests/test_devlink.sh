@@ -114,6 +114,13 @@ frames_are_given_back() {
 	cat /tmp/owed
 	skuactl impair skua0 none && recover && is_healthy && within 5 ping4 && return $status
 }
+# What cannot be tried is not taken: it could keep the device from being brought up again. First, its queues have to go.
+settings_are_refused() {
+	dies fatal && sleep $slowness && ! left ethtool -G skua0 tx 128 && ! left ethtool -L skua0 combined 1 &&
+		! left ip link set skua0 mtu 2000
+	local status=$?
+	recover && is_healthy && works_in 10 && left grep -qx 1500 /sys/class/net/skua0/mtu && return $status
+}
 # One that is gone cannot be recovered before it is back.
 recovery_fails() {
 	dies gone && fails 'cannot be brought up' recover && is_in_error &&
@@ -286,6 +293,7 @@ t 'dumps are kept until they are cleared' dumps_are_kept
 t 'a device that is fatal' death fatal 'it reported a fatal error' \
 	'x["health_at_death"] == "0x7" and x["cause_at_death"] == "fault asked for by a test"'
 t 'frames of a device that is dead are given back' frames_are_given_back
+t 'settings of a device that is dead are refused' settings_are_refused
 t 'a command is not answered' death command-timeout 'a command was not answered in time' 'x["status_at_death"] == "0x3"'
 t 'a recovery fails, and the next does not' recovery_fails
 t 'a reset heals' reset_heals

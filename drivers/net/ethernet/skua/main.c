@@ -233,6 +233,7 @@ err_netdev:
 err_eqs:
 	skua_eqs_destroy(nic);
 err_shut_down:
+	skua_netdev_link_stop(nic);
 	skua_shut_down(nic);
 	return err;
 }

@@ -188,6 +188,9 @@ int skua_eth_reconfigure(struct skua_eth *eth, const struct skua_eth_config *con
 
 	ASSERT_RTNL();
 	skua_eth_adapt_table(eth, &rss, config->channels);
+	/* Of a dead device, channels that cannot be made would keep it from being brought up again. */
+	if (!eth->channels && netif_running(eth->netdev) && netif_device_present(eth->netdev))
+		return -EIO;
 	if (!eth->channels) {
 		err = skua_eth_set_num_queues(eth, config->channels);
 		if (err)
@@ -310,6 +313,14 @@ void skua_netdev_dead(struct skua_nic *nic)
 	mutex_unlock(&nic->port.lock);
 	/* Their senders wait for frames that are in its rings. */
 	schedule_delayed_work(&eth->restart, 0);
+}
+
+void skua_netdev_link_stop(struct skua_nic *nic)
+{
+	struct skua_eth *eth = skua_eth(nic);
+
+	if (eth)
+		cancel_delayed_work_sync(&eth->link);
 }
 
 /* Without spreading, one channel would get all frames. */

@@ -11,6 +11,8 @@ int skua_netdev_create(struct skua_nic *nic);
 void skua_netdev_destroy(struct skua_nic *nic);
 /* The link's state may have changed. May sleep. */
 void skua_netdev_link_changed(struct skua_nic *nic);
+/* Events have ended, and with them what repeats them: asking for the link's state. May sleep. */
+void skua_netdev_link_stop(struct skua_nic *nic);
 /* The device is dead: nothing will be sent or received any more. */
 void skua_netdev_dead(struct skua_nic *nic);
 /* Take the netdev off a dead device; it stays as it is, without a link. May sleep. */
