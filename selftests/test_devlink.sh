@@ -105,9 +105,9 @@ death() {
 }
 # Frames that it would have sent are given back to their senders, though nobody takes the interface down.
 frames_are_given_back() {
-	skuactl impair skua0 rate=1M,dir=out || return
+	stays_dead && clear && skuactl impair skua0 rate=100K,dir=out || return
 	left python3 "$PWD/frames.py" owed 192.0.2.2 10 >/tmp/owed 2>&1 &
-	within 5 grep -q full /tmp/owed && dies fatal
+	within 5 grep -q full /tmp/owed && inject fatal && within 15 is_in_error
 	local status=$?
 	wait $! && [ $status = 0 ]
 	status=$?
