@@ -117,8 +117,9 @@ static void check_forgotten(const struct view *v)
 	if (v->loss->pto_count < 2 || v->loss->pto_count <= v->seen->pto_count)
 		return;
 	TAILQ_FOREACH(run, &v->req->sent.runs, entry)
-		if (run->state == SENT_WAITING || (run->state == SENT_HELD && !run->response &&
-						   psn_diff(run->psn, v->req->accepted_psn) >= 0))
+		if (run->state == SENT_WAITING || run->state == SENT_ARRIVING ||
+		    (run->state == SENT_HELD && !run->response &&
+		     psn_diff(run->psn, v->req->accepted_psn) >= 0))
 			BROKEN(v, "kept", "PSN 0x%x still counts as held", run->psn);
 }
 
@@ -272,7 +273,7 @@ static void check_reordering(const struct view *v)
 static void check_window(const struct view *v)
 {
 	const struct congestion *c = &v->req->congestion;
-	uint32_t flight = v->req->sent.npkts[SENT_IN_FLIGHT], most = c->window, longest = 0;
+	uint32_t flight = sent_in_flight(&v->req->sent), most = c->window, longest = 0;
 	const struct sent_run *run;
 
 	if (c->window < 2)
@@ -305,7 +306,7 @@ static uint32_t arrived_since(const struct view *v)
 {
 	const struct sent *sent = &v->req->sent;
 
-	return psn_add(v->req->next_psn, -v->seen->una_psn) - sent->npkts[SENT_IN_FLIGHT] -
+	return psn_add(v->req->next_psn, -v->seen->una_psn) - sent_in_flight(sent) -
 	       sent->npkts[SENT_WAITING] - sent->npkts[SENT_LOST];
 }
 
@@ -449,7 +450,7 @@ static void look(const struct view *v)
 	seen->ssthresh = req->congestion.ssthresh;
 	seen->recovery_order = req->congestion.recovery_order;
 	seen->gaps = sent_gaps(&req->sent);
-	seen->flight = req->sent.npkts[SENT_IN_FLIGHT];
+	seen->flight = sent_in_flight(&req->sent);
 	seen->lost_at = v->loss->last_loss_at;
 	seen->first = run ? run->state : SENT_STATES;
 	seen->first_psn = run ? run->psn : 0;

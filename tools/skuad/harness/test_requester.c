@@ -10,6 +10,7 @@
 #include "nic/control.h"
 #include "roce/rc.h"
 #include "roce/repeat.h"
+#include "roce/req.h"
 #include "roce/roce.h"
 
 #define US		1000ull
@@ -206,6 +207,82 @@ static void a_read_that_waited_is_in_flight_when_it_is_accepted(void **state)
 	assert_int_equal(again(w), 0);
 	pass(w, RTT / 2);
 	assert_int_equal(again(w), 1);
+}
+
+/* The first response to a request that was held found no place: it was dropped until its page came. */
+static void responses_without_a_place_do_not_wait(void **state)
+{
+	struct world *w = *state;
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 1);
+	post_read(&w->n[0], &w->n[1], 4);
+	settle(w);
+	pass(w, RTT);
+	missing(w, psn, 1, 1, false);
+	ack(w, psn, AETH_ACK);
+	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 4);
+	rc_of(qp_of(&w->n[0]))->req.npkts_dropped = 1;
+	req_resumed(qp_of(&w->n[0]));
+	assert_int_equal(packets_in(&w->n[0], SENT_LOST), 4);
+}
+
+/* The peer held the request of a READ of 8 packets until now: the first response has come. Returns its PSN. */
+static uint32_t begin_held_read(struct world *w)
+{
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 1);
+	post_read(&w->n[0], &w->n[1], 8);
+	settle(w);
+	pass(w, RTT);
+	missing(w, psn, 1, 1, false);
+	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 8);
+	pass(w, RTT);
+	respond(w, psn + 1, 0, 8);
+	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 0);
+	return psn + 1;
+}
+
+/* The window counts the other responses, and they are not lost because the request is old. */
+static void responses_that_stream_in_are_in_flight(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint64_t before;
+	uint32_t psn;
+
+	psn = begin_held_read(w);
+	before = again(w);
+	rc_of(qp_of(a))->req.congestion.window = 10;
+	post_write(a, &w->n[1], 8 * MTU);
+	settle(w);
+	assert_int_equal(packets_in(a, SENT_IN_FLIGHT), 3);
+	for (uint32_t i = 1; i < 8; i++)
+		respond(w, psn, i, 8);
+	assert_int_equal(again(w), before);
+	assert_int_equal(rc_of(qp_of(a))->req.reads_outstanding, 0);
+}
+
+/* The others are lost. One probe is enough to find that out of all of them. */
+static void responses_that_stop_are_lost_together(void **state)
+{
+	struct world *w = *state;
+	uint64_t before;
+	uint32_t psn;
+
+	psn = begin_held_read(w);
+	before = again(w);
+	while (again(w) == before)
+		next_event(w);
+	pass(w, RTT);
+	assert_int_equal(again(w), before + 1);
+	respond(w, psn + 1, 0, 1);
+	assert_int_equal(packets_in(&w->n[0], SENT_IN_FLIGHT), 6);
+	assert_int_equal(packets_in(&w->n[0], SENT_ARRIVING), 0);
+	assert_int_equal(again(w), before + 2);
 }
 
 /* The peer reports that it holds the request of a READ, and then tells nothing for so long that it may have dropped it. */
@@ -1335,6 +1412,9 @@ int main(void)
 		STEPPED(gaps_are_asked_for_together, "REP-9"),
 		STEPPED(a_peer_without_selective_repeat_is_asked_for_one_gap, "REP-9"),
 		STEPPED(a_look_at_many_gaps_ends_the_turn_alone, "REP-9"),
+		STEPPED(responses_without_a_place_do_not_wait, "ODP-9"),
+		STEPPED(responses_that_stream_in_are_in_flight, "REC-1 CNG-11"),
+		STEPPED(responses_that_stop_are_lost_together, "REC-5 REC-15"),
 		STEPPED(a_gap_behind_a_send_is_asked_for, "ROC-18 REP-9"),
 		STEPPED(a_long_gap_behind_a_send_is_asked_for, "ROC-18 REP-9 REC-17"),
 		STEPPED(reports_are_forgotten_at_the_second_pto, "REP-8"),

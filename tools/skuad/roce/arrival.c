@@ -44,6 +44,19 @@ static inline void has_arrived(struct skua_qp *qp, const struct sent_run *run, u
 	news->sent_at = run->sent_at;
 }
 
+/* A probe was answered, so no response that was on its way is still to come. */
+static void none_is_arriving(struct skua_qp *qp)
+{
+	struct sent *s = &rc_of(qp)->req.sent;
+	struct sent_run *run;
+
+	for (run = TAILQ_FIRST(&s->runs); run && s->npkts[SENT_ARRIVING]; run = TAILQ_NEXT(run, entry)) {
+		qp->dev->engine->turn -= RUN_COST;
+		if (run->state == SENT_ARRIVING)
+			sent_set_state(s, run, SENT_IN_FLIGHT);
+	}
+}
+
 /* Act on what has arrived. */
 static void take_news(struct skua_qp *qp, const struct news *news)
 {
@@ -57,6 +70,8 @@ static void take_news(struct skua_qp *qp, const struct news *news)
 		l->pto_start = l->last_arrival_at = now;
 	if (news->order)
 		l->pto_count = 0;
+	if (news->order && news->order == l->probe_order)
+		none_is_arriving(qp);
 	if (news->order > rack->order) {
 		rack->order = news->order;
 		rack->rtt = now - news->sent_at;
@@ -81,6 +96,9 @@ void arrival_acked(struct skua_qp *qp, uint32_t psn)
 		if (run->last && npkts == run->npkts)
 			req->reads_outstanding--;
 		run->accepted = run->response;
+		/* The other responses follow. When is not known, as the request was sent long before. */
+		if (run->accepted && run->state == SENT_WAITING)
+			sent_set_state(&req->sent, run, SENT_ARRIVING);
 		sent_remove(qp->dev, &req->sent, npkts);
 	}
 	req->loss.ack_timeout_start = now_of(qp);
@@ -129,7 +147,7 @@ void arrival_accepted(struct skua_qp *qp, uint32_t psn)
 			hold(qp, run, run->psn, npkts < run->npkts ? npkts : run->npkts, &news);
 			continue;
 		}
-		if (run->state == SENT_WAITING)
+		if (run->state == SENT_WAITING || run->state == SENT_ARRIVING)
 			sent_set_state(s, run, SENT_IN_FLIGHT);
 		run->accepted = true;
 		/* The peer has sent all of these responses before what has arrived, so they should have come. */

@@ -110,7 +110,7 @@ void congestion_acked(struct skua_qp *qp, uint32_t npkts, uint64_t order)
 	count_lost(qp, npkts, 0, order);
 	/* The window does not grow in the recovery period, nor while it does not limit what is sent (7.8). */
 	if (order <= c->recovery_order || c->window >= PSN_WINDOW ||
-	    rc_of(qp)->req.sent.npkts[SENT_IN_FLIGHT] + npkts < c->window / 2)
+	    sent_in_flight(&rc_of(qp)->req.sent) + npkts < c->window / 2)
 		return;
 	if (c->window < c->ssthresh) {
 		c->window += npkts;

@@ -10,7 +10,7 @@
 /* How many packets the congestion window allows to be sent now. */
 static inline uint32_t congestion_room(const struct skua_qp *qp)
 {
-	uint32_t flight = rc_of(qp)->req.sent.npkts[SENT_IN_FLIGHT];
+	uint32_t flight = sent_in_flight(&rc_of(qp)->req.sent);
 
 	return flight < rc_of(qp)->req.congestion.window ? rc_of(qp)->req.congestion.window - flight : 0;
 }

@@ -245,7 +245,7 @@ void loss_response_dropped(struct skua_qp *qp, uint32_t npkts)
 	struct sent *s = &rc_of(qp)->req.sent;
 	struct sent_run *run = TAILQ_FIRST(&s->runs);
 
-	if (!run || !run->response || (run->state != SENT_IN_FLIGHT && run->state != SENT_HELD))
+	if (!run || !run->response || run->state == SENT_LOST)
 		return;
 	/* It had come early. Those behind it are still held. Without memory to split the run, all of it is lost. */
 	if (run->state == SENT_HELD && npkts < run->npkts)

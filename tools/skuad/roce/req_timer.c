@@ -43,7 +43,7 @@ static void hold_nothing(struct skua_qp *qp)
 
 	sent_charge(qp->dev, &req->sent);
 	TAILQ_FOREACH(run, &req->sent.runs, entry)
-		if (run->state == SENT_WAITING ||
+		if (run->state == SENT_WAITING || run->state == SENT_ARRIVING ||
 		    (run->state == SENT_HELD && !run->response && psn_diff(run->psn, req->accepted_psn) >= 0))
 			sent_set_state(&req->sent, run, SENT_IN_FLIGHT);
 }
@@ -108,7 +108,7 @@ static bool is_about_to_ask(const struct skua_qp *qp)
 	bool waits = qp->sq.busy || pacer_paused(qp);
 
 	if (req_is_asked(req))
-		return waits && req->sent.npkts[SENT_LOST] && !req->sent.npkts[SENT_IN_FLIGHT];
+		return waits && req->sent.npkts[SENT_LOST] && !sent_in_flight(&req->sent);
 	/* New packets wait for the peers of other QPs. A probe, which was sent before, does not. */
 	if (sent_is_scarce(qp->dev))
 		return false;

@@ -31,6 +31,7 @@ enum sent_state {
 	SENT_IN_FLIGHT,
 	SENT_HELD,	/* arrived out of order: a request at the peer, a response here */
 	SENT_WAITING,	/* the peer holds the request of these responses */
+	SENT_ARRIVING,	/* the peer held their request, and the first of these responses has come */
 	SENT_LOST,	/* to be retransmitted */
 	SENT_STATES,
 };
@@ -66,6 +67,12 @@ struct sent {
 static inline bool sent_is_empty(const struct sent *s)
 {
 	return TAILQ_EMPTY(&s->runs);
+}
+
+/* Packets on the line, as far as is known. */
+static inline uint32_t sent_in_flight(const struct sent *s)
+{
+	return s->npkts[SENT_IN_FLIGHT] + s->npkts[SENT_ARRIVING];
 }
 
 /* Packets that have arrived or were lost, behind others that have not: there are gaps. */
