@@ -894,8 +894,9 @@ static void neither_end_takes_what_is_for_the_other(void **state)
 	assert_int_equal(qp_state(c->w, c->b, c->target), SKUA_QPS_RTS);
 	before = STAT(c->w, c->a, rdma_rx_bad_opcode);
 	request_.dest_qpn = c->a->qpn;
+	request_.npkts = 3;
 	arrive(c->w, c->a, c->b, request_);
-	assert_int_equal(STAT(c->w, c->a, rdma_rx_bad_opcode), before + 1);
+	assert_int_equal(STAT(c->w, c->a, rdma_rx_bad_opcode), before + 3);
 	assert_int_equal(qp_state(c->w, c->a, c->a->qpn), SKUA_QPS_RTS);
 	goes_on(c);
 }

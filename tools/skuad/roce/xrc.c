@@ -17,15 +17,15 @@
 #include "roce/resp_recv.h"
 #include "roce/xrc.h"
 
-static void wrong_way(struct skua_qp *qp)
+static void wrong_way(struct skua_qp *qp, const struct train *t)
 {
-	QP_STAT_INC(qp, rdma_rx_bad_opcode);
+	QP_STAT_ADD(qp, rdma_rx_bad_opcode, t->npkts);
 }
 
 void xrc_ini_rx(struct skua_qp *qp, const struct train *t)
 {
 	if (!train_is_response(t->op))
-		wrong_way(qp);
+		wrong_way(qp, t);
 	else if (req_take_held(qp))
 		req_rx(qp, t);
 }
@@ -69,7 +69,7 @@ void xrc_tgt_rx(struct skua_qp *qp, const struct train *t)
 		return;
 	ahead = psn_diff(t->psn, qp->epsn);
 	if (train_is_response(t->op)) {
-		wrong_way(qp);
+		wrong_way(qp, t);
 	} else if (ahead < 0 && t->op == TRAIN_READ_REQ) {
 		/* It is executed again, if the SRQ is still there. */
 		struct srq *srq = xrcd_srq(qp->dev, qp->xrcd, t->srqn);
