@@ -116,6 +116,7 @@ int engine_fd_watch(struct engine *engine, struct engine_fd *efd, int events)
 
 	if (err)
 		return err;
+	timer_cancel(&engine->timers, &efd->rest);
 	engine->watched += !!events - !!efd->events;
 	efd->events = events;
 	return 0;
@@ -140,12 +141,15 @@ static void rest_over(struct timer *timer)
 	struct engine_fd *efd = (void *)((char *)timer - offsetof(struct engine_fd, rest));
 
 	/* Without memory for epoll it rests longer. */
-	if (engine_fd_watch(efd->engine, efd, POLLIN))
+	if (engine_fd_watch(efd->engine, efd, efd->rest_events))
 		timer_set(&efd->engine->timers, timer, efd->engine->now + TUNE_NS);
 }
 
 void engine_fd_rest(struct engine *engine, struct engine_fd *efd, uint64_t ns)
 {
+	/* One that rests already is not watched now. */
+	if (efd->events)
+		efd->rest_events = efd->events;
 	engine_fd_watch(engine, efd, 0);
 	efd->engine = engine;
 	efd->rest.fire = rest_over;
@@ -154,7 +158,6 @@ void engine_fd_rest(struct engine *engine, struct engine_fd *efd, uint64_t ns)
 
 void engine_fd_del(struct engine *engine, struct engine_fd *efd)
 {
-	timer_cancel(&engine->timers, &efd->rest);
 	engine_fd_watch(engine, efd, 0);
 	if (efd->hot)
 		forget_hot(engine, efd);

@@ -32,17 +32,18 @@ struct engine_fd {
 	LIST_ENTRY(engine_fd) entry;	/* of those that are hot */
 	struct engine *engine;		/* of one that rests */
 	struct timer rest;		/* until its end */
+	int rest_events;		/* from then on */
 };
 
 /* Watch for reading, or forget. On the engine's thread, or while the engine does not run. After
  * engine_fd_del() returns, no callback is called again. 0 or a negative errno. */
 int engine_fd_add(struct engine *engine, struct engine_fd *efd);
 void engine_fd_del(struct engine *engine, struct engine_fd *efd);
-/* Watch for POLLIN, POLLOUT, both, or for now nothing. Less never fails. */
+/* Watch for POLLIN, POLLOUT, both, or for now nothing. Less never fails. It ends a rest, unless it fails. */
 int engine_fd_watch(struct engine *engine, struct engine_fd *efd, int events);
 /*
- * It is not watched for so long: then what has come meanwhile is served at once. From then on it is watched for
- * reading.
+ * It is not watched for so long: then what has come meanwhile is served at once. From then on it is watched for what it
+ * was watched for before.
  */
 void engine_fd_rest(struct engine *engine, struct engine_fd *efd, uint64_t ns);
 

@@ -232,6 +232,45 @@ static void what_rests_is_served_later(void **state)
 	engine_destroy(engine);
 }
 
+static void count_and_rest(struct engine_fd *efd)
+{
+	struct rester *r = (void *)efd;
+
+	r->served++;
+	engine_fd_rest(r->engine, efd, ALARM_NS);
+}
+
+/* There is room to write all the time, and nothing to read. Who asks to watch it before ends the rest. */
+static void what_rests_is_watched_as_before(void **state)
+{
+	struct engine *engine = engine_create(true);
+	struct rester r = { .engine = engine };
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	r.efd = (struct engine_fd){ .fd = pair[0], .ready = count_and_rest };
+	assert_int_equal(engine_fd_watch(engine, &r.efd, POLLIN | POLLOUT), 0);
+	for (unsigned int i = 1; i < 10; i++) {
+		while (engine_step(engine))
+			;
+		assert_int_equal(r.served, i);
+		/* It rests already: only the end changes. */
+		engine_fd_rest(engine, &r.efd, 2 * ALARM_NS);
+		engine_clock_advance(engine, ALARM_NS);
+		while (engine_step(engine))
+			;
+		assert_int_equal(r.served, i);
+		engine_clock_advance(engine, ALARM_NS);
+	}
+	assert_int_equal(engine_fd_watch(engine, &r.efd, POLLIN), 0);
+	assert_int_equal(engine->timers.n, 0);
+	engine_fd_del(engine, &r.efd);
+	close(pair[0]);
+	close(pair[1]);
+	engine_destroy(engine);
+}
+
 static void what_is_often_ready_is_not_in_epoll_for_a_while(void **state)
 {
 	struct engine *engine = engine_create(true);
@@ -371,6 +410,7 @@ int main(void)
 		cmocka_unit_test(a_sleeping_engine_wakes_for_a_timer_in_time),
 		{ "SEC-8: each_is_looked_at_once_in_a_step", each_is_looked_at_once_in_a_step, NULL, NULL, NULL },
 		cmocka_unit_test(what_rests_is_served_later),
+		cmocka_unit_test(what_rests_is_watched_as_before),
 		cmocka_unit_test(what_is_often_ready_is_not_in_epoll_for_a_while),
 		cmocka_unit_test(who_is_looked_at_may_be_freed),
 		cmocka_unit_test(a_sleeping_engine_wakes_for_what_is_often_ready),

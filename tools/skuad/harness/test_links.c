@@ -1286,6 +1286,16 @@ static unsigned int comes_with_many(struct unix_peer *p, int fd)
 	return 1;
 }
 
+static unsigned int comes_before_many(struct unix_peer *p, int fd)
+{
+	int fds[CLOSER_MSG_FDS];
+
+	for (unsigned int i = 0; i < CLOSER_MSG_FDS; i++)
+		fds[i] = i ? p->fd : fd;
+	assert_true(say_with_fds(p, fds, CLOSER_MSG_FDS));
+	return 1;
+}
+
 /* A stream is cut off before that is read. */
 static unsigned int comes_behind_garbage(struct unix_peer *p, int fd)
 {
@@ -1405,6 +1415,59 @@ static void descriptors_that_come_faster_than_a_link_closes_them_wait(void **sta
 	}
 }
 
+/* Bytes that the peer of a stream finds in its socket. */
+static unsigned int read_all(int fd)
+{
+	static uint8_t buf[65536];
+	unsigned int bytes = 0;
+	ssize_t n;
+
+	while ((n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
+		bytes += (unsigned int)n;
+	return bytes;
+}
+
+/* The peer only reads from then on, or has sent one frame that waits. Nothing but room in the socket wakes the link. */
+static void a_stream_whose_closer_was_full_goes_on_sending(void **state)
+{
+	(void)state;
+	for (unsigned int waiting = 0; waiting < 2; waiting++) {
+		struct unix_peer p = unix_peer(1);
+		struct node *a = &p.w->n[0];
+		unsigned int heard;
+		struct slow s;
+
+		set_mtu(p.w, a, 9000);
+		eth_queues(p.w, a);
+		slow_start(&s);
+		comes_before_many(&p, s.fd);
+		close(s.fd);
+		settle(p.w);
+		/* Not so soon after each other that the link is looked at without being ready. */
+		pass(p.w, MS);
+		if (waiting)
+			comes_with_a_frame(&p, p.fd);
+		settle(p.w);
+		for (int i = 0; i < 100; i++)
+			send_frame(a, stranger, 9014);
+		settle(p.w);
+		pass(p.w, MS / 2);
+		/* The socket has room again, but not for all that waits: the link looks, and rests. */
+		heard = read_all(p.fd);
+		settle(p.w);
+		pass(p.w, 2 * MS);
+		slow_end(&s);
+		for (int i = 0; i < 1000 && heard < 100 * 9018; i++) {
+			pass(p.w, MS);
+			heard += read_all(p.fd);
+		}
+		assert_int_equal(heard, 100 * 9018);
+		assert_int_equal(frames_received(p.w), 1 + waiting);
+		world_destroy(p.w);
+		close(p.fd);
+	}
+}
+
 /* A listener that cannot accept stays readable: it is not looked at all the time, and later it accepts. */
 static void without_descriptors_a_listener_rests(void **state)
 {
@@ -1492,6 +1555,7 @@ int main(void)
 		ALONE(a_link_ends_before_a_descriptor_that_is_slow_to_close, "SEC-8"),
 		ALONE(a_link_ends_before_one_that_a_waiting_peer_has_sent, "SEC-8"),
 		ALONE(descriptors_that_come_faster_than_a_link_closes_them_wait, "SEC-8"),
+		ALONE(a_stream_whose_closer_was_full_goes_on_sending, "SEC-8"),
 		ALONE(without_descriptors_a_listener_rests, "SEC-8"),
 	};
 

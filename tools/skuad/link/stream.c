@@ -43,7 +43,6 @@ struct stream {
 	struct link_addr addr;
 	bool connecting;
 	bool told;			/* that there is nobody */
-	bool rests;			/* conn is watched less than it should be */
 	uint32_t skip;			/* bytes at tx_head that are out already */
 	uint32_t start, end;		/* of what was received */
 	uint8_t rx[RX_BYTES];
@@ -71,7 +70,6 @@ static void disconnect(struct stream *s, const char *why)
 		close(s->conn.fd);
 	s->conn.fd = -1;
 	s->connecting = false;
-	s->rests = false;
 	s->up.carrier = false;
 	s->up.blocked = false;
 	s->skip = 0;
@@ -114,15 +112,12 @@ static void connected(struct stream *s)
 	log_info(NULL, "link %s: the peer has connected", s->up.name);
 }
 
-/* False: there is no memory for that. */
-static bool watch(struct stream *s, bool blocked)
-{
-	return !engine_fd_watch(s->up.engine, &s->conn, blocked ? POLLIN | POLLOUT : POLLIN);
-}
-
 static void set_blocked(struct stream *s, bool blocked)
 {
-	if (s->up.blocked != blocked && watch(s, blocked))
+	int events = blocked ? POLLIN | POLLOUT : POLLIN;
+
+	/* Without memory for that it is tried again and again. */
+	if (s->up.blocked != blocked && !engine_fd_watch(s->up.engine, &s->conn, events))
 		s->up.blocked = blocked;
 }
 
@@ -132,14 +127,10 @@ static void set_blocked(struct stream *s, bool blocked)
  */
 static bool must_rest(struct stream *s)
 {
-	if (uplink_is_full(&s->up)) {
-		engine_fd_rest(s->up.engine, &s->conn, UPLINK_FULL_REST_NS);
-		s->rests = true;
-		return true;
-	}
-	if (s->rests)
-		s->rests = !watch(s, s->up.blocked);
-	return false;
+	if (!uplink_is_full(&s->up))
+		return false;
+	engine_fd_rest(s->up.engine, &s->conn, UPLINK_FULL_REST_NS);
+	return true;
 }
 
 static void stream_flush(struct uplink *up)
