@@ -7,16 +7,19 @@
  * memory file last frees all of its pages in one step, which takes some 100 ms for each GiB. An engine serves other
  * guests, too, so it leaves such things to a thread.
  *
- * Each device has a thread of its own, and so has each link by unix sockets. With one thread for all of them, one
- * descriptor of a hostile client would keep the memory of all other guests from being freed.
+ * Each device has two threads of its own, one that closes descriptors and one that unmaps files. A link by unix sockets
+ * needs only the former. With one thread for all devices, one descriptor of a hostile client would keep the memory of
+ * all other guests from being freed. With one thread for a device, it would keep that of its own guest, which may be
+ * most of the machine's, also after the guest has left.
  *
- * Jobs are done in their order. Their number is bounded, because an owner whose closer is full neither reads from its
- * client or peer nor accepts another one. So who sends descriptors which cannot be closed waits for itself alone.
+ * Each thread does its jobs in their order. Their number is bounded, because an owner whose closer is full neither
+ * reads from its client or peer nor accepts another one. So who sends descriptors which cannot be closed waits for
+ * itself alone.
  *
  * A file is unmapped piece by piece. The kernel has a lock of the process's memory map meanwhile, for which an engine
  * waits that maps another file.
  *
- * The first job starts the thread. skuad gives up its rights when its devices are there, and a thread that started
+ * The first job of a thread starts it. skuad gives up its rights when its devices are there, and a thread that started
  * before that would keep them.
  */
 #include "base/closer.h"
@@ -40,7 +43,7 @@
 
 #define STEP_BYTES	(4ull << 20)
 
-/* At the end of the device the thread has a second. */
+/* At the end of the device its threads have a second. */
 #define END_TRIES	10000
 #define END_TRY_US	100
 
@@ -51,18 +54,23 @@ struct job {
 	bool is_connection;
 };
 
-struct closer {
+/* A thread and what it has to do. */
+struct worker {
 	pthread_t thread;
 	bool has_thread;
 	pthread_mutex_t lock;		/* of all below; the counters are atomic, and are read without it, too */
 	pthread_cond_t wake;		/* there is a job, or stop */
 	bool stop;
 	bool over, abandoned;		/* the thread has ended; it frees all of this when it ends */
-	unsigned int first, n;
-	unsigned int num_fds, num_files;
-	uint64_t bytes;
+	unsigned int first;
+	unsigned int n;			/* counter: the job that is being done is one of them */
+	uint64_t bytes;			/* counter */
 	unsigned int max_jobs;
 	struct job jobs[];
+};
+
+struct closer {
+	struct worker *fds, *files;
 };
 
 static void unmap(const struct job *job)
@@ -86,146 +94,178 @@ static void do_job(const struct job *job)
 }
 
 /* @sign is 1 or -1. */
-static void count(struct closer *c, const struct job *job, int sign)
+static void count(struct worker *w, const struct job *job, int sign)
 {
-	if (job->base) {
-		__atomic_fetch_add(&c->num_files, (unsigned int)sign, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&c->bytes, (uint64_t)sign * job->size, __ATOMIC_RELAXED);
-	} else {
-		__atomic_fetch_add(&c->num_fds, (unsigned int)sign, __ATOMIC_RELAXED);
-	}
+	__atomic_fetch_add(&w->n, (unsigned int)sign, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&w->bytes, (uint64_t)sign * job->size, __ATOMIC_RELAXED);
 }
 
-static void closer_free(struct closer *c)
+static void worker_free(struct worker *w)
 {
-	pthread_cond_destroy(&c->wake);
-	pthread_mutex_destroy(&c->lock);
-	free(c);
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
 }
 
 static void *run(void *arg)
 {
-	struct closer *c = arg;
+	struct worker *w = arg;
 	bool abandoned;
 
-	pthread_mutex_lock(&c->lock);
-	while (c->n || !c->stop) {
+	pthread_mutex_lock(&w->lock);
+	while (w->n || !w->stop) {
 		struct job job;
 
-		if (!c->n) {
-			pthread_cond_wait(&c->wake, &c->lock);
+		if (!w->n) {
+			pthread_cond_wait(&w->wake, &w->lock);
 			continue;
 		}
-		job = c->jobs[c->first];
-		pthread_mutex_unlock(&c->lock);
+		job = w->jobs[w->first];
+		pthread_mutex_unlock(&w->lock);
 		do_job(&job);
-		pthread_mutex_lock(&c->lock);
-		c->first = (c->first + 1) % c->max_jobs;
-		c->n--;
-		count(c, &job, -1);
+		pthread_mutex_lock(&w->lock);
+		w->first = (w->first + 1) % w->max_jobs;
+		count(w, &job, -1);
 	}
-	c->over = true;
-	abandoned = c->abandoned;
-	pthread_mutex_unlock(&c->lock);
+	w->over = true;
+	abandoned = w->abandoned;
+	pthread_mutex_unlock(&w->lock);
 	if (abandoned)
-		closer_free(c);
+		worker_free(w);
 	return NULL;
 }
 
 /* Signals are for other threads. */
-static bool start_thread(struct closer *c)
+static bool start_thread(struct worker *w)
 {
 	sigset_t all, old;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	c->has_thread = !pthread_create(&c->thread, NULL, run, c);
+	w->has_thread = !pthread_create(&w->thread, NULL, run, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return c->has_thread;
+	return w->has_thread;
 }
 
-static void add(struct closer *c, const struct job *job)
+static void add(struct worker *w, const struct job *job)
 {
 	/* Without a thread, the caller has to wait for what it does. */
-	if (!c->has_thread && !start_thread(c)) {
+	if (!w->has_thread && !start_thread(w)) {
 		do_job(job);
 		return;
 	}
-	pthread_mutex_lock(&c->lock);
-	assert(c->n < c->max_jobs);
-	c->jobs[(c->first + c->n++) % c->max_jobs] = *job;
-	count(c, job, 1);
-	pthread_cond_signal(&c->wake);
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_lock(&w->lock);
+	assert(w->n < w->max_jobs);
+	w->jobs[(w->first + w->n) % w->max_jobs] = *job;
+	count(w, job, 1);
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* NULL: there is no memory. */
+static struct worker *worker_create(unsigned int max_jobs)
+{
+	struct worker *w = calloc(1, sizeof(*w) + max_jobs * sizeof(w->jobs[0]));
+
+	if (!w)
+		return NULL;
+	w->max_jobs = max_jobs;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, NULL);
+	return w;
+}
+
+/*
+ * *@tries are left. False: the thread waits for something of the client's, or has much memory to free, and is left
+ * alone with it.
+ */
+static bool join(struct worker *w, unsigned int *tries)
+{
+	bool over;
+
+	for (; *tries; --*tries) {
+		if (!pthread_tryjoin_np(w->thread, NULL))
+			return true;
+		usleep(END_TRY_US);
+	}
+	pthread_mutex_lock(&w->lock);
+	over = w->over;
+	w->abandoned = !over;
+	if (!over)
+		pthread_detach(w->thread);
+	pthread_mutex_unlock(&w->lock);
+	if (over)
+		pthread_join(w->thread, NULL);
+	return over;
+}
+
+/* It ends when it has done its jobs. */
+static void worker_stop(struct worker *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void worker_destroy(struct worker *w, unsigned int *tries)
+{
+	if (!w->has_thread || join(w, tries))
+		worker_free(w);
 }
 
 struct closer *closer_create(unsigned int room)
 {
-	unsigned int max_jobs = FULL_FDS + FULL_FILES + room;
-	struct closer *c = calloc(1, sizeof(*c) + max_jobs * sizeof(c->jobs[0]));
+	struct closer *c = malloc(sizeof(*c));
 
 	if (!c)
 		return NULL;
-	c->max_jobs = max_jobs;
-	pthread_mutex_init(&c->lock, NULL);
-	pthread_cond_init(&c->wake, NULL);
-	return c;
-}
-
-/* False: the thread waits for something of the client's, or has much memory to free, and is left alone with it. */
-static bool join(struct closer *c)
-{
-	bool over;
-
-	for (unsigned int i = 0; i < END_TRIES; i++) {
-		if (!pthread_tryjoin_np(c->thread, NULL))
-			return true;
-		usleep(END_TRY_US);
-	}
-	pthread_mutex_lock(&c->lock);
-	over = c->over;
-	c->abandoned = !over;
-	if (!over)
-		pthread_detach(c->thread);
-	pthread_mutex_unlock(&c->lock);
-	if (over)
-		pthread_join(c->thread, NULL);
-	return over;
+	c->fds = worker_create(FULL_FDS + room);
+	c->files = worker_create(FULL_FILES + room);
+	if (c->fds && c->files)
+		return c;
+	if (c->fds)
+		worker_free(c->fds);
+	if (c->files)
+		worker_free(c->files);
+	free(c);
+	return NULL;
 }
 
 void closer_destroy(struct closer *c)
 {
-	pthread_mutex_lock(&c->lock);
-	c->stop = true;
-	pthread_cond_signal(&c->wake);
-	pthread_mutex_unlock(&c->lock);
-	if (!c->has_thread || join(c))
-		closer_free(c);
+	unsigned int tries = END_TRIES;
+
+	worker_stop(c->fds);
+	worker_stop(c->files);
+	worker_destroy(c->files, &tries);
+	worker_destroy(c->fds, &tries);
+	free(c);
 }
 
 void closer_fd(struct closer *c, int fd)
 {
-	add(c, &(struct job){ .fd = fd });
+	add(c->fds, &(struct job){ .fd = fd });
 }
 
 void closer_connection(struct closer *c, int fd)
 {
 	shutdown(fd, SHUT_RDWR);
-	add(c, &(struct job){ .fd = fd, .is_connection = true });
+	add(c->fds, &(struct job){ .fd = fd, .is_connection = true });
 }
 
 void closer_unmap(struct closer *c, void *base, uint64_t size, uint64_t page)
 {
-	add(c, &(struct job){ .base = base, .size = size, .page = page });
+	add(c->files, &(struct job){ .base = base, .size = size, .page = page });
 }
 
 bool closer_is_full(const struct closer *c)
 {
-	return __atomic_load_n(&c->num_fds, __ATOMIC_RELAXED) >= FULL_FDS ||
-	       __atomic_load_n(&c->num_files, __ATOMIC_RELAXED) >= FULL_FILES;
+	return __atomic_load_n(&c->fds->n, __ATOMIC_RELAXED) >= FULL_FDS ||
+	       __atomic_load_n(&c->files->n, __ATOMIC_RELAXED) >= FULL_FILES;
 }
 
 uint64_t closer_bytes(const struct closer *c)
 {
-	return __atomic_load_n(&c->bytes, __ATOMIC_RELAXED);
+	return __atomic_load_n(&c->files->bytes, __ATOMIC_RELAXED);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A thread that gives back what a client handed over: it closes descriptors and unmaps files. Each device has one, and
- * so has each link that is a unix socket, for its peer. The thread starts when there is something to do. All functions
- * are called on the engine's thread, or while the engine does not run, and none of them waits for anything of a
- * client's.
+ * Two threads that give back what a client handed over: one closes descriptors, the other unmaps files. Each device has
+ * a closer, and so has each link that is a unix socket, for its peer. A thread starts when there is something for it to
+ * do. All functions are called on the engine's thread, or while the engine does not run, and none of them waits for
+ * anything of a client's.
  */
 #ifndef SKUAD_BASE_CLOSER_H
 #define SKUAD_BASE_CLOSER_H
@@ -24,7 +24,7 @@ struct closer;
  * no memory.
  */
 struct closer *closer_create(unsigned int room);
-/* Waits until everything is given back, but not long: the thread goes on alone if it has to. */
+/* Waits until everything is given back, but not long: the threads go on alone if they have to. */
 void closer_destroy(struct closer *c);
 
 /* Takes over the descriptor @fd, and closes it. */
