@@ -1468,6 +1468,35 @@ static void a_stream_whose_closer_was_full_goes_on_sending(void **state)
 	}
 }
 
+/* Others of the process need some, too. And those that find no room are closed by the kernel, on the engine's thread. */
+static void descriptors_that_wait_for_a_link_do_not_fill_the_table(void **state)
+{
+	struct unix_peer p = unix_peer(0);
+	struct rlimit all, few;
+	int next = dup(p.fd);
+	struct slow s;
+
+	(void)state;
+	slow_start(&s);
+	for (unsigned int i = 0; i < 10; i++)
+		comes_with_many(&p, p.fd);
+	comes_with_many(&p, s.fd);
+	close(s.fd);
+	close(next);
+	assert_return_code(getrlimit(RLIMIT_NOFILE, &all), errno);
+	few = (struct rlimit){ (rlim_t)next + 1500, all.rlim_max };
+	assert_return_code(setrlimit(RLIMIT_NOFILE, &few), errno);
+	for (int i = 0; i < 1000 && frames_received(p.w) < 11; i++) {
+		pass(p.w, MS);
+		usleep(100);
+	}
+	assert_int_equal(frames_received(p.w), 11);
+	assert_return_code(setrlimit(RLIMIT_NOFILE, &all), errno);
+	slow_end(&s);
+	world_destroy(p.w);
+	close(p.fd);
+}
+
 /* A listener that cannot accept stays readable: it is not looked at all the time, and later it accepts. */
 static void without_descriptors_a_listener_rests(void **state)
 {
@@ -1556,6 +1585,7 @@ int main(void)
 		ALONE(a_link_ends_before_one_that_a_waiting_peer_has_sent, "SEC-8"),
 		ALONE(descriptors_that_come_faster_than_a_link_closes_them_wait, "SEC-8"),
 		ALONE(a_stream_whose_closer_was_full_goes_on_sending, "SEC-8"),
+		ALONE(descriptors_that_wait_for_a_link_do_not_fill_the_table, "SEC-8"),
 		ALONE(without_descriptors_a_listener_rests, "SEC-8"),
 	};
 

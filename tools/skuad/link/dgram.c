@@ -32,13 +32,14 @@
 #define RUN_FRAMES	64		/* UDP_MAX_SEGMENTS of Linux */
 #define RUN_BYTES	65000		/* what a datagram has room for behind its headers */
 #define RX_MESSAGES	16		/* a call */
+#define UNIX_MESSAGES	4		/* the same at a unix socket: each may bring CLOSER_MSG_FDS descriptors */
 #define RX_FRAMES	128		/* before others have their turn */
 #define RX_BYTES	(65536 + 65 * 64)	/* a message and more: not all at one place of a cache */
 #define SOCKET_BYTES	(4 << 20)
 #define VXLAN_LEN	8
 
 /* What the closer has to take after it was asked: what comes of a call, and the socket. */
-#define CLOSER_ROOM	(RX_MESSAGES * CLOSER_MSG_FDS + 1)
+#define CLOSER_ROOM	(UNIX_MESSAGES * CLOSER_MSG_FDS + 1)
 
 /* What the kernel is told of a message: the length of its datagrams. */
 union control {
@@ -309,7 +310,7 @@ static bool rx_look(struct engine_fd *efd)
 {
 	struct dgram *d = dgram_of(efd, rx);
 	bool any = d->tx.fd < 0 && uplink_retry(&d->up), more = true;
-	unsigned int frames;
+	unsigned int frames, most = d->up.closer ? UNIX_MESSAGES : RX_MESSAGES;
 
 	d->up.engine->turn = TURN_COST;
 	frames = take(d);
@@ -318,17 +319,17 @@ static bool rx_look(struct engine_fd *efd)
 			engine_fd_rest(d->up.engine, efd, UPLINK_FULL_REST_NS);
 			break;
 		}
-		for (unsigned int i = 0; i < RX_MESSAGES; i++) {
+		for (unsigned int i = 0; i < most; i++) {
 			struct msghdr *hdr = &d->msgs[i].msg_hdr;
 
 			hdr->msg_controllen = sizeof(d->control[i]);
 			hdr->msg_namelen = sizeof(d->from[i]);
 		}
-		d->num_msgs = recvmmsg(efd->fd, d->msgs, RX_MESSAGES, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
+		d->num_msgs = recvmmsg(efd->fd, d->msgs, most, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
 		d->next_msg = 0;
 		if (d->up.closer)
 			close_descriptors(d);
-		more = d->num_msgs == RX_MESSAGES;
+		more = d->num_msgs == (int)most;
 		frames += take(d);
 	}
 	return frames || any;
