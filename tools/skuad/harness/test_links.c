@@ -1012,6 +1012,46 @@ static void frames_for_a_group_do_not_wait_for_a_full_socket(void **state)
 	assert_int_equal(frames + link_tx_lost(a), LONG_FRAMES);
 }
 
+/* Nor do packets for it, of a port with a rule that does nothing to them. */
+static void an_impaired_port_does_not_wait_for_a_full_socket_to_reach_a_group(void **state)
+{
+	static const uint8_t group[16] = { [10] = 255, [11] = 255, 239, 1, 2, 3 };
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	unsigned int heard;
+
+	IMPAIR(a, "drop=100%,opcode=0xff,dir=out");
+	set_mtu(w, a, 4200);
+	set_mtu(w, b, 4200);
+	ud_join(w, b, 1, group);
+	ud_queues(w, a, SKUA_QPT_UD, SKUA_QPS_RTS);
+	for (unsigned int i = 0; i < DATAGRAMS; i++)
+		post_ud(a, SKUA_WQE_SEND, 0, a->buf, 4096, ud_to_group(group), 0);
+	for (int i = 0; i < 100; i++)
+		engine_step(w->engines[0]);
+	assert_int_equal(STAT(w, b, rdma_rx_no_receive), DATAGRAMS);
+	heard = hear_all(p, DATAGRAMS);
+	assert_in_range(heard, 20, DATAGRAMS - 1);
+	assert_int_equal(heard + link_tx_lost(a), DATAGRAMS);
+}
+
+/* The other port has filled it. */
+static void an_impaired_port_does_not_wait_for_a_full_socket_to_reach_a_port(void **state)
+{
+	struct peer *p = *state;
+	struct world *w = p->w;
+	struct node *a = &w->n[0], *b = &w->n[1];
+
+	IMPAIR(a, "drop=100%,opcode=0xff,dir=out");
+	send_long_frames(w, b, stranger);
+	fill(a, 1 << 20, 1);
+	post_write(a, b, 1 << 20);
+	done(w, a, SKUA_CQE_WRITE);
+	assert_memory_equal(at(b, b->buf), at(a, a->buf), 1 << 20);
+	assert_in_range(STAT(w, b, tx_frames), 20, LONG_FRAMES - 1);
+}
+
 static void without_a_peer_frames_are_lost_and_later_ones_are_not(void **state)
 {
 	struct peer *p = *state;
@@ -1468,7 +1508,7 @@ static void a_stream_whose_closer_was_full_goes_on_sending(void **state)
 	}
 }
 
-/* Others of the process need some, too. And those that find no room are closed by the kernel, on the engine's thread. */
+/* Others of the process need some. And those that find no room are closed by the kernel, on the engine's thread. */
 static void descriptors_that_wait_for_a_link_do_not_fill_the_table(void **state)
 {
 	struct unix_peer p = unix_peer(0);
@@ -1574,6 +1614,8 @@ int main(void)
 		PEER(a_full_socket_is_waited_for_before_the_peer_is_known, "ETH-2"),
 		PEER(datagrams_wait_for_a_full_socket_before_the_peer_is_known, "UD-4"),
 		PEER(frames_for_a_group_do_not_wait_for_a_full_socket, "ETH-2 ETH-6"),
+		PEER(an_impaired_port_does_not_wait_for_a_full_socket_to_reach_a_group, "MCG-4 UD-7"),
+		PEER(an_impaired_port_does_not_wait_for_a_full_socket_to_reach_a_port, "ROC-1"),
 		PEER(a_full_socket_that_goes_is_not_waited_for, "ETH-2"),
 		ALONE(a_full_socket_keeps_nobody_else_waiting, "ETH-2 SEC-8"),
 		ALONE(a_peer_that_hears_nothing_is_cut_off, "ETH-2 SEC-8"),

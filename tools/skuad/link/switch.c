@@ -494,10 +494,17 @@ static enum port_result send_to(struct link_port *port, struct place to, const s
 	return PORT_SENT;
 }
 
-static enum port_result send_impaired(struct link_port *port, const struct train *t)
+/* Is there room on the uplink now, if @t needs some? A packet that nobody takes would keep those behind it waiting. */
+static bool has_room(struct link_port *port, struct place to, const struct train *t)
 {
-	if (impair_busy(port->impair) ||
-	    (port->wire->uplink && !uplink_has_room(port->wire->uplink, bytes_on_uplink(t))))
+	if (to.uplink)
+		return uplink_has_room(port->wire->uplink, bytes_on_uplink(t));
+	return to.port || may_flood(port, t->path->dmac, bytes_on_uplink(t));
+}
+
+static enum port_result send_impaired(struct link_port *port, struct place to, const struct train *t)
+{
+	if (impair_busy(port->impair) || !has_room(port, to, t))
 		return PORT_BUSY;
 	impair_train(port, IMPAIR_OUT, t);
 	return PORT_SENT;
@@ -515,7 +522,7 @@ enum port_result port_send_train(struct link_port *port, const struct train *tra
 	if (!port_is_up(port) || !may_send(port, train->path->smac, train->npkts))
 		return PORT_LOST;
 	if (is_impaired(port, IMPAIR_OUT))
-		return send_impaired(port, train);
+		return send_impaired(port, to, train);
 	if (to.port && to.port->engine != port->engine)
 		return port_is_up(to.port) ? send_by_ring(port, to.port, train, mark) : PORT_LOST;
 	if (!port->capture)
