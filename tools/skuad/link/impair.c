@@ -154,22 +154,25 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 /*
- * When a frame that comes now, and to the line at @at, has left it; UINT64_MAX: there is no room for it.
+ * A frame comes to the line at *@at. False: there is no room for it. Else *@at is when it has left the line.
  *
  * Earlier rules may delay frames on their way to the line. The line is idle until they arrive, and later frames arrive
- * as late. So the room is that of a queue that frames enter as soon as they come.
+ * as late. So the room is that of a queue that frames enter at *@undelayed: as soon as they come, or as soon as an
+ * earlier line with such a queue has sent them.
  */
-static uint64_t pass_line(struct impair_rule *rule, enum impair_dir dir, uint64_t now, uint64_t at, uint32_t len)
+static bool pass_line(struct impair_rule *rule, enum impair_dir dir, uint64_t *undelayed, uint64_t *at, uint32_t len)
 {
-	uint64_t queued_until = later(rule->queued_until[dir], now);
+	uint64_t queued_until = later(rule->queued_until[dir], *undelayed);
 	/* Short frames are not lost because a long one takes longer than that on a slow line. */
 	uint64_t most = QUEUE_NS + (dir == IMPAIR_OUT ? line_ns(rule, UPLINK_FRAME_MAX) : 0);
 
-	if (queued_until - now > most)
-		return UINT64_MAX;
+	if (queued_until - *undelayed > most)
+		return false;
 	rule->queued_until[dir] = queued_until + line_ns(rule, len);
-	rule->idle_at[dir] = later(rule->idle_at[dir], at) + line_ns(rule, len);
-	return rule->idle_at[dir];
+	rule->idle_at[dir] = later(rule->idle_at[dir], *at) + line_ns(rule, len);
+	*undelayed = rule->queued_until[dir];
+	*at = rule->idle_at[dir];
+	return true;
 }
 
 /* The lane whose first frame goes on before those of the others; NULL: no frame is held. */
@@ -299,7 +302,7 @@ static void pass(struct impair *imp, enum impair_dir dir, bool packet, uint8_t *
 void impair_frame(struct impair *imp, enum impair_dir dir, bool packet, const uint8_t *from,
 		  uint32_t len)
 {
-	uint64_t now = engine_now(imp->engine), at = now, late = 0, longest = 0;
+	uint64_t at = engine_now(imp->engine), undelayed = at, late = 0, longest = 0;
 	uint8_t frame[UPLINK_FRAME_MAX];
 	unsigned int copies = 1, l = LANE_ORDER;
 	struct roce_packet pkt;
@@ -348,8 +351,7 @@ void impair_frame(struct impair *imp, enum impair_dir dir, bool packet, const ui
 			at -= rule->jitter < rule->time ? rule->jitter : rule->time;
 			break;
 		case IMPAIR_RATE:
-			at = pass_line(rule, dir, now, at, len);
-			if (at == UINT64_MAX) {
+			if (!pass_line(rule, dir, &undelayed, &at, len)) {
 				imp->config.overflow++;
 				return;
 			}

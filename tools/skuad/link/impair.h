@@ -56,7 +56,7 @@ struct impair_rule {
 	uint64_t rate;			/* bits a second */
 	uint64_t matched, acted;	/* frames */
 	uint64_t idle_at[2];		/* rate: when the line has sent all that it was given */
-	uint64_t queued_until[2];	/* rate: the same, if no rule had delayed frames on their way to the line */
+	uint64_t queued_until[2];	/* rate: the same, if no delay rule had held frames up on their way to the line */
 };
 
 struct impair_config {

@@ -323,6 +323,37 @@ static void a_jitter_does_not_fill_the_line(void **state)
 	assert_int_equal(out_of_order[IMPAIR_IN], 0);
 }
 
+/*
+ * A line gets frames no faster than the line before it sends them. Of those that come at once, the first line holds
+ * 10 ms, and the second meanwhile gets 1 ms more than it sends.
+ */
+static void a_line_spaces_frames_for_the_next(void **state)
+{
+	const uint32_t n = 20800;
+
+	(void)state;
+	RULES("rate=1G,dir=in", "delay=1ms,dir=in", "rate=900M,dir=in");
+	come(IMPAIR_IN, 0, n);
+	assert_int_equal(impair_config(imp)->overflow, 0);
+	pass(11 * MS);
+	assert_in_range(went[IMPAIR_IN], n * 8 / 10, n - 1);
+	pass(2 * MS);
+	assert_int_equal(went[IMPAIR_IN], n);
+	assert_int_equal(out_of_order[IMPAIR_IN], 0);
+}
+
+/* Where the second line is much slower, its queue is the one that is too short. */
+static void a_slow_line_behind_a_fast_one_loses_frames(void **state)
+{
+	(void)state;
+	RULES("rate=1G,dir=in", "rate=100M,dir=in");
+	come(IMPAIR_IN, 0, 20000);
+	pass(100 * MS);
+	/* What it sends while the first one sends 9.6 ms, and 10 ms that it holds, of 4.8 us each. */
+	assert_in_range(went[IMPAIR_IN], 4000, 4100);
+	assert_int_equal(impair_config(imp)->overflow, 20000 - went[IMPAIR_IN]);
+}
+
 #define ALONE(f, rules)	{ rules ": " #f, f, begin, end, NULL }
 
 int main(void)
@@ -340,6 +371,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_delay_does_not_keep_the_line_busy, begin, end),
 		cmocka_unit_test_setup_teardown(a_delay_is_no_wait_for_the_line, begin, end),
 		cmocka_unit_test_setup_teardown(a_jitter_does_not_fill_the_line, begin, end),
+		cmocka_unit_test_setup_teardown(a_line_spaces_frames_for_the_next, begin, end),
+		cmocka_unit_test_setup_teardown(a_slow_line_behind_a_fast_one_loses_frames, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
