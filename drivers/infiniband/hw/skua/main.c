@@ -71,7 +71,8 @@ static int skua_ib_old_counter_unbind_qp(struct ib_qp *ibqp)
  * told to its program is destroyed with the udata of the creation, and would stay, with a warning
  * of the core, if that were refused. So there is no uverbs_robust_udata, by which all verbs refuse
  * what they do not know; those that create and modify do. One way to that warning is left: a
- * program guesses the key of an MR before it was told, and binds a window to it, so that it is busy.
+ * program guesses the key of an MR before it was told, and binds a window to it, which makes it
+ * busy.
  */
 static const struct ib_device_ops skua_ib_ops = {
 	.owner = THIS_MODULE,

@@ -188,7 +188,7 @@ int skua_eth_reconfigure(struct skua_eth *eth, const struct skua_eth_config *con
 
 	ASSERT_RTNL();
 	skua_eth_adapt_table(eth, &rss, config->channels);
-	/* Of a dead device, channels that cannot be made would keep it from being brought up again. */
+	/* Channels that cannot be made would keep a dead device from being brought up again. */
 	if (!eth->channels && netif_running(eth->netdev) && netif_device_present(eth->netdev))
 		return -EIO;
 	if (!eth->channels) {
