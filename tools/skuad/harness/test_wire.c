@@ -573,6 +573,7 @@ static void registers_after_enable(void **state)
 		SKUA_REG_CMD_DBR_HI, SKUA_REG_CMD_LOG_SIZE };
 	static const uint32_t read_only[] = { SKUA_REG_SIGNATURE, SKUA_REG_VERSION, SKUA_REG_STATUS,
 		SKUA_REG_HEALTH, SKUA_REG_FEATURES_LO, SKUA_REG_FEATURES_HI, SKUA_REG_CMD_MAX_LOG };
+	static const uint32_t reserved[] = { SKUA_REG_HEALTH + 4, SKUA_REG_CMD_MAX_LOG + 4, 0xffc };
 
 	for (size_t i = 0; i < sizeof(regs) / sizeof(regs[0]); i++) {
 		uint32_t before = reg_read(n, regs[i]);
@@ -585,6 +586,10 @@ static void registers_after_enable(void **state)
 
 		reg_write(n, read_only[i], ~before);
 		assert_int_equal(reg_read(n, read_only[i]), before);
+	}
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
+		reg_write(n, reserved[i], 0xabcd);
+		assert_int_equal(reg_read(n, reserved[i]), 0);
 	}
 	/* Nor does clearing ENABLE end anything. */
 	reg_write(n, SKUA_REG_CONTROL, 0);
