@@ -182,7 +182,7 @@ static void aligned_words_are_never_torn(void **state)
 	words_are_never_torn(halves);
 }
 
-/* What is copied lies behind @border where nobody may read, until the copy tries to. */
+/* What is copied, or its destination, goes on behind @border where nobody may reach it, until the copy tries to. */
 static struct {
 	uint8_t *border;
 	volatile uint64_t *word, seen;	/* of the destination, and what it was then */
@@ -223,6 +223,32 @@ static void a_word_of_several_runs_is_stored_once(void **state)
 	}
 	sigaction(SIGSEGV, &before, NULL);
 	munmap(src, 2 * PAGE);
+}
+
+/* However long its store takes, which waits for its page here: the others are there. */
+static void the_last_word_of_an_entry_is_stored_last(void **state)
+{
+	struct sigaction action = { .sa_handler = on_fault }, before;
+	uint8_t *dst = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t src[8];
+
+	(void)state;
+	memset(src, 0xff, sizeof(src));
+	fault.border = dst + PAGE;
+	assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+	for (size_t size = 16; size <= sizeof(src); size += 16) {
+		for (size_t word = 8; word < size; word += 8) {
+			memset(dst, 0, 2 * PAGE);
+			assert_int_equal(mprotect(dst + PAGE, PAGE, PROT_NONE), 0);
+			fault.word = (uint64_t *)(void *)(dst + PAGE - word);
+			fault.seen = 0;
+			copy_entry(dst + PAGE + 8 - size, src, size);
+			assert_int_equal(fault.seen, ~0ull);
+			assert_memory_equal(dst + PAGE + 8 - size, src, size);
+		}
+	}
+	sigaction(SIGSEGV, &before, NULL);
+	munmap(dst, 2 * PAGE);
 }
 
 /* Runs in @memory of @bytes in all and of up to @most each, some of none, with gaps between them. */
@@ -300,6 +326,8 @@ int main(void)
 		{ "MEM-11: each_byte_is_seen_after_those_before_it", each_byte_is_seen_after_those_before_it,
 		  NULL, NULL, NULL },
 		{ "GEN-5: entries_are_handed_over_whole", entries_are_handed_over_whole, NULL, NULL, NULL },
+		{ "GEN-5: the_last_word_of_an_entry_is_stored_last", the_last_word_of_an_entry_is_stored_last,
+		  NULL, NULL, NULL },
 		cmocka_unit_test(memory_may_overlap_itself),
 		{ "GEN-6 MEM-11: aligned_words_are_never_torn", aligned_words_are_never_torn, NULL, NULL, NULL },
 		{ "MEM-11: a_word_of_several_runs_is_stored_once", a_word_of_several_runs_is_stored_once,
