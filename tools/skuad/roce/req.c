@@ -239,19 +239,14 @@ static bool next_ready(struct skua_qp *qp)
 bool req_run(struct skua_qp *qp, int32_t *budget)
 {
 	struct roce_req *req = &rc_of(qp)->req;
-	uint32_t una = qp->sq.una;
-	int32_t before;
-	bool any;
+	bool any = false;
 
 	qp->sq.busy = false;
 	qp->sq.waits = true;
 	req_complete_acked(qp);
-	/* Completions may have used up the turn. Then what is behind them comes in the next one. */
-	any = qp->sq.una != una;
-	before = *budget;
 	if (req->rnr_waiting) {
 		if (now_of(qp) < req->rnr_until)
-			return any;
+			return false;
 		/* The oldest packet is sent alone, as a probe. The others follow when the peer has accepted it. */
 		req->rnr_waiting = false;
 		req->rnr_probing = true;
@@ -259,9 +254,10 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 		loss_restart(qp);
 	}
 	if (req->probe_due || req->sent.npkts[SENT_LOST]) {
+		int32_t before = *budget;
 		bool all = retransmit_run(qp, budget);
 
-		any |= *budget != before;
+		any = *budget != before;
 		/* Not before them: some go in each turn, however many runs there are. */
 		sent_charge(qp->dev, &req->sent);
 		if (!all) {
@@ -270,7 +266,10 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 		}
 	}
 	qp->sq.waits = false;
-	/* The charge may have used up the turn. That is no work, or timers would wait for QPs that can do none. */
+	/*
+	 * Completions or the charge may have used up the turn. What is behind them comes in the next one. The charge is no
+	 * work, or timers would wait for QPs that can do none.
+	 */
 	if (*budget <= 0 && !req->rnr_probing && next_ready(qp))
 		qp->sq.busy = true;
 	while (*budget > 0 && next_ready(qp)) {
