@@ -169,18 +169,28 @@ static void what_is_retransmitted_together_is_one_run(void **state)
 	assert_int_equal(runs_of(&w->n[0]), 1);
 }
 
-/* A WRITE is missing, and the request of the READ behind it is held: it does not go again. */
+/* A WRITE is missing, whose PSN is returned. The peer holds the request of the READ of @npkts packets behind it. */
+static uint32_t hold_read(struct world *w, uint32_t npkts)
+{
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 1);
+	post_read(&w->n[0], &w->n[1], npkts);
+	settle(w);
+	pass(w, RTT);
+	missing(w, psn, 1, 1, false);
+	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), npkts);
+	return psn;
+}
+
+/* The request does not go again. */
 static void a_read_whose_request_is_held_waits(void **state)
 {
 	struct world *w = *state;
 	uint32_t psn;
 
-	prepare(w);
-	psn = lose_write(w, 1);
-	post_read(&w->n[0], &w->n[1], 4);
-	settle(w);
-	pass(w, RTT);
-	missing(w, psn, 1, 1, false);
+	psn = hold_read(w, 4);
 	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 4);
 	pass(w, RTT / 2);
 	assert_int_equal(again(w), 1);
@@ -196,12 +206,7 @@ static void a_read_that_waited_is_in_flight_when_it_is_accepted(void **state)
 	struct world *w = *state;
 	uint32_t psn;
 
-	prepare(w);
-	psn = lose_write(w, 1);
-	post_read(&w->n[0], &w->n[1], 4);
-	settle(w);
-	pass(w, RTT);
-	missing(w, psn, 1, 1, false);
+	psn = hold_read(w, 4);
 	pass(w, RTT / 10);
 	respond(w, psn + 1, 1, 4);
 	assert_int_equal(again(w), 0);
@@ -215,12 +220,7 @@ static void responses_without_a_place_do_not_wait(void **state)
 	struct world *w = *state;
 	uint32_t psn;
 
-	prepare(w);
-	psn = lose_write(w, 1);
-	post_read(&w->n[0], &w->n[1], 4);
-	settle(w);
-	pass(w, RTT);
-	missing(w, psn, 1, 1, false);
+	psn = hold_read(w, 4);
 	ack(w, psn, AETH_ACK);
 	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 4);
 	rc_of(qp_of(&w->n[0]))->req.npkts_dropped = 1;
@@ -233,12 +233,7 @@ static uint32_t begin_held_read(struct world *w)
 {
 	uint32_t psn;
 
-	prepare(w);
-	psn = lose_write(w, 1);
-	post_read(&w->n[0], &w->n[1], 8);
-	settle(w);
-	pass(w, RTT);
-	missing(w, psn, 1, 1, false);
+	psn = hold_read(w, 8);
 	assert_int_equal(packets_in(&w->n[0], SENT_WAITING), 8);
 	pass(w, RTT);
 	respond(w, psn + 1, 0, 8);
@@ -292,12 +287,7 @@ static void a_request_that_was_held_is_not_lost_by_that(void **state)
 	struct node *a = &w->n[0];
 	uint32_t psn;
 
-	prepare(w);
-	psn = lose_write(w, 1);
-	post_read(a, &w->n[1], 4);
-	settle(w);
-	pass(w, RTT);
-	missing(w, psn, 1, 1, false);
+	psn = hold_read(w, 4);
 	while (packets_in(a, SENT_WAITING))
 		next_event(w);
 	missing(w, psn, 1, 0, false);
