@@ -104,19 +104,26 @@ static int st_invalidate(struct st_side *side, u32 key)
 	return err || side->send.wc.opcode == IB_WC_LOCAL_INV ? err : -1;
 }
 
-/* From or to the first @length bytes of the region with @key, as the peer of its owner. */
-static int st_remote_part(struct st_side *side, struct ib_mr *mr, u32 key, enum ib_wr_opcode opcode,
-			  u32 length)
+/* From or to @length bytes of the region with @key, @at bytes from its begin, as its owner's peer. */
+static int st_remote_at(struct st_side *side, struct ib_mr *mr, u32 key, enum ib_wr_opcode opcode,
+			u64 at, u32 length)
 {
 	struct ib_sge sge = {
 		.addr = side->dma, .length = length, .lkey = side->pd->local_dma_lkey,
 	};
 	struct ib_rdma_wr wr = {
 		.wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode },
-		.remote_addr = mr->iova, .rkey = key,
+		.remote_addr = mr->iova + at, .rkey = key,
 	};
 
 	return st_do(side, &wr.wr);
+}
+
+/* The same with its first bytes. */
+static int st_remote_part(struct st_side *side, struct ib_mr *mr, u32 key, enum ib_wr_opcode opcode,
+			  u32 length)
+{
+	return st_remote_at(side, mr, key, opcode, 0, length);
 }
 
 /* From or to all of it. */
@@ -261,12 +268,34 @@ static const char *st_not_allowed(struct st_side *side, struct ib_mr *mr)
 }
 
 /* A region for as many pages as there may be, and what is no such region. */
+/* A region of @pages pages, which are the first two of the target by turns, takes its peer's WRITEs. */
+static const char *st_longest_list(struct st_side *side, struct ib_mr *mr, unsigned int pages)
+{
+	struct st_side *a = &side[0], *b = &side[1];
+	struct ib_reg_wr reg;
+	u32 last = pages - 1;
+
+	CHECK(mr->length == (u64)pages * SZ_4K);
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	reg = st_reg_wr(mr, ST_FAST_ACCESS);
+	CHECK(!st_do(b, &reg.wr));
+	memset(b->buf + ST_HALF, 0, 2 * SZ_4K);
+	st_fill(a->buf, 64, 9);
+	CHECK(!st_remote_at(a, mr, mr->rkey, IB_WR_RDMA_WRITE, 8, 64));
+	CHECK(!memcmp(b->buf + ST_HALF + 8, a->buf, 64));
+	CHECK(!st_remote_at(a, mr, mr->rkey, IB_WR_RDMA_WRITE, (u64)last * SZ_4K + SZ_4K - 64, 64));
+	CHECK(!memcmp(b->buf + ST_HALF + (last & 1) * SZ_4K + SZ_4K - 64, a->buf, 64));
+	CHECK(!st_invalidate(b, mr->rkey));
+	return NULL;
+}
+
 static const char *st_sizes_of_lists(struct st_side *side, struct ib_mr *mr)
 {
 	struct ib_device *dev = side[1].dev;
 	unsigned int most = dev->attrs.max_fast_reg_page_list_len, offset = 0;
 	struct scatterlist *sg;
 	struct ib_mr *other;
+	const char *wrong;
 	int mapped, bad, i;
 
 	CHECK(most >= 1024);
@@ -285,9 +314,11 @@ static const char *st_sizes_of_lists(struct st_side *side, struct ib_mr *mr)
 		sg_dma_len(&sg[i]) = SZ_4K;
 	}
 	mapped = ib_map_mr_sg(mr, sg, most + 1, &offset, SZ_4K);
+	wrong = mapped == most ? st_longest_list(side, mr, most) : "pages that were mapped";
 	bad = ib_map_mr_sg(mr, sg, 1, &offset, SZ_2K);
 	kvfree(sg);
-	CHECK(mapped == most);
+	if (wrong)
+		return wrong;
 	/* Pieces have no page size. */
 	CHECK(bad == (mr->type == IB_MR_TYPE_SG_GAPS ? 1 : -EINVAL));
 	return NULL;

@@ -16,8 +16,10 @@
 /**
  * struct st_poster - a thread that posts as fast as it can
  * @side: the sides; the first one's QP is posted to
- * @cqe: of all that it posts
- * @done: completions of that
+ * @cqe: of all that it sends
+ * @recv: of all its receives; it posts some if this has a handler
+ * @done: completions of what it sends
+ * @received: completions of its receives
  * @pause: it is to pause
  * @paused: it does
  * @full: there was no room for the last one
@@ -25,7 +27,9 @@
 struct st_poster {
 	struct st_side *side;
 	struct ib_cqe cqe;
+	struct ib_cqe recv;
 	atomic_t done;
+	atomic_t received;
 	bool pause;
 	bool paused;
 	bool full;
@@ -34,6 +38,11 @@ struct st_poster {
 static void st_poster_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	atomic_inc(&container_of(wc->wr_cqe, struct st_poster, cqe)->done);
+}
+
+static void st_poster_received(struct ib_cq *cq, struct ib_wc *wc)
+{
+	atomic_inc(&container_of(wc->wr_cqe, struct st_poster, recv)->received);
 }
 
 static int st_poster_thread(void *data)
@@ -47,12 +56,16 @@ static int st_poster_thread(void *data)
 		},
 		.remote_addr = b->dma, .rkey = b->pd->unsafe_global_rkey,
 	};
+	struct ib_recv_wr recv = { .wr_cqe = &poster->recv };
 
 	while (!kthread_should_stop()) {
 		/* Release: what was posted before is. */
 		smp_store_release(&poster->paused, READ_ONCE(poster->pause));
-		if (!poster->paused)
+		if (!poster->paused) {
 			WRITE_ONCE(poster->full, ib_post_send(a->qp, &wr.wr, NULL) == -ENOMEM);
+			if (poster->recv.done)
+				ib_post_recv(a->qp, &recv, NULL);
+		}
 		cond_resched();
 	}
 	return 0;
@@ -62,7 +75,7 @@ static const char *st_poster_resets(struct st_side *side, struct st_poster *post
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
 	struct st_side *a = &side[0], *b = &side[1];
-	int i, done;
+	int i, done, received;
 
 	for (i = 0; i < ST_RESETS; i++) {
 		CHECK(!ib_modify_qp(a->qp, &attr, IB_QP_STATE));
@@ -82,6 +95,13 @@ static const char *st_poster_resets(struct st_side *side, struct st_poster *post
 		CHECK(st_wait(a, &a->send));
 		CHECK(a->send.wc.status == IB_WC_SUCCESS);
 		CHECK(atomic_read(&poster->done) == done);
+		received = atomic_read(&poster->received);
+		CHECK(!st_post_recv(a, ST_HALF, 64));
+		CHECK(!st_post_rdma(b, a, IB_WR_SEND, 0, 0, 64, IB_SEND_SIGNALED));
+		CHECK(st_wait(a, &a->recv));
+		CHECK(a->recv.wc.status == IB_WC_SUCCESS);
+		CHECK(st_wait(b, &b->send));
+		CHECK(atomic_read(&poster->received) == received);
 		WRITE_ONCE(poster->pause, false);
 		usleep_range(50, 100);
 	}
@@ -97,7 +117,9 @@ const char *st_post_during_reset(struct st_side *side)
 	struct task_struct *thread;
 	const char *wrong;
 
-	poster = (struct st_poster) { .side = side, .cqe.done = st_poster_done };
+	poster = (struct st_poster) {
+		.side = side, .cqe.done = st_poster_done, .recv.done = st_poster_received,
+	};
 	thread = kthread_run(st_poster_thread, &poster, "skua_selftest");
 	if (IS_ERR(thread))
 		return "no thread";

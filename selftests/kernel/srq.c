@@ -216,6 +216,8 @@ static const char *st_srq_refused(struct st_srq *s)
 	attr.attr.max_sge = 1;
 	attr.attr.srq_limit = 2;
 	CHECK(PTR_ERR(ib_create_srq(pd, &attr)) == -EINVAL);
+	attr.attr.srq_limit = ST_SRQ_WRS + 1;
+	CHECK(ib_modify_srq(s->srq, &attr.attr, IB_SRQ_LIMIT) == -EINVAL);
 	CHECK(ib_post_srq_recv(s->srq, &wr, NULL) == -EINVAL);
 	return st_srq_rounds(s, ST_SRQ_WRS, 1);
 }
