@@ -100,6 +100,34 @@ TEST_F(commands, create_cq)
 	}
 }
 
+TEST_F(commands, create_cq_with_flags)
+{
+	const struct skua_create_cq_req req = { (uintptr_t)self->mem + 4096, RECORDS + 64, 4, 0 };
+	const struct {
+		const char *name;
+		uint32_t flags;
+		int err;
+	} rows[] = {
+		{ "none", 0, 0 },
+		{ "stamps", IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION, 0 },
+		{ "overruns", IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN, 0 },
+		{ "both", IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION | IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN, 0 },
+		{ "one more", 4, EOPNOTSUPP },
+		{ "the last", 1u << 31, EOPNOTSUPP },
+	};
+
+	for EACH(row, rows) {
+		const struct ib_uverbs_ex_create_cq cmd = { .cqe = 16, .comp_channel = -1, .flags = row->flags };
+		struct ib_uverbs_ex_create_cq_resp resp = {};
+		int err = raw_write_ex(self->fd, IB_USER_VERBS_EX_CMD_CREATE_CQ, &cmd, sizeof(cmd), &req, sizeof(req),
+				       &resp, sizeof(resp));
+
+		GAVE(row->err, err, row);
+		if (!err)
+			ASSERT_EQ(0, raw_destroy_cq(self->fd, resp.base.cq_handle));
+	}
+}
+
 TEST_F(commands, create_qp)
 {
 	const uintptr_t sq = (uintptr_t)self->mem + 4096, rq = sq + 4096, dbr = RECORDS + 64;

@@ -162,8 +162,9 @@ int skua_ib_create_user_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *att
 	struct ib_umem *umem;
 	int err;
 
-	/* All completions have one. */
-	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
+	/* All completions have a time, and who ignores overruns promises that none comes. */
+	if (attr->flags & ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
+			    IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
 		return -EOPNOTSUPP;
 	err = ib_copy_validate_udata_in_cm(udata, req, comp_mask, 0);
 	if (err)
