@@ -24,6 +24,7 @@
 	X(rp_cnp_handled, cnp_received)				\
 	X(sent_pkts, rdma_tx_packets)				\
 	X(rcvd_pkts, rdma_rx_packets)				\
+	X(rdma_sends, rdma_tx_send)				\
 	X(out_of_seq_request, out_of_order)			\
 	X(rcvd_rnr_err, rnr_nak_received)			\
 	X(send_rnr_err, rnr_nak_sent)				\
