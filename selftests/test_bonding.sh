@@ -104,7 +104,7 @@ unbond() {
 	ip -n left address add 192.0.2.1/24 dev skua0 && ip -n left address add 2001:db8::1/64 dev skua0 nodad &&
 		ip -n left address add 192.0.2.3/24 dev skua2 && ip -n left address add 2001:db8::3/64 dev skua2 nodad &&
 		ip -n left link set skua0 up && ip -n left link set skua2 up && within 5 own &&
-		within 5 left rdma_traffic -Q -n 60 skua_0 skua_1 && rmmod bonding
+		within 5 left ping -q -c 1 -W 1 $peer && left rdma_traffic -Q -n 60 skua_0 skua_1 && rmmod bonding
 }
 
 t 'traffic' left rdma_traffic -Q -n 60 skua_0 skua_1
