@@ -24,7 +24,7 @@ check-debug:
 
 # Do the tests find small faults that are put into the sources?
 teeth:
-	tools/lab/lab check teeth driver-mutants
+	tools/lab/lab check teeth driver-mutants-1 driver-mutants-2 driver-mutants-3 driver-mutants-4
 
 # Each fuzzer for so long, one after the other.
 SECONDS	?= 60

@@ -20,6 +20,7 @@ _, NEXT = DISTRO.rdma_cores
 # Of verified traffic under each impairment: in make check, and on each link with each kernel in make check-full. And
 # the messages of UC and UD of each kind and size to and from rdma_rxe.
 LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 15, 180, 400
+MUTANT_PARTS = 4
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
     # make run on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
@@ -141,9 +142,11 @@ CHECKS = [
           in_root('tools/mutants/mutants', '--jobs', '2', '--out', made(paths.BUILD, 'mutants'),
                   '--rdma-core', provider.tree_of(DISTRO.rdma_core) + '/build'),
           [*ROOT, *provider.stages(DISTRO.rdma_core)], full=True, explains_skips=True, alone=True),
-    Check('driver-mutants', 9000, [*SYSTEM, *selftests(), paths.repo('tools/mutants')],
-          [paths.repo('tools/mutants/driver-mutants'), '--out', made(paths.BUILD, 'driver-mutants')],
-          [*stages.guest(OLDER), *SELFTESTS], full=True, explains_skips=True),
+    # In parts, so that what has passed need not run again.
+    *[Check('driver-mutants-%d' % part, 5400, [*SYSTEM, *selftests(), paths.repo('tools/mutants')],
+            [paths.repo('tools/mutants/driver-mutants'), '--part', '%d/%d' % (part, MUTANT_PARTS),
+             '--out', made(paths.BUILD, 'driver-mutants', str(part))],
+            [*stages.guest(OLDER), *SELFTESTS], full=True, explains_skips=True) for part in range(1, MUTANT_PARTS + 1)],
     long_test('neighbour', 1800, 'check-plain', 'harness/test_neighbour', 'SKUA_STORMS=100'),
     long_test('goodput-seeds', 1800, 'check-plain', 'harness/test_goodput', 'SKUA_SEEDS=10', 'SKUA_GOODPUT_MIB=128'),
     long_test('forged', 600, 'check', 'harness/test_forged', 'SKUA_FORGED=10000000'),

@@ -17,6 +17,7 @@ OLDER, NEWER = DISTRO.series
 _, NEXT = DISTRO.rdma_cores
 HOME = paths.repo('selftests')
 TRAFFIC = paths.repo('tools/traffic/rdma_traffic.c')     # for guests alone
+DRIVER_MUTANTS = {one.name for one in CHECKS if one.name.startswith('driver-mutants')}
 
 
 def words(one):
@@ -33,7 +34,7 @@ class Selftests(unittest.TestCase):
     """A guest's stage depends on the tests that it runs, and on whatever is no test."""
 
     # These run all tests, or read their sources.
-    ALL = {*('guest-%s' % name for name in (OLDER, NEWER + '-all', NEXT)), 'driver-mutants', 'rules', 'scripts', 'tables',
+    ALL = {*('guest-%s' % name for name in (OLDER, NEWER + '-all', NEXT)), *DRIVER_MUTANTS, 'rules', 'scripts', 'tables',
            'lab', 'inputs'}
 
     def test_one_test(self):
@@ -86,7 +87,7 @@ class HostTests(unittest.TestCase):
 
     def guests(self, path):
         """The stages with guests that depend on a file."""
-        guests = [one for one in CHECKS if one.smoke is not None or one.name == 'driver-mutants']
+        guests = [one for one in CHECKS if one.smoke is not None or one.name in DRIVER_MUTANTS]
         self.assertGreater(len(guests), 20)
         for one in guests:
             self.assertTrue(one.depends_on(TRAFFIC), one.name)
