@@ -173,6 +173,26 @@ static const char *st_unsignaled(struct st_side *side)
 	return NULL;
 }
 
+/* What a READ brings is sent back at once: the fence lets the WRITE wait for it. */
+static const char *st_fence(struct st_side *side)
+{
+	struct st_side *a = &side[0], *b = &side[1];
+	const u32 size = ST_HALF, last = size - 64;
+	int i;
+
+	for (i = 0; i < 16; i++) {
+		st_fill(b->buf, size, i);
+		memset(a->buf + ST_HALF, 0xee, size);
+		CHECK(!st_post_rdma(a, b, IB_WR_RDMA_READ, 0, ST_HALF, size, 0));
+		CHECK(!st_post_rdma(a, b, IB_WR_RDMA_WRITE, ST_HALF + last, ST_HALF, 64,
+				    IB_SEND_FENCE | IB_SEND_SIGNALED));
+		CHECK(st_wait(a, &a->send));
+		CHECK(a->send.wc.status == IB_WC_SUCCESS);
+		CHECK(!memcmp(b->buf + ST_HALF, b->buf + last, 64));
+	}
+	return NULL;
+}
+
 /* A list with a bad WR in its middle: what comes before is posted, and the bad one is told. */
 static const char *st_bad_posts(struct st_side *side)
 {
@@ -702,6 +722,7 @@ static const struct {
 	{ "the reserved lkey is no rkey; QP event", st_reserved_key_is_no_rkey },
 	{ "inline data", st_inline },
 	{ "unsignaled sends", st_unsignaled },
+	{ "a fence", st_fence },
 	{ "bad work requests", st_bad_posts },
 	{ "wrong states", st_wrong_states },
 	{ "bad objects", st_bad_objects },
