@@ -32,4 +32,6 @@ set_up_failures() {
 			echo "$start" >$debug/$which/reject-start &&
 			echo "$end" >$debug/$which/reject-end || return
 	done
+	# Single pages fail, too.
+	echo 0 >$debug/fail_page_alloc/min-order
 }

@@ -722,6 +722,12 @@ TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 1800)
 	ASSERT_EQ(0, fail_for_driver("failslab"));
 	ASSERT_EQ(0, fail_for_driver("fail_page_alloc"));
 	FAIL_EACH(driver_verbs, 1, total);
+	/* Of the rest of the kernel, single pages that fail end the program. */
+	ASSERT_EQ(0, set_knob("/sys/kernel/debug/fail_page_alloc/min-order", "0"));
+	total = 0;
+	FAIL_EACH(verbs, 1, total);
+	ASSERT_LT(sizeof(verbs) / sizeof(verbs[0]), total);
+	FAIL_EACH(driver_verbs, 1, total);
 	undo_xrcd();
 	undo_raw_qp();
 	undo_wq();
