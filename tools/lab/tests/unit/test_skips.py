@@ -1,10 +1,24 @@
 """Which skips a log reports, and which of them are allowed (selftests/skips)."""
 
+import ast
+import glob
 import importlib
+import os
+import re
 import tempfile
 import unittest
 
 from skualab.checks import skips
+from testing import LAB
+
+
+def may_skip(text):
+    """Of a module's source: (class, test, reason) of each test that a decorator may skip."""
+    for one in ast.parse(text).body:
+        for test in one.body if isinstance(one, ast.ClassDef) else ():
+            for decorator in getattr(test, 'decorator_list', ()):
+                if isinstance(decorator, ast.Call) and getattr(decorator.func, 'attr', '') in ('skipIf', 'skipUnless'):
+                    yield one.name, test.name, decorator.args[1].value
 
 
 class Skips(unittest.TestCase):
@@ -75,6 +89,21 @@ class Skips(unittest.TestCase):
             if suite == 'lab':
                 module, name, method = test.split('.')
                 self.assertTrue(hasattr(getattr(importlib.import_module(module), name), method), test)
+
+    def test_each_test_of_the_lab_that_may_skip_itself(self):
+        """The source tells of those, too, that run on this machine."""
+        listed = skips.allowed()
+        for path in glob.glob(os.path.join(LAB, 'tests/unit/test_*.py')):
+            with open(path) as file:
+                text = file.read()
+            found = list(may_skip(text))
+            # None is skipped in another way: a whole class, or from within a test.
+            self.assertEqual(len(re.findall(r'^ *(?:@unittest\.skip|self\.skipTest|raise unittest\.Skip)', text, re.M)),
+                             len(found), path)
+            for name, test, reason in found:
+                test = '%s.%s.%s' % (os.path.basename(path)[:-3], name, test)
+                with self.subTest(test):
+                    self.assertEqual(listed.get(('lab', test)), skips.Listed(reason, may_run=True))
 
     def test_a_line_that_is_wrong(self):
         with tempfile.NamedTemporaryFile('w') as file:
