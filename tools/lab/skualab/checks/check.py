@@ -121,7 +121,11 @@ class Check:
             return counts, True
         self._begin()
         log = os.path.join(self.directory, 'log')
-        status = _run(self.command() if callable(self.command) else self.command, log, self.budget, self.name)
+        command = self.command() if callable(self.command) else self.command
+        try:
+            status = _run(command, log, self.budget, self.name)
+        finally:
+            secrets.hide_in(log)
         with open(log, errors='replace') as file:
             found = SUM.findall(file.read())
         counts = [int(word) for word in found[-1]] if found else [int(status == 0), int(status != 0), 0]
@@ -147,7 +151,7 @@ class Check:
                 return
             self._begin()
             with open(os.path.join(self.directory, 'log'), 'w') as file:
-                file.write(output)
+                file.write(secrets.hide(output))
             self._keep([1, 0, 0])
 
 

@@ -131,6 +131,16 @@ class Checks(unittest.TestCase):
             self.assertIn('no compiler', file.read())
         self.assertEqual(os.listdir(one.directory), ['log'])
 
+    def test_passwords_are_not_in_the_log_of_a_stage(self):
+        with mock.patch.object(report, 'CHECKS', [self.stage('echo E: http://me:secret@mirror/x: no answer; false')]), \
+                contextlib.redirect_stdout(io.StringIO()) as said:
+            report.check([])
+        self.assertIn('E: http://***@mirror/x: no answer', said.getvalue())
+        one = self.stage('true')
+        one.passed_elsewhere(one.sources(), 'from http://me:secret@mirror/x')
+        with open(os.path.join(one.directory, 'log')) as file:
+            self.assertEqual(file.read(), 'from http://***@mirror/x')
+
     def test_a_failed_stage_is_named_at_the_end(self):
         with mock.patch.object(report, 'CHECKS', [self.stage('echo why; false')]), \
                 contextlib.redirect_stdout(io.StringIO()) as said:

@@ -21,7 +21,7 @@ from skualab.products import kernels, sources
 from skualab.roots import apt, mirror, root
 from skualab.target.arch import ARCH
 from skualab.target.distro import DISTRO
-from testing import LAB
+from testing import LAB, script
 
 SUFFIX = '_%s.deb' % ARCH.debian
 SOURCES = mirror.sources
@@ -227,6 +227,34 @@ class Passwords(WithArchive):
             root._make(self.log)
         self.assertEqual(run.call_args[1]['input'], 'deb http://host/debian x main\n')
         self.assertFalse([word for word in run.call_args[0][0] if word.startswith('--aptopt')])
+
+    def test_it_is_not_in_the_command_lines_of_a_bare_machine(self):
+        """Nor that of a proxy. Those who may, find both in the machine."""
+        bare, top = script('tests/test-bare'), os.path.join(self.place.name, 'machine')
+        proxy = 'Acquire::http::Proxy "http://me:secret@proxy";'
+        with mock.patch.object(bare.subprocess, 'run') as run, mock.patch.object(bare, 'OWN', top), \
+                mock.patch.object(bare, 'host_apt', return_value=[proxy]), \
+                mock.patch.object(bare.chroot.namespaces, 'unshare', return_value=['unshare']), \
+                mock.patch.dict(os.environ, {'SKUA_MIRROR': 'http://me:secret@host',
+                                             'http_proxy': 'http://me:secret@proxy'}):
+            bare.make_machine()
+            bare.make_run()
+        machine, demo = run.call_args_list
+        self.assertNotIn('secret', str([machine[0], demo[0]]))
+        os.makedirs(top + '/etc/apt/apt.conf.d')
+        hook, = (word.partition('=')[2] for word in machine[0][0] if word.startswith('--setup-hook='))
+        subprocess.run(['sh', '-c', hook, 'exec', top], env=machine[1]['env'], check=True)
+        for name, text in (('auth.conf.d/mirror.conf', 'machine http://host login me password secret'),
+                           ('apt.conf.d/host', proxy)):
+            path = os.path.join(top, 'etc/apt', name)
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+            with open(path) as file:
+                self.assertEqual(file.read().strip(), text)
+        inner = demo[0][0][demo[0][0].index('eval "$(cat)" && exec make run </dev/null')].replace('make run', 'env')
+        told = subprocess.run(['sh', '-c', inner], input=demo[1]['input'], stdout=subprocess.PIPE, text=True,
+                              check=True).stdout
+        for line in 'SKUA_MIRROR=http://me:secret@host', 'http_proxy=http://me:secret@proxy':
+            self.assertIn(line, told.splitlines())
 
     def test_one_that_auth_conf_cannot_hold(self):
         with mock.patch.dict(os.environ, {'SKUA_MIRROR': 'http://me:a%20b@host/debian'}), \
