@@ -21,12 +21,14 @@ _, NEXT = DISTRO.rdma_cores
 # the messages of UC and UD of each kind and size to and from rdma_rxe.
 LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 15, 180, 400
 MUTANT_PARTS = 4
+# Of the test of a bare machine.
+BARE = [*LAB_OF_GUESTS, *map(paths.lab, ('skualab/checks', 'tests/test-bare', 'tests/testing.py'))]
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
     # make run on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
     # Where there is no root yet, this makes it, and is the stage `demo` as well.
-    Check('bare', 1560, [*LAB_OF_GUESTS, paths.lab('tests/test-bare'), paths.repo('Makefile')],
-          ['python3', paths.lab('tests/test-bare')], makes=root.STAGE, writes='demo'),
+    Check('bare', 1560, [*BARE, paths.repo('Makefile')], ['python3', paths.lab('tests/test-bare')], makes=root.STAGE,
+          writes='demo'),
     Check('manual', 60, MANUAL, in_root('python3', 'Documentation/check-manual'), ROOT),
     Check('manual-checker', 300, MANUAL, in_root('python3', 'Documentation/check-manual', '--self-test'), ROOT),
     Check('man', 60, [paths.repo('Documentation'), *programs.SKUAD_INPUTS, *map(paths.lab, ('lab', 'skualab'))],
@@ -66,8 +68,8 @@ CHECKS = [
     # What make run shows: the door has to be open.
     Check('demo', 600, SYSTEM, [LAB, 'demo'], stages.guest(OLDER), smoke=True, writes='demo'),
     # What the lab says and does where neither Debian's keyring is, nor a mirror, nor user namespaces.
-    Check('ubuntu', 300, [*LAB_OF_GUESTS, *(paths.lab('tests', name) for name in ('test-ubuntu', 'test-bare', 'testing.py'))],
-          ['python3', paths.lab('tests/test-ubuntu')], ROOT, full=True),
+    Check('ubuntu', 300, [*BARE, paths.lab('tests/test-ubuntu')], ['python3', paths.lab('tests/test-ubuntu')], ROOT,
+          full=True),
     # What a user does without the lab: skuad on this host, whatever its C library is, and the README's lines.
     lab_tests('by-hand', 360, 'test-by-hand', inputs=map(paths.repo, ('README.md', 'Documentation/user/qemu.rst'))),
     # What the guide says of hot-plug, and a guest that reboots.

@@ -1,6 +1,8 @@
 """What the stages of make check depend on, and that the patterns that choose tests choose some."""
 
+import ast
 import fnmatch
+import glob
 import os
 import re
 import unittest
@@ -12,10 +14,11 @@ from skualab.host import paths
 from skualab.products import programs, provider
 from skualab.roots import root, stage
 from skualab.target.distro import DISTRO
+from testing import LAB
 
 OLDER, NEWER = DISTRO.series
 _, NEXT = DISTRO.rdma_cores
-HOME = paths.repo('selftests')
+HOME, TESTS = paths.repo('selftests'), paths.lab('tests')
 TRAFFIC = paths.repo('tools/traffic/rdma_traffic.c')     # for guests alone
 DRIVER_MUTANTS = {one.name for one in CHECKS if one.name.startswith('driver-mutants')}
 
@@ -143,6 +146,49 @@ class WithoutRoot(HostTests):
         patch = mock.patch.object(root, 'VERSIONS', os.path.join(paths.BUILD, 'none'))
         patch.start()
         self.addCleanup(patch.stop)
+
+
+def imported(path):
+    """The files of the lab that one of them imports, or loads as a script."""
+    with open(path) as file:
+        text = file.read()
+    yield from (os.path.join(LAB, name) for name in re.findall(r"\bscript\('([^']+)'\)", text))
+    names = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [node.module, *('%s.%s' % (node.module, alias.name) for alias in node.names)]
+    for place in LAB, TESTS:
+        yield from filter(os.path.isfile, (os.path.join(place, name.replace('.', '/') + '.py') for name in names))
+
+
+class Imports(unittest.TestCase):
+    """A script of tools/lab/tests is an input of its stage, and so is whatever of the lab it imports."""
+
+    def reads(self, scripts):
+        """These and all that they import."""
+        found, new = set(), set(scripts)
+        while new:
+            found |= new
+            new = {path for one in new for path in imported(one)} - found
+        return found
+
+    def test_imports_are_inputs(self):
+        seen = 0
+        for one in CHECKS:
+            scripts = [word for word in words(one) if word.startswith(TESTS + '/test-')]
+            if TESTS + '/test-guest' in scripts:    # it looks for tests by itself
+                scripts += glob.glob(TESTS + '/guest/*.py')
+            for path in self.reads(scripts):
+                self.assertTrue(one.depends_on(path), '%s: %s' % (one.name, path))
+            seen += bool(scripts)
+        self.assertGreater(seen, 20)
+
+    def test_what_a_script_imports(self):
+        found = {os.path.relpath(path, LAB) for path in self.reads([TESTS + '/test-ubuntu'])}
+        self.assertLessEqual({'tests/testing.py', 'tests/test-bare', 'skualab/checks/table.py',
+                              'skualab/checks/check.py', 'skualab/host/say.py'}, found)
 
 
 class Patterns(unittest.TestCase):
