@@ -17,7 +17,7 @@ from unittest import mock
 from skualab.host import needs
 from skualab.machines import guest
 from skualab.target.distro import DISTRO
-from testing import lab, LAB
+from testing import lab, LAB, script
 
 
 class Fuzzers(unittest.TestCase):
@@ -54,6 +54,35 @@ case $* in --seeds*) exit 0 ;; esac
         for said in ('fuzz_a: FAILED with status 77', 'not so: a == b', 'fuzz_b: FAILED with status 137',
                      'fuzz_c: FAILED with status 70', 'timeout after 20 seconds'):
             self.assertIn(said, last)
+
+
+class Together(unittest.TestCase):
+    """Two guests of tests/guest/test_together.py connect to the first one as soon as it listens."""
+
+    PROGRAMS = {'hostname': 'echo node2', 'ping': '', 'sleep': '', 'ibv_rc_pingpong': '''n=$(wc -l <calls)
+        echo "$@" >>calls
+        [ $n -ge 2 ] || { echo "Couldn't connect to node1:18516" >&2; exit 1; }
+        %s'''}
+
+    def asks(self, then):
+        """(status, what is said, how many times it was tried), if nobody listens twice."""
+        with tempfile.TemporaryDirectory() as place:
+            for name, text in self.PROGRAMS.items():
+                with open(os.path.join(place, name), 'w') as file:
+                    file.write('#!/bin/sh\n' + (text % then if '%s' in text else text))
+                os.chmod(file.name, 0o755)
+            calls = os.path.join(place, 'calls')
+            with open(calls, 'w'):
+                pass
+            words = script('tests/guest/test_together.py').Three.ASKS.replace('/tmp/', place + '/')
+            done = subprocess.run(['bash', '-c', words], cwd=place, env={'PATH': place + ':' + os.environ['PATH']},
+                                  stdout=subprocess.PIPE, text=True, timeout=60)
+            with open(calls) as file:
+                return done.returncode, done.stdout, len(file.readlines())
+
+    def test_only_a_connection_is_tried_again(self):
+        self.assertEqual(self.asks('echo local; echo 200 iters'), (0, '200 iters\n', 3))
+        self.assertEqual(self.asks('echo invalid data in page 3; exit 1'), (1, 'invalid data in page 3\n', 3))
 
 
 class Readme(unittest.TestCase):
