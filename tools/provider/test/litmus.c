@@ -19,12 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef WEAK_BARRIER
-/* To see that the tests have teeth: with this they are to fail. */
-#include "barrier.h"
-#define skua_full_barrier(locked_is_full)	__atomic_signal_fence(__ATOMIC_SEQ_CST)
-#endif
-
 #include "fake.h"
 
 #define LOST_NS	10000000000ull
