@@ -164,7 +164,7 @@ def imported(path):
 
 
 class Imports(unittest.TestCase):
-    """A script of tools/lab/tests is an input of its stage, and so is whatever of the lab it imports."""
+    """A script of tools/lab/tests or tools/mutants is an input of its stage, and so is what of the lab it imports."""
 
     def reads(self, scripts):
         """These and all that they import."""
@@ -177,7 +177,7 @@ class Imports(unittest.TestCase):
     def test_imports_are_inputs(self):
         seen = 0
         for one in CHECKS:
-            scripts = [word for word in words(one) if word.startswith(TESTS + '/test-')]
+            scripts = [word for word in words(one) if word.startswith((TESTS + '/test-', paths.repo('tools/mutants')))]
             if TESTS + '/test-guest' in scripts:    # it looks for tests by itself
                 scripts += glob.glob(TESTS + '/guest/*.py')
             for path in self.reads(scripts):

@@ -1,4 +1,4 @@
-"""Facts of an architecture and of a distribution stand in skualab/target, and nowhere else in the lab."""
+"""Facts of an architecture and of a distribution stand in skualab/target: none in the lab, bench and mutants."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def files(*places):
 
 class Target(unittest.TestCase):
     def test_facts_stand_in_one_place(self):
-        for path in files(LAB, os.path.join(LAB, '../bench')):
+        for path in files(LAB, *(os.path.join(LAB, '..', name) for name in ('bench', 'mutants'))):
             if os.path.dirname(path) != TARGET:
                 with self.subTest(os.path.relpath(path, LAB)):
                     self.assertEqual(told(path), [])
