@@ -190,3 +190,58 @@ class Bench(unittest.TestCase):
                 self.ends(status, part)
             with open('%s/%d.json' % (self.out, number)) as file:
                 self.assertEqual(json.load(file)['shares'], 6)
+
+    def test_what_mpi_tells(self):
+        told = """moved 123 bytes
+latency, 8 B                        4.2 us
+bandwidth, 1048576 B             2345.0 MB/s
+its latency, 8 B                    9.9 us
+"""
+        self.assertEqual(self.bench.jobs.TOLD.findall(told), [('latency, 8 B', '4.2', 'us'),
+                                                              ('bandwidth, 1048576 B', '2345.0', 'MB/s')])
+
+    WAYS = {'skua': 6.0, 'rxe': 2.0, 'tcp virtio': 3.0, 'tcp skua': 1.5}
+
+    def rows(self):
+        """Of a disk and of MPI, by the figures of WAYS."""
+        pair, jobs = self.bench.pair, self.bench.jobs
+        disk = {way: {name: {'figure': figure * 1e6} for name, *_ in pair.ROWS} for way, figure in self.WAYS.items()}
+        messages = {way: {name: (self.WAYS[way], 'MB/s' if more else 'us') for name, _, more in jobs.ROWS}
+                    for way in jobs.WAYS}
+        return self.bench.compare.rows({'disk': disk}, messages)
+
+    def test_what_is_compared(self):
+        found = {name: row for name, *row in self.rows()}
+        self.assertEqual(len(found), len(self.bench.pair.ROWS) + len(self.bench.jobs.ROWS))
+        self.assertEqual(found['disk: random read, 4 KiB, depth 1'],
+                         [{way: figure * 1e6 for way, figure in self.WAYS.items()}, 'op/s', True])
+        self.assertEqual(found['disk: read, 128 KiB, depth 32'], [self.WAYS, 'MB/s', True])
+        of_mpi = {way: figure for way, figure in self.WAYS.items() if way != 'rxe'}
+        self.assertEqual(found['MPI: latency, 8 B'], [of_mpi, 'us', False])
+        self.assertEqual(found['MPI: bandwidth, 1048576 B'], [of_mpi, 'MB/s', True])
+
+    def test_times_the_best_of_the_others(self):
+        self.assertEqual(self.bench.compare._times(self.WAYS, True),
+                         {'skua': 2.0, 'rxe': 2 / 3, 'tcp virtio': 1.0, 'tcp skua': 0.5})
+        self.assertEqual(self.bench.compare._times(self.WAYS, False),
+                         {'skua': 0.25, 'rxe': 0.75, 'tcp virtio': 0.5, 'tcp skua': 1.0})
+
+    def test_a_plot(self):
+        os.makedirs(self.out)
+        path = os.path.join(self.out, 'x.svg')
+
+        def gnuplot(words, **_):
+            with open(words[1]) as file:
+                image, = re.findall("^set output '(.*)'$", file.read(), re.M)
+            with open(image, 'w') as file:
+                file.write('<svg/>')
+        with mock.patch.object(self.bench.compare.chroot, 'run', side_effect=gnuplot), \
+                mock.patch.object(self.bench.compare.say, 'line') as line:
+            self.bench.compare.plot(self.rows(), path)
+        self.assertTrue(os.path.exists(path))
+        self.assertIn('x.svg', line.call_args[0][0])
+        with open(path[:-4] + '.dat') as file:
+            data = file.read().splitlines()
+        self.assertIn('"disk: read, 128 KiB, depth 32"\t2.000\t0.667\t1.000\t0.500', data)
+        # A transport that has no figure.
+        self.assertIn('"MPI: latency, 8 B"\t0.250\t?\t0.500\t1.000', data)
