@@ -72,8 +72,9 @@ CHECKS = [
           full=True),
     # What a user does without the lab: skuad on this host, whatever its C library is, and the README's lines.
     lab_tests('by-hand', 360, 'test-by-hand', inputs=map(paths.repo, ('README.md', 'Documentation/user/qemu.rst'))),
-    # What the guide says of hot-plug, and a guest that reboots.
-    lab_tests('attach', 600, 'test-attach', inputs=[paths.repo('Documentation/user/qemu.rst')], full=True),
+    # What the guides say of hot-plug and of the end of skuad, and a guest that reboots.
+    lab_tests('attach', 600, 'test-attach', full=True,
+              inputs=[paths.repo('Documentation/user/qemu.rst'), paths.lab('tests/test-by-hand')]),
     storage('nvme', 300, OLDER, '--no-faults', 'nvme', full=False),
     lab_tests('lab-guest', 1200, 'test-guest', inputs=[paths.lab('tests/guest')], full=True),
     lab_tests('cluster', 1200, 'test-cluster', inputs=[paths.lab('skualab/clusters')], full=True),
