@@ -1,7 +1,7 @@
 """Which files of selftests/ are inputs of a stage: all except the tests that its guests do not run.
 
 A test is a file test_*. Those that a stage runs are found by their names in its command or its script, and what such a
-test names is an input as well. Of programs the binary is an input, too: it depends on the compiler and its headers.
+test names is an input as well. So are the directories of tests that it names, as ulp/. Of programs the binary is an input, too: it depends on the compiler and its headers.
 selftests/skips is no input, since make check compares it with the log of a stage that is kept (check.py).
 """
 
@@ -15,6 +15,7 @@ from skualab.roots.stage import Tree
 HOME = paths.repo('selftests')
 NAME = re.compile(r'\btest_\w+(?:\.sh)?')
 RUNS_ALL = './run_selftests.sh'     # if no test is named
+DIRECTORIES = {'interop', 'pyverbs', 'ulp'}
 
 
 def text(*names):
@@ -53,6 +54,7 @@ def selftests(words=RUNS_ALL):
     if not tests and RUNS_ALL in words.split():
         tests = there
     others = sorted(os.path.basename(_source(test)) for test in there - tests)
+    others += sorted(DIRECTORIES - set(re.findall(r'\b(\w+)/', words)))
     programs = sorted([*(test for test in tests if not test.endswith('.sh')),
                        *(name[:-2] for name in os.listdir(HOME) if name.endswith('.c') and not name.startswith('test_'))])
     return [Tree(HOME, 'skips', *others), *(os.path.join(paths.SELFTESTS, name) for name in programs)]

@@ -8,7 +8,7 @@ import re
 import unittest
 from unittest import mock
 
-from skualab.checks.selftests import selftests
+from skualab.checks.selftests import DIRECTORIES, selftests
 from skualab.checks.table import CHECKS
 from skualab.host import paths
 from skualab.products import programs, provider
@@ -56,8 +56,17 @@ class Selftests(unittest.TestCase):
     def test_whatever_is_no_test(self):
         guests = {one.name for one in CHECKS if 'guest' in one.name or one.name.startswith(('loss', 'pyverbs', 'interop'))}
         for name in os.listdir(HOME):
-            if not name.startswith('test_') and name != 'skips':
+            if not name.startswith('test_') and name not in {'skips', *DIRECTORIES}:
                 self.assertLessEqual(guests, reads(name), name)
+
+    def test_directories(self):
+        """Tests that are no kselftests, of a few stages."""
+        all_of = {'pyverbs': {'pyverbs-'}, 'interop': {'interop-'},
+                  'ulp': {'interop-', 'middleware', 'mpi', 'nvme', 'preload', 'storage-', 'ulp-'}}
+        for name in DIRECTORIES:
+            found = {re.match('[a-z]+-?', one)[0] for one in reads(name + '/x') - self.ALL}
+            self.assertEqual(found - {'mpi-'}, all_of.pop(name), name)
+        self.assertEqual(all_of, {})
 
     def test_every_test_that_a_command_names(self):
         for one in CHECKS:
