@@ -17,7 +17,7 @@ dressed() {
 		left ip -o link show skua0 | grep -o 'mtu [0-9]*'
 }
 
-# sleeps STATE: mem or freeze.
+# sleeps STATE: freeze, mem, or disk, which is hibernation.
 sleeps() {
 	local before status
 	before=$(dressed)
@@ -35,7 +35,7 @@ sleeps_under_traffic() {
 echo 1 >/sys/module/suspend/parameters/pm_test_delay
 left ip link set skua0 mtu 4000
 right ip link set skua1 mtu 4000
-for state in freeze mem; do
+for state in freeze mem disk; do
 	t "sleep: $state" sleeps $state
 	t "sleep under traffic: $state" sleeps_under_traffic $state
 done
