@@ -666,7 +666,8 @@ static int set_up_failures(const char *order)
 {
 	if (mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL) && errno != EBUSY)
 		return -1;
-	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR);
+	if (!nth_fd)
+		nth_fd = open("/proc/thread-self/fail-nth", O_RDWR);
 	return nth_fd < 0 ||
 	       set_knob("/sys/kernel/debug/failslab/ignore-gfp-wait", "0") ||
 	       set_knob("/sys/kernel/debug/failslab/verbose", "0") ||
@@ -674,6 +675,13 @@ static int set_up_failures(const char *order)
 	       set_knob("/sys/kernel/debug/fail_page_alloc/min-order", order) ||
 	       set_knob("/sys/kernel/debug/fail_page_alloc/verbose", "0") ||
 	       fail_for_all_callers("failslab") || fail_for_all_callers("fail_page_alloc");
+}
+
+/* Single pages, too: if the rest of the kernel did not get one, it would end the program. */
+static int only_the_driver_fails(void)
+{
+	return fail_for_driver("failslab") || fail_for_driver("fail_page_alloc") ||
+	       set_knob("/sys/kernel/debug/fail_page_alloc/min-order", "0");
 }
 
 FIXTURE(failures) {};
@@ -694,6 +702,9 @@ TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 1800)
 	ASSERT_NE(NULL, tag_cq = ibv_create_cq_ex(side.context, &tag_cq_attr));
 	FAIL_EACH(verbs, 1, total);
 	ASSERT_LT(sizeof(verbs) / sizeof(verbs[0]), total);
+	ASSERT_EQ(0, only_the_driver_fails());
+	FAIL_EACH(verbs, 1, total);
+	ASSERT_EQ(0, set_up_failures("1"));
 	ASSERT_EQ(0, do_qp());
 	ASSERT_EQ(0, do_srq());
 	ASSERT_EQ(0, do_dm());
@@ -719,14 +730,7 @@ TEST_F_TIMEOUT(failures, every_allocation_of_every_verb, 1800)
 	ASSERT_EQ(0, system("rdma statistic qp set link skua_0/1 auto off"));
 	undo_table();
 	undo_target();
-	ASSERT_EQ(0, fail_for_driver("failslab"));
-	ASSERT_EQ(0, fail_for_driver("fail_page_alloc"));
-	FAIL_EACH(driver_verbs, 1, total);
-	/* Of the rest of the kernel, single pages that fail end the program. */
-	ASSERT_EQ(0, set_knob("/sys/kernel/debug/fail_page_alloc/min-order", "0"));
-	total = 0;
-	FAIL_EACH(verbs, 1, total);
-	ASSERT_LT(sizeof(verbs) / sizeof(verbs[0]), total);
+	ASSERT_EQ(0, only_the_driver_fails());
 	FAIL_EACH(driver_verbs, 1, total);
 	undo_xrcd();
 	undo_raw_qp();
