@@ -104,7 +104,7 @@ static int st_invalidate(struct st_side *side, u32 key)
 	return err || side->send.wc.opcode == IB_WC_LOCAL_INV ? err : -1;
 }
 
-/* From or to @length bytes of the region with @key, @at bytes from its begin, as its owner's peer. */
+/* From or to @length bytes of the region with @key, @at bytes behind its begin, as the peer. */
 static int st_remote_at(struct st_side *side, struct ib_mr *mr, u32 key, enum ib_wr_opcode opcode,
 			u64 at, u32 length)
 {
@@ -268,7 +268,7 @@ static const char *st_not_allowed(struct st_side *side, struct ib_mr *mr)
 }
 
 /* A region for as many pages as there may be, and what is no such region. */
-/* A region of @pages pages, which are the first two of the target by turns, takes its peer's WRITEs. */
+/* A region of @pages pages, which are the target's first two by turns, takes its peer's WRITEs. */
 static const char *st_longest_list(struct st_side *side, struct ib_mr *mr, unsigned int pages)
 {
 	struct st_side *a = &side[0], *b = &side[1];
