@@ -29,7 +29,8 @@ load() {
 clean() {
 	ip route delete "$peer/32" && unload smc_diag || return
 	unload smc 2>/dev/null && return
-	[ -e /sys/module/smc ] && has_none qp mr pd cm_id -- smc && ! grep -lsF '[smc]' /proc/[0-9]*/stack &&
+	[[ $(uname -r) == 6.* ]] && [ -e /sys/module/smc ] && has_none qp mr pd cm_id -- smc &&
+		! grep -lsF '[smc]' /proc/[0-9]*/stack &&
 		echo "smc stays, for $(</sys/module/smc/refcnt) sockets that are closed"
 }
 # The kernel gives the handshake of a first contact two seconds, and falls back to TCP after that.

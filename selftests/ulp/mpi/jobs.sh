@@ -42,7 +42,9 @@ all_shapes() {
 		done
 	done
 	for fault in outage loss; do
-		t "$1$fault" during $fault told job "$all" "$all" collectives 10
+		for program in $programs; do
+			t "$1$fault, $program" during $fault told job "$all" "$all" $program 10
+		done
 	done
 	t "${1}afterwards" told job "$all" "$all" collectives
 }

@@ -166,7 +166,7 @@ CHECKS = [
       for link in JOINED for series, tail in ((OLDER, ''), (NEWER, '-' + NEWER))],
     lab_tests('pair', 400, 'test-pair', full=True),
     *[storage('storage-' + series, 3600, series) for series in DISTRO.series],
-    storage('storage-debug', 3600, 'debug', 'nvme-death', 'nfs-reset'),
+    storage('storage-debug', 3600, 'debug', 'nvme-death', 'nfs-reset', 'nfs-death', 'iser-death', 'srp-death'),
     *map(ulp_tests, (*DISTRO.series, 'debug')),
     lab_tests('middleware', 3600, 'test-middleware', 'rsockets', 'ucx', 'libfabric', 'rpma', 'qperf', 'dmabuf',
               needs=SELFTESTS, full=True),
