@@ -45,12 +45,33 @@ stray() {
 	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && works_in 10 && [ $status = 0 ]
 }
 
+# A dead NIC, whose consumers in the kernel are still there, takes no processor's time.
+idle_share() {
+	local first second
+	read -r -a first </proc/stat
+	sleep 2
+	read -r -a second </proc/stat
+	awk -v a="${first[*]:1}" -v b="${second[*]:1}" 'BEGIN {
+		n = split(a, before); split(b, after)
+		for (i = 1; i <= n; i++) all += after[i] - before[i]
+		printf "%d\n", 100 * (after[4] + after[5] - before[4] - before[5]) / all
+	}'
+}
+idles() {
+	local share
+	lines=$(dmesg | wc -l)
+	skuactl inject skua0 fatal && within 15 is_dead && sleep 1 && share=$(idle_share)
+	tell "idle for $share% of the time"
+	echo 1 >"/sys/bus/pci/devices/$device/reset" && within 10 there && works_in 10 && [ "$share" -ge 50 ]
+}
+
 t 'load' modprobe skua_selftest
 for fault in command-timeout fatal gone; do
 	for poll in direct softirq workqueue; do
 		t "$fault, $poll" many $poll $fault
 	done
 done
+t 'nothing goes on in a dead NIC' idles
 t 'a completion of nothing' stray stray-completion RC
 t 'a completion of no receive' stray stray-receive RC
 t 'a completion of no frame' stray stray-completion ETH
