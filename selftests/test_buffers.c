@@ -178,24 +178,27 @@ static bool await(const volatile struct skua_cqe *cqe)
 	return cqe->flags & SKUA_CQE_PHASE;
 }
 
-/* What stands in the buffers is flushed, into the buffer of the CQ; nobody looks at the decoys. */
-TEST_F(buffers, rings)
+/*
+ * What stands in the buffers @buf of SQ and RQ is flushed, into that of the CQ; nobody looks at the decoys. @mem is where
+ * the program sees the buffers: CQ, SQ and RQ, a page each.
+ */
+static void flush_by(struct __test_metadata *_metadata, FIXTURE_DATA(buffers) *self, const struct buffer_desc buf[3],
+		     uint8_t *mem)
 {
 	struct skua_create_cq_req cq_req = { .buf_addr = PLACE(4), .dbr_addr = RECORDS, .log_size = 6 };
 	struct skua_create_qp_req qp_req = {
 		.sq_addr = PLACE(5), .rq_addr = PLACE(6), .sq_dbr_addr = RECORDS + 64, .rq_dbr_addr = RECORDS + 128,
 		.qp_handle = 99, .log_sq_blocks = 6, .log_rq_size = 6, .log_rq_stride = 6,
 	};
-	struct buffer_desc cq_buf = VA(0), sq_buf = VA(1), rq_buf = VA(2);
-	struct skua_wqe_ctrl *wqe = (void *)PLACE(1);
-	struct skua_rqe *rqe = (void *)PLACE(2);
-	struct skua_cqe *cqes = (void *)PLACE(0);
+	struct skua_cqe *cqes = (void *)mem;
+	struct skua_wqe_ctrl *wqe = (void *)(mem + PAGE);
+	struct skua_rqe *rqe = (void *)(mem + 2 * PAGE);
 	struct skua_dbr *dbrs = (void *)RECORDS;
 	static const uint8_t zero[3 * PAGE];
 	uint32_t cq, qp;
 
-	ASSERT_EQ(0, create_cq(self->fd, &cq_req, &cq_buf, &cq));
-	ASSERT_EQ(0, create_qp(self->fd, self->pd, cq, &qp_req, &sq_buf, &rq_buf, NULL, &qp));
+	ASSERT_EQ(0, create_cq(self->fd, &cq_req, &buf[0], &cq));
+	ASSERT_EQ(0, create_qp(self->fd, self->pd, cq, &qp_req, &buf[1], &buf[2], NULL, &qp));
 	ASSERT_EQ(0, to_state(self->fd, qp, IBV_QPS_INIT));
 	*wqe = (struct skua_wqe_ctrl){ .opcode = SKUA_WQE_NOP, .nblocks = 1, .cookie = 0x1111 };
 	*rqe = (struct skua_rqe){ .cookie = 0x2222 };
@@ -211,6 +214,31 @@ TEST_F(buffers, rings)
 	EXPECT_EQ(0, memcmp((void *)PLACE(4), zero, sizeof(zero)));
 	EXPECT_EQ(0, raw_destroy_qp(self->fd, qp));
 	EXPECT_EQ(0, raw_destroy_cq(self->fd, cq));
+}
+
+TEST_F(buffers, rings)
+{
+	const struct buffer_desc buf[] = { VA(0), VA(1), VA(2) };
+
+	flush_by(_metadata, self, buf, self->mem);
+}
+
+/* Of one dma-buf. */
+TEST_F(buffers, rings_of_a_dma_buf)
+{
+	const int fd = export_buffer(3 * PAGE, 0, 0);
+	struct buffer_desc buf[3];
+	uint8_t *mem;
+
+	ASSERT_LE(0, fd);
+	mem = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, mem);
+	for (int i = 0; i < 3; i++)
+		buf[i] = (struct buffer_desc){ .type = TYPE_DMABUF, .fd = fd, .addr = i * PAGE, .length = PAGE };
+	flush_by(_metadata, self, buf, mem);
+	ASSERT_EQ(0, munmap(mem, 3 * PAGE));
+	ASSERT_EQ(0, close(fd));
+	EXPECT_TRUE(none_exported());
 }
 
 TEST_F(buffers, bad_cqs)
