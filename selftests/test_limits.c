@@ -550,6 +550,51 @@ TEST_F_TIMEOUT(limits, max_srq, COUNT_SECONDS)
 	ASSERT_TRUE(pair_transfer(self->s));
 }
 
+/* The largest SRQ, each of whose receives has as many pieces as it may have, takes a message by each. */
+TEST_F_TIMEOUT(limits, max_srq_wr, COUNT_SECONDS)
+{
+	const uint32_t wrs = self->attr.max_srq_wr, sges = self->attr.max_srq_sge, size = 4 * sges;
+	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = wrs, .max_sge = sges } };
+	struct ibv_srq *srq = ibv_create_srq(self->s[0].pd, &srq_init);
+	struct ibv_qp_init_attr init = {
+		.send_cq = self->s[0].cq, .recv_cq = self->s[0].cq, .srq = srq, .qp_type = IBV_QPT_RC,
+		.cap = { 1, 0, 1, 0, 0 },
+	};
+	struct side pair[2] = { self->s[0], self->s[1] };
+	struct ibv_sge from = { (uintptr_t)pair[1].mem, size, pair[1].mr->lkey }, to[sges];
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+	};
+	struct ibv_recv_wr *bad_recv, recv = { .sg_list = to, .num_sge = (int)sges };
+	struct ibv_wc wc;
+
+	ASSERT_NE(NULL, srq);
+	for (uint32_t i = 0; i < sges; i++)
+		to[i] = (struct ibv_sge){ (uintptr_t)pair[0].mem + 8 * i, 4, pair[0].mr->lkey };
+	while (recv.wr_id <= wrs && !(errno = ibv_post_srq_recv(srq, &recv, &bad_recv)))
+		recv.wr_id++;
+	EXPECT_EQ(ENOMEM, errno);
+	ASSERT_EQ(wrs, recv.wr_id);
+	ASSERT_NE(NULL, pair[0].qp = ibv_create_qp(pair[0].pd, &init));
+	ASSERT_EQ(0, pair_reconnect(pair));
+	for (uint32_t n = 0; n < wrs; n++) {
+		fill(pair[1].mem, size, n);
+		ASSERT_EQ(0, ibv_post_send(pair[1].qp, &wr, &bad));
+		ASSERT_TRUE(side_wait(&pair[1], &wc, 20));
+		ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+		ASSERT_TRUE(side_wait(&pair[0], &wc, 20));
+		ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+		ASSERT_EQ(n, wc.wr_id);
+		ASSERT_EQ(size, wc.byte_len);
+		for (uint32_t i = 0; i < sges; i++)
+			ASSERT_EQ(0, memcmp(pair[0].mem + 8 * i, pair[1].mem + 4 * i, 4));
+	}
+	ASSERT_EQ(0, ibv_destroy_qp(pair[0].qp));
+	ASSERT_EQ(0, ibv_destroy_srq(srq));
+	ASSERT_EQ(0, pair_reconnect(self->s));
+	ASSERT_TRUE(pair_transfer(self->s));
+}
+
 /* DBP-5: a program has doorbell pages of its own, which it gives back. Here come more than the NIC has pages. */
 TEST_F(limits, programs_come_and_go)
 {
