@@ -51,7 +51,7 @@ def show(found):
     form = '  %-38s' + ' %14s' * len(TRANSPORTS) + ' %10s'
     print('\n' + form % ('between two guests', *TRANSPORTS, 'skua:best'))
     for name, figures, unit, more in found:
-        told = ['%.4g %s' % (figures[way], unit) if way in figures else '-' for way in TRANSPORTS]
+        told = ['%.4g %s' % (figures[way], unit) for way in TRANSPORTS]
         print(form % (name, *told, '%.1f' % _times(figures, more)[TRANSPORTS[0]]))
 
 
@@ -61,11 +61,10 @@ def plot(found, path):
     with open(data, 'w') as file:
         for name, figures, _, more in found:
             times = _times(figures, more)
-            file.write('\t'.join(['"%s"' % name, *('%.3f' % times[way] if way in times else '?' for way in TRANSPORTS)])
-                       + '\n')
+            file.write('\t'.join(['"%s"' % name, *('%.3f' % times[way] for way in TRANSPORTS)]) + '\n')
     bars = ', '.join("'%s' using %d%s title '%s'" % (data, column + 2, ':xtic(1)' if not column else '', way)
                      for column, way in enumerate(TRANSPORTS))
     with open(script, 'w') as file:
-        file.write("set datafile separator '\\t'\nset datafile missing '?'\n" + PLOT.format(image=path, bars=bars))
+        file.write("set datafile separator '\\t'\n" + PLOT.format(image=path, bars=bars))
     chroot.run(['gnuplot', script], check=True, timeout=60)
     say.line('a plot: ' + os.path.relpath(path))
