@@ -1,7 +1,8 @@
 """Which files of selftests/ are inputs of a stage: all except the tests that its guests do not run.
 
 A test is a file test_*. Those that a stage runs are found by their names in its command or its script, and what such a
-test names is an input as well. So are the directories of tests that it names, as ulp/. Of programs the binary is an input, too: it depends on the compiler and its headers.
+test names is an input as well. So are the directories of tests that it names, as ulp/. Of programs the binary is an
+input, too: it depends on the compiler and its headers.
 selftests/skips is no input, since make check compares it with the log of a stage that is kept (check.py).
 """
 
