@@ -114,6 +114,14 @@ move() {
 # shellcheck disable=SC2046
 load() { passes $disk $(polled); }
 
+# The NIC of the first path leaves its bus, and comes back.
+pull() { echo 1 >/sys/class/net/skua0/device/remove; }
+plug() {
+	local lab=/usr/lib/skua-lab
+	echo 1 >/sys/bus/pci/rescan
+	head -n 1 $lab/nics.list | $lab/nics alone
+}
+
 # Both paths work.
 whole() { within 60 paths_are live; }
 # The first path was taken away with its device.
