@@ -75,6 +75,7 @@ static bool is_single(enum train_op op)
 static enum transport transport_of(uint8_t type)
 {
 	return type == SKUA_QPT_UC ? TRANSPORT_UC :
+	       type == SKUA_QPT_XRC_INI || type == SKUA_QPT_XRC_TGT ? TRANSPORT_XRC :
 	       type == SKUA_QPT_UD || type == SKUA_QPT_GSI ? TRANSPORT_UD : TRANSPORT_RC;
 }
 
@@ -180,7 +181,7 @@ static void send_train(struct traffic *t, const struct step *p)
 	static const enum transport others[] = { TRANSPORT_RC, TRANSPORT_UC, TRANSPORT_UD,
 						 TRANSPORT_CNP, TRANSPORT_XRC };
 	enum transport transport = p->bytes[30] & 0x80 ? others[p->bytes[30] % 5] :
-				   transport_of(t->type);
+				   transport_of(s->type);
 	bool ud = transport == TRANSPORT_UD, single = ud || is_single(op_of(transport, p->b));
 	uint32_t bytes = p->n[1] % ((ud ? 1 : 8) * pmtu + 1);
 	enum train_op op = op_of(transport, p->b);
@@ -201,6 +202,8 @@ static void send_train(struct traffic *t, const struct step *p)
 		return;		/* an ETH QP: no packet is for it */
 	skua_dev_for_each_qp(s->n->dev, &(struct skua_walk){ 0 }, find_qp, &qp);
 	tr.psn = psn_add(train_is_response(op) ? qp.una_psn : qp.rq_psn, p->n[0] & PSN_MASK);
+	if (transport == TRANSPORT_XRC)
+		tr.srqn = s->srqn ^ (p->n[2] >> 16 & 1);
 	memcpy(&tr.msn, p->bytes + 4, 4);
 	memcpy(&tr.msg_len, p->bytes + 8, 4);
 	if (!(p->c & 16) && op != TRAIN_READ_REQ)
@@ -303,6 +306,20 @@ static void fuzz_seeds(void)
 		  PACKET(0, .n[1] = 99, .bytes = { [31] = 1 }), PACKET(0, .a = 8, .bytes = { [31] = 1 }),
 		  PACKET(0, .a = 8, .bytes = { [31] = 3 }), PACKET(5, .bytes = { [30] = 0x82 }),
 		  { .verb = POLL, .n[0] = 99 });
+	FUZZ_SEED("srq", CONFIG(.n[0] = SRQ), ALONE, RQE(0, ALL), PACKET(TRAIN_SEND, .n[1] = 3000),
+		  PACKET(TRAIN_SEND, .c = 2, .n[1] = 2048), PACKET(TRAIN_SEND, .c = 1, .n[1] = 7),
+		  PACKET(TRAIN_WRITE_IMM, .n[1] = 1), { .verb = SHARED, .b = 1, .n[0] = 4 }, PACKET(TRAIN_SEND_IMM, .n[1] = 9),
+		  PACKET(TRAIN_SEND, .c = 2, .n[1] = 1024), { .verb = MODIFY, .c = 1 }, { .verb = POLL, .n[0] = 99 });
+	FUZZ_SEED("xrc", CONFIG(.n[0] = XRC), ALONE, RQE(1, ALL), PACKET(TRAIN_SEND, .a = 1, .n[1] = 3000),
+		  PACKET(TRAIN_WRITE, .a = 1, .n[1] = 5000), PACKET(TRAIN_READ_REQ, .a = 1, .bytes = { [9] = 8 }),
+		  PACKET(TRAIN_WRITE_IMM, .a = 9, .n[1] = 9), PACKET(TRAIN_SEND, .a = 1, .n = { 0, 64, 0x10000 }),
+		  PACKET(TRAIN_FETCH_ADD, .a = 1, .n[2] = K_EXTRA, .v[1] = 1), WQE(SKUA_WQE_READ, 1, 1, ALL), { .verb = WORK },
+		  PACKET(TRAIN_READ_RESP, .n[1] = 5000, .bytes = { AETH_ACK }), { .verb = POLL, .a = 1, .n[0] = 99 });
+	/* Pages come, go, and are refused. */
+	FUZZ_SEED("on demand", CONFIG(), ALONE, PACKET(TRAIN_WRITE, .n = { 0, 5000, K_DEMAND }), BRING(0), RESUME(0),
+		  PACKET(TRAIN_WRITE, .n = { 0, 5000, K_DEMAND }), PACKET(TRAIN_READ_REQ, .n[2] = K_DEMAND, .bytes = { [9] = 32 }),
+		  DROP(0), PACKET(TRAIN_READ_REQ, .n = { 0xffffff, 0, K_DEMAND }, .bytes = { [9] = 32 }), BRING(0), RESUME(0),
+		  DROP(0), PACKET(TRAIN_FETCH_ADD, .n[2] = K_DEMAND, .v[1] = 1), { .verb = FAULT, .b = SKUA_PAGE_FAULT_FAIL });
 	FUZZ_SEED("gsi", CONFIG(.a = 0xc0), RQE(0, ALL), PACKET(0, .n[1] = 256));
 	FUZZ_SEED("repeat", CONFIG(), ALONE, RQE(0, ALL), PACKET(REPEAT, .a = 0),
 		  PACKET(TRAIN_SEND, .n = { 1, 1000 }), PACKET(TRAIN_WRITE, .n = { 3, 8 }),

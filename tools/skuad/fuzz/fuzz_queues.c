@@ -51,6 +51,25 @@ static void fuzz_seeds(void)
 	OPCODES("uc-privileged", CONFIG(.a = 0x48));
 	OPCODES("ud", CONFIG(.a = 0x80));
 	OPCODES("gsi", CONFIG(.a = 0xc0));
+	OPCODES("srq", CONFIG(.n[0] = SRQ));
+	OPCODES("srq of uc", CONFIG(.a = 0x40, .n[0] = SRQ));
+	OPCODES("srq of ud", CONFIG(.a = 0x80, .n[0] = SRQ));
+	OPCODES("xrc", CONFIG(.n[0] = XRC));
+	FUZZ_SEED("limits", CONFIG(.n[0] = SRQ), { .verb = SHARED, .a = 1, .b = 1, .n[0] = 3 }, RQE(1, ALL),
+		  WQE(SKUA_WQE_SEND, SIGNALED, 1, ALL), WQE(SKUA_WQE_SEND, SIGNALED, 1, ALL), { .verb = STEPS, .n[0] = 1 },
+		  { .verb = MODIFY, .a = 1 }, { .verb = WORK }, { .verb = MODIFY, .c = 2 }, RQE(1, ALL),
+		  WQE(SKUA_WQE_SEND, SIGNALED, 1, ALL), { .verb = WORK }, { .verb = POLL, .a = 1, .n[0] = 99 });
+	/* To the peer's pages and from own ones, which come, go before the end, and are refused. */
+	FUZZ_SEED("on demand", CONFIG(), WQE(SKUA_WQE_WRITE, SIGNALED, 1, ALL, .n[2] = K_DEMAND), { .verb = WORK },
+		  BRING(1), RESUME(1), { .verb = PASS, .n[0] = 1000 }, RQE(1, SGE(K_DEMAND, 0, 9000)), DROP(1),
+		  WQE(SKUA_WQE_SEND, SIGNALED, 1, SGE(K_DEMAND, 0, 5000)), { .verb = WORK }, BRING(0), RESUME(0), { .verb = WORK },
+		  BRING(1), RESUME(1), { .verb = PASS, .n[0] = 1000 }, DROP(0),
+		  WQE(SKUA_WQE_READ, 1, 1, SGE(K_DEMAND, 0, 12000), .n[2] = K_DEMAND), { .verb = WORK }, BRING(0), RESUME(0),
+		  { .verb = STEPS, .n[0] = 2 }, DROP(0), { .verb = WORK }, { .verb = FAULT, .b = SKUA_PAGE_FAULT_FAIL },
+		  { .verb = WORK }, { .verb = POLL, .n[0] = 99 });
+	FUZZ_SEED("on demand, uc", CONFIG(.a = 0x40), RQE(1, SGE(K_DEMAND, 0, 9000)), WQE(SKUA_WQE_SEND, SIGNALED, 1, ALL),
+		  { .verb = WORK }, BRING(1), RESUME(1), WQE(SKUA_WQE_SEND, SIGNALED, 1, SGE(K_DEMAND, 0, 5000)), { .verb = WORK },
+		  BRING(0), RESUME(0), { .verb = WORK }, { .verb = REGION, .b = K_DEMAND }, { .verb = WORK });
 	FUZZ_SEED("groups", CONFIG(.a = 0x80), RQE(1, ALL), RQE(0, ALL),
 		  WQE(SKUA_WQE_SEND, 1, 1, SGE(K_ALL, 0, 100), .n[2] = 0x100),
 		  WQE(SKUA_WQE_SEND, 1, 1, SGE(K_ALL, 0, 100), .n[1] = SKUA_QKEY_OWN, .n[2] = 0x200),

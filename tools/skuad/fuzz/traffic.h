@@ -2,8 +2,8 @@
 /*
  * Two devices on a wire, and between them a pair of QPs that is ill-treated: work requests that
  * are good or nearly so, rings and records written over, memory and rights taken away, states
- * changed, time; and records, rings and payload that change between two fetches (race.h). To be included once, after
- * fuzz.h.
+ * changed, pages on demand, time; and records, rings and payload that change between two fetches (race.h). Receives are
+ * in RQs or SRQs, of XRC, too. To be included once, after fuzz.h.
  *
  * What must hold whatever happens: the engine comes to rest, and what is left to do then waits for
  * something that will come; every CQE is one of its QP; bytes that no right was given to are as
@@ -13,10 +13,13 @@
 #define SKUAD_FUZZ_TRAFFIC_H
 
 #include "base/bytes.h"
+#include "core/fault.h"
 #include "core/mw.h"
 #include "core/qp.h"
 #include "fuzz/race.h"
 #include "harness/datagram.h"
+#include "harness/initiator.h"
+#include "harness/paging.h"
 #include "nic/control.h"
 #include "roce/cnp.h"
 #include "roce/dcqcn.h"
@@ -25,17 +28,19 @@
 #define MAX_ROUNDS	200000
 #define ARENA		(256u << 10)	/* at the start of the harness's region; all regions lie in it */
 #define UNTOUCHED	0x5a
-#define RIGHTS		(ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC | SKUA_ACCESS_FLUSH_GLOBAL)
+#define RIGHTS	(ALL_RIGHTS | SKUA_ACCESS_REMOTE_ATOMIC | SKUA_ACCESS_FLUSH_GLOBAL)
 
 enum traffic_verb {
 	POST, RECV, PATCH, RECORD, BELL, POLL, PASS, WORK, STEPS, MODIFY, MEMORY, REGION, LINK,
-	RACE, NUM_TRAFFIC_VERBS
+	RACE, PAGING, FAULT, SHARED, NUM_TRAFFIC_VERBS
 };
+
+#define DEMAND_PAGES	4	/* of K_DEMAND */
 
 /* Keys that work requests and packets may name; windows begin as if they were bound to all of K_BIND. */
 enum key {
-	K_ALL, K_READ, K_EXTRA, K_FAST, K_PHYS, K_RESERVED, K_OTHER_PD, K_BIND, K_WINDOW_1, K_WINDOW_2, K_DM, K_NONE,
-	NUM_KEYS
+	K_ALL, K_READ, K_EXTRA, K_FAST, K_PHYS, K_RESERVED, K_OTHER_PD, K_BIND, K_WINDOW_1, K_WINDOW_2, K_DM, K_DEMAND,
+	K_NONE, NUM_KEYS
 };
 
 static const struct {
@@ -53,6 +58,7 @@ static const struct {
 	[K_WINDOW_1] = { 0x30080, 0x2f00, 0, SKUA_MW_TYPE_1 },
 	[K_WINDOW_2] = { 0x30080, 0x2f00, 0, SKUA_MW_TYPE_2 },
 	[K_DM] = { 0x18, 0x3000, RIGHTS, SKUA_MR_DM },		/* in the DM */
+	[K_DEMAND] = { 0x38000, DEMAND_PAGES * 4096, RIGHTS, SKUA_MR_REGULAR },
 };
 
 struct side {
@@ -60,13 +66,17 @@ struct side {
 	uint64_t sq, sq_dbr, rq, rq_dbr, cq, cq_dbr, list;
 	uint32_t qpn, cqn, pdn, other_pdn, dmn, sq_pi, rq_pi, cq_ci;
 	uint32_t key[NUM_KEYS];
+	uint32_t srqn, xrcdn;
+	uint8_t type;
 	uint8_t mtu;			/* of its QP, as MODIFY_QP has it */
+	struct fault_queue faults;
 };
 
 struct traffic {
 	struct world *w;
 	struct side side[2];
 	uint8_t type, log_sq, log_rq, log_cq;
+	bool srq;			/* receives are in SRQs */
 	bool privileged;		/* may write anywhere, hence nothing is untouched */
 	bool extra;
 };
@@ -93,7 +103,8 @@ static void check_requester(const struct skua_qp *qp)
 	CHECK(psn_diff(sq->psn, req->oldest_unacked_psn) >= 0);
 	CHECK(req->reads_outstanding <= qp->max_rd);
 	if (sent_is_empty(&req->sent)) {
-		CHECK(req->next_psn == req->oldest_unacked_psn && pacer_paused(qp));
+		CHECK(req->next_psn == req->oldest_unacked_psn);
+		CHECK(pacer_paused(qp) || fault_is_waiting(qp, SKUA_PAGE_FAULT_REQUESTER));
 		return;
 	}
 	/* Whatever is outstanding has a timer (ROC-17). */
@@ -103,17 +114,19 @@ static void check_requester(const struct skua_qp *qp)
 
 static void check_qp(const struct skua_qp *qp)
 {
-	bool rc = qp->type == SKUA_QPT_RC, connected = rc || qp->type == SKUA_QPT_UC;
-	bool paused = connected && pacer_paused(qp);
+	bool rc = qp->type == SKUA_QPT_RC || qp->type == SKUA_QPT_XRC_INI || qp->type == SKUA_QPT_XRC_TGT;
+	bool connected = rc || qp->type == SKUA_QPT_UC, paused = connected && pacer_paused(qp);
+	bool sends = !paused && !fault_is_waiting(qp, SKUA_PAGE_FAULT_REQUESTER);
+	bool answers = !paused && !fault_is_waiting(qp, SKUA_PAGE_FAULT_RESPONDER);
 
 	if (rc)
 		check_requester(qp);
 	/* Nobody answers: what was sent is complete. */
 	else if (qp->state == SKUA_QPS_RTS || qp->state == SKUA_QPS_SQE)
-		CHECK(qp->sq.una == qp->sq.tail || paused);
+		CHECK(qp->sq.una == qp->sq.tail || !sends);
 	else
 		CHECK(qp->sq.una == qp->sq.nxt);
-	CHECK(!rc || paused || (rc_of(qp)->resp.jobs_head == rc_of(qp)->resp.jobs_tail && !rc_of(qp)->resp.ack_due));
+	CHECK(!rc || !answers || (rc_of(qp)->resp.jobs_head == rc_of(qp)->resp.jobs_tail && !rc_of(qp)->resp.ack_due));
 	CHECK(!connected || !cnp_is_due(qp));
 	if (qp->state != SKUA_QPS_ERR)
 		return;
@@ -207,7 +220,10 @@ static void create_region(struct traffic *t, struct side *s, enum key key)
 	cmd.create_mr.iova = htole64(length ? base : 0);
 	cmd.create_mr.length = htole64(length);
 	cmd.create_mr.pages = (struct skua_pagelist){ 0 };
-	if (length && key != K_DM) {
+	if (key == K_DEMAND) {
+		cmd.create_mr.access |= htole32(SKUA_ACCESS_ON_DEMAND);
+		cmd.create_mr.pages.log_page = 12;
+	} else if (length && key != K_DM) {
 		cmd.create_mr.pages = list(base & ~4095ull, (base & 4095) + length);
 		cmd.create_mr.pages.offset = htole64(base & 4095);
 	}
@@ -234,11 +250,56 @@ static struct skua_cmd group_cmd(uint16_t opcode, uint32_t qpn)
 	return cmd;
 }
 
-static void create_side(struct traffic *t, struct side *s, struct node *n)
+/* In the place of the RQ; an XRC_TGT QP finds it by its domain. */
+static void create_srq(struct traffic *t, struct side *s)
 {
-	struct skua_cmd cq, qp, port = port_cmd(SKUA_PORT_SET_MTU, 0);
+	struct skua_cmd cmd = CMD(SKUA_CMD_CREATE_SRQ, .create_srq = {
+		.pdn = htole32(s->pdn), .log_size = t->log_rq, .log_stride = 6, .srq_handle = htole64(QP_HANDLE),
+		.dbr_addr = htole64(s->rq_dbr), .ring = list(s->rq, 64u << t->log_rq) });
+
+	if (s->type == SKUA_QPT_XRC_TGT) {
+		s->xrcdn = must(t->w, s->n, (struct skua_cmd)CMD(SKUA_CMD_CREATE_XRCD));
+		cmd.create_srq.xrcdn = htole32(s->xrcdn);
+		cmd.create_srq.cqn = htole32(s->cqn);
+	}
+	s->srqn = must(t->w, s->n, cmd);
+}
+
+static struct skua_cmd create_qp(const struct traffic *t, const struct side *s)
+{
+	struct skua_cmd cmd = create_qp_cmd(s->n);
+
+	if (s->type == SKUA_QPT_XRC_TGT)
+		return xrc_tgt_cmd(s->xrcdn);
+	cmd.create_qp.log_rq_size = t->log_rq;
+	cmd.create_qp.rq_dbr_addr = htole64(s->rq_dbr);
+	cmd.create_qp.rq = list(s->rq, 64u << t->log_rq);
+	cmd.create_qp.recv_cqn = htole32(s->cqn);
+	if (s->type == SKUA_QPT_XRC_INI) {
+		cmd = xrc_ini_cmd(s->n);
+	} else if (t->srq) {
+		cmd.create_qp.srqn = htole32(s->srqn);
+		cmd.create_qp.log_rq_size = 0;
+		cmd.create_qp.log_rq_stride = 0;
+		cmd.create_qp.rq_dbr_addr = 0;
+		cmd.create_qp.rq = (struct skua_pagelist){ 0 };
+	}
+	cmd.create_qp.type = s->type;
+	cmd.create_qp.flags = htole32(t->privileged ? SKUA_QP_PRIVILEGED : 0);
+	cmd.create_qp.pdn = htole32(s->pdn);
+	cmd.create_qp.send_cqn = htole32(s->cqn);
+	cmd.create_qp.log_sq_blocks = t->log_sq;
+	cmd.create_qp.sq_dbr_addr = htole64(s->sq_dbr);
+	cmd.create_qp.sq = list(s->sq, 64u << t->log_sq);
+	return cmd;
+}
+
+static void create_side(struct traffic *t, struct side *s, struct node *n, uint8_t type)
+{
+	struct skua_cmd cq, port = port_cmd(SKUA_PORT_SET_MTU, 0);
 
 	s->n = n;
+	s->type = type;
 	port.set_port.mtu = htole32(LIMIT_MTU);	/* every path MTU goes through */
 	must(t->w, n, port);
 	s->pdn = must(t->w, n, (struct skua_cmd)CMD(SKUA_CMD_CREATE_PD));
@@ -255,21 +316,13 @@ static void create_side(struct traffic *t, struct side *s, struct node *n)
 	cq.create_cq.dbr_addr = htole64(s->cq_dbr);
 	cq.create_cq.ring = list(s->cq, 64u << t->log_cq);
 	s->cqn = must(t->w, n, cq);
-	qp = create_qp_cmd(n);
-	qp.create_qp.type = t->type;
-	qp.create_qp.flags = htole32(t->privileged ? SKUA_QP_PRIVILEGED : 0);
-	qp.create_qp.pdn = htole32(s->pdn);
-	qp.create_qp.send_cqn = qp.create_qp.recv_cqn = htole32(s->cqn);
-	qp.create_qp.log_sq_blocks = t->log_sq;
-	qp.create_qp.log_rq_size = t->log_rq;
-	qp.create_qp.sq_dbr_addr = htole64(s->sq_dbr);
-	qp.create_qp.rq_dbr_addr = htole64(s->rq_dbr);
-	qp.create_qp.sq = list(s->sq, 64u << t->log_sq);
-	qp.create_qp.rq = list(s->rq, 64u << t->log_rq);
-	s->qpn = must(t->w, n, qp);
+	if (t->srq)
+		create_srq(t, s);
+	s->qpn = must(t->w, n, create_qp(t, s));
 	if (t->type == SKUA_QPT_UD)
 		must(t->w, n, group_cmd(SKUA_CMD_ATTACH_MCAST, s->qpn));
 	create_dm(t, s);
+	fault_queue_create(t->w, n, &s->faults);
 	for (enum key k = 0; k < K_NONE; k++)
 		if (k != K_RESERVED)
 			create_region(t, s, k);
@@ -330,6 +383,10 @@ static void connect_side(struct traffic *t, struct side *s, const struct side *p
 	rts.modify_qp.attr.retry_cnt = 7 - (how->n[1] >> 8) % 8;
 	rts.modify_qp.attr.rnr_retry = (how->n[1] >> 12) % 8;
 	rts.modify_qp.attr.timeout = 14 - (how->n[1] >> 16) % 15;
+	if (s->type == SKUA_QPT_XRC_INI)
+		rtr.modify_qp.mask = xrc_ini_rtr_cmd(s->qpn, peer->n, peer->qpn).modify_qp.mask;
+	if (s->type == SKUA_QPT_XRC_TGT)
+		rts.modify_qp.mask = xrc_tgt_rts_cmd(s->qpn).modify_qp.mask;
 	if (t->type == SKUA_QPT_UC) {
 		rtr.modify_qp.mask &= ~htole32(SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC | SKUA_QP_ATTR_MIN_RNR_TIMER);
 		rts.modify_qp.mask = htole32(SKUA_QP_ATTR_STATE | SKUA_QP_ATTR_SQ_PSN);
@@ -347,19 +404,22 @@ static void traffic_create(struct traffic *t, const struct step *s)
 		SKUA_QPT_GSI, SKUA_QPT_UD,
 	};
 	uint8_t type = types[s->a >> 5];
+	bool has_srq = type == SKUA_QPT_RC || type == SKUA_QPT_UC || type == SKUA_QPT_UD;
+	bool xrc = type == SKUA_QPT_RC && s->n[0] >> 17 & 1;
 
 	*t = (struct traffic){
 		.type = type, .privileged = s->a & 8 || s->a >> 5 == 1 || type == SKUA_QPT_GSI,
 		.log_sq = 8 - s->n[0] % 9, .log_rq = 6 - (s->n[0] >> 4) % 7,
 		.log_cq = 8 - (s->n[0] >> 8) % 9, .extra = true,
+		.srq = xrc || (has_srq && s->n[0] >> 16 & 1),
 	};
 	t->w = world_create_with(false, ~0ull ^ (s->a & 1 ? 1 << SKUA_F_EVENT_IDX : 0) ^
 					(s->a & 2 ? 1 << SKUA_F_ATOMIC : 0) ^
 					(s->a & 4 ? 1 << SKUA_F_INVALIDATE : 0));
-	create_side(t, &t->side[0], &t->w->n[0]);
-	create_side(t, &t->side[1], &t->w->n[1]);
+	create_side(t, &t->side[0], &t->w->n[0], xrc ? SKUA_QPT_XRC_INI : type);
+	create_side(t, &t->side[1], &t->w->n[1], xrc ? SKUA_QPT_XRC_TGT : type);
 	/* A QP may be its own peer. */
-	connect_side(t, &t->side[0], &t->side[!(s->a & 0x10)], s);
+	connect_side(t, &t->side[0], &t->side[xrc || !(s->a & 0x10)], s);
 	connect_side(t, &t->side[1], &t->side[0], s);
 }
 
@@ -505,7 +565,8 @@ static void post_wqe(struct traffic *t, const struct step *p)
 		.rkey = htole32(peer->key[rkey] ^ (p->n[2] >> 24)),
 		.swap_add = htole64(p->v[0]), .compare = htole64(p->v[1]),
 	};
-	uint32_t at_byte = sizeof(c), blocks;
+	struct skua_wqe_xrc xrc = { .srqn = htole32(p->a & 16 ? p->n[1] : peer->srqn), .rsvd[3] = p->a >> 5 & 1 };
+	uint32_t at_byte = sizeof(c), segment, blocks;
 
 	if (c.opcode == SKUA_WQE_SEND_INV || c.opcode == SKUA_WQE_LOCAL_INV)
 		c.inv_key = htole32((c.opcode == SKUA_WQE_SEND_INV ? peer : s)->key[rkey]);
@@ -515,11 +576,16 @@ static void post_wqe(struct traffic *t, const struct step *p)
 		r.rsvd = htole32((uint32_t)p->v[0] & 0x37);
 		c.length = htole32((uint32_t)p->v[1]);
 	}
+	if (s->type == SKUA_QPT_XRC_INI && c.opcode != SKUA_WQE_NOP && c.opcode != SKUA_WQE_LOCAL_INV) {
+		memcpy(wqe + at_byte, &xrc, sizeof(xrc));
+		at_byte += sizeof(xrc);
+	}
+	segment = at_byte;
 	if ((c.opcode >= SKUA_WQE_WRITE && c.opcode <= SKUA_WQE_READ) || c.opcode >= SKUA_WQE_FLUSH)
 		at_byte += sizeof(struct skua_wqe_rdma);
 	else if (c.opcode >= SKUA_WQE_CMP_SWAP)
 		at_byte += sizeof(r);
-	memcpy(wqe + sizeof(c), &r, at_byte - sizeof(c));
+	memcpy(wqe + segment, &r, at_byte - segment);
 	if (c.opcode == SKUA_WQE_REG_MR) {
 		struct skua_wqe_reg_mr reg = registration(s, p, rkey);
 
@@ -645,8 +711,10 @@ static void reset_side(struct traffic *t, struct side *s)
 {
 	must(t->w, s->n, state_cmd(s->qpn, SKUA_QPS_RESET));
 	host_store32(at(s->n, s->sq_dbr), 0);
-	host_store32(at(s->n, s->rq_dbr), 0);
 	s->sq_pi = 0;
+	if (t->srq)
+		return;
+	host_store32(at(s->n, s->rq_dbr), 0);
 	s->rq_pi = 0;
 }
 
@@ -706,6 +774,59 @@ static void region(struct traffic *t, const struct step *p)
 	command(t->w, s->n, &cmd);
 	if (p->c & 1)
 		create_region(t, s, k);
+}
+
+/*
+ * UPDATE_PAGES of K_DEMAND, or of what is another kind. n[0]: the first page, how many, and whether there is a list;
+ * bytes: of each entry, which page of the region it is, and whether it is there; @c: what is wrong.
+ */
+static void update_pages(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1];
+	enum key key = p->b & 0x80 ? p->b % NUM_KEYS : K_DEMAND;
+	uint64_t list_at = s->faults.list + (p->c >> 4 & 1);
+	struct skua_cmd cmd = pages_cmd(s->key[key] ^ (p->c >> 7), p->n[0] & 7, p->n[0] >> 4 & 15,
+					p->n[0] & 0x100 ? 0 : list_at);
+	uint32_t bit = p->n[1] % 24;
+
+	for (uint32_t i = 0; i < 16; i++) {
+		uint64_t page = base_of(s, K_DEMAND) + p->bytes[i] / 4 % DEMAND_PAGES * 4096ull;
+		__le64 entry = htole64(p->bytes[i] & 1 ? page | SKUA_PL_PRESENT | (p->bytes[i] & SKUA_PL_READ_ONLY) : 0);
+
+		/* The bits that tell the pages of the region apart from others stay: else it may write them. */
+		if (!i && p->c & 1)
+			entry ^= htole64(1ull << (bit < 12 ? bit : bit + 28));
+		memcpy(at(s->n, s->faults.list + i * sizeof(entry)), &entry, sizeof(entry));
+	}
+	command(t->w, s->n, &cmd);
+}
+
+/* The oldest page fault ends, if there is one. @b: how; @c: whether another token is named, and the entry is kept. */
+static void end_fault(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1];
+	const struct skua_fault_eqe *fault = fault_queue_next(s->n, &s->faults);
+	struct skua_cmd cmd;
+
+	if (!fault)
+		return;
+	CHECK(le32toh(fault->qpn) == s->qpn && le64toh(fault->handle) == QP_HANDLE);
+	CHECK(fault->side <= SKUA_PAGE_FAULT_RESPONDER && fault->write <= 1 && fault->length);
+	cmd = resume_cmd(*fault, p->b);
+	if (p->c & 1)
+		cmd.fault_resume.token ^= htole32(p->n[0]);
+	command(t->w, s->n, &cmd);
+	if (!(p->c & 2))
+		fault_queue_free(s->n, &s->faults);
+}
+
+static void set_limit(struct traffic *t, const struct step *p)
+{
+	struct side *s = &t->side[p->a & 1];
+	struct skua_cmd cmd = CMD(SKUA_CMD_MODIFY_SRQ, .modify_srq = {
+		.srqn = htole32(s->srqn), .mask = htole32(p->b), .limit = htole32(p->n[0]) });
+
+	command(t->w, s->n, &cmd);
 }
 
 /*
@@ -770,6 +891,15 @@ static void traffic_play(struct traffic *t, const struct step *p)
 	case RACE:
 		start_race(t, p);
 		break;
+	case PAGING:
+		update_pages(t, p);
+		break;
+	case FAULT:
+		end_fault(t, p);
+		break;
+	case SHARED:
+		set_limit(t, p);
+		break;
 	}
 }
 
@@ -824,6 +954,8 @@ static void traffic_destroy(struct traffic *t)
 	for (int i = 0; i < 2; i++) {
 		poll_side(t, &t->side[i], UINT32_MAX);
 		must(t->w, t->side[i].n, object_cmd(SKUA_CMD_DESTROY_QP, t->side[i].qpn));
+		if (t->srq)
+			must(t->w, t->side[i].n, object_cmd(SKUA_CMD_DESTROY_SRQ, t->side[i].srqn));
 		if (!t->privileged)
 			check_untouched(&t->side[i]);
 	}
@@ -841,5 +973,11 @@ static void traffic_destroy(struct traffic *t)
 #define RQE(side_, sge) \
 	{ .verb = RECV, .a = side_, .b = 1, .n[0] = 7, .bytes = { sge } }
 #define CONFIG(...)	{ .verb = 0, __VA_ARGS__ }
+#define SRQ		(1u << 16)	/* n[0] of CONFIG */
+#define XRC		(1u << 17)
+/* The pages of K_DEMAND, and the end of a page fault. */
+#define BRING(side_)	{ .verb = PAGING, .a = side_, .n[0] = DEMAND_PAGES << 4, .bytes = { 1, 5, 9, 13 } }
+#define DROP(side_)	{ .verb = PAGING, .a = side_, .n[0] = DEMAND_PAGES << 4 | 0x100 }
+#define RESUME(side_)	{ .verb = FAULT, .a = side_, .b = SKUA_PAGE_FAULT_RETRY }
 
 #endif /* SKUAD_FUZZ_TRAFFIC_H */

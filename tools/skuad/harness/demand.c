@@ -5,34 +5,21 @@ struct fault_queue faults;
 
 void fault_eq(struct world *w, struct node *n)
 {
-	struct skua_cmd cmd = create_eq_cmd(n);
-
-	faults.eq = take(n, 64u << LOG_FAULTS);
-	faults.dbr = take(n, 64);
-	faults.list = take(n, 4096);
-	faults.ci = 0;
-	cmd.create_eq.type = SKUA_EQ_FAULT;
-	cmd.create_eq.log_size = LOG_FAULTS;
-	cmd.create_eq.vector = htole16(2);
-	cmd.create_eq.dbr_addr = htole64(faults.dbr);
-	cmd.create_eq.ring = list(faults.eq, 64u << LOG_FAULTS);
-	faults.eqn = must(w, n, cmd);
+	fault_queue_create(w, n, &faults);
 }
 
-static struct skua_fault_eqe *next_fault(struct node *n)
+static const struct skua_fault_eqe *next_fault(struct node *n)
 {
-	struct skua_fault_eqe *eqe = at(n, faults.eq + (faults.ci & ((1u << LOG_FAULTS) - 1)) * 64ull);
+	const struct skua_fault_eqe *eqe = fault_queue_next(n, &faults);
 
-	if ((eqe->flags & SKUA_EQE_PHASE) == (faults.ci >> LOG_FAULTS & 1))
-		return NULL;
-	faults.ci++;
-	host_store32(&((struct skua_eq_dbr *)at(n, faults.dbr))->ci, faults.ci);
+	if (eqe)
+		fault_queue_free(n, &faults);
 	return eqe;
 }
 
 struct skua_fault_eqe expect_fault(struct world *w, struct node *n, uint8_t side, bool write, uint64_t addr)
 {
-	struct skua_fault_eqe *eqe;
+	const struct skua_fault_eqe *eqe;
 
 	settle(w);
 	eqe = next_fault(n);
@@ -62,12 +49,6 @@ uint32_t create_region(struct world *w, struct node *n)
 	return must(w, n, region_cmd(n));
 }
 
-struct skua_cmd pages_cmd(uint32_t key, uint64_t first, uint64_t count, uint64_t list_at)
-{
-	return (struct skua_cmd)CMD(SKUA_CMD_UPDATE_PAGES, .update_pages = {
-		.key = htole32(key), .first = htole64(first), .count = htole64(count), .list = htole64(list_at) });
-}
-
 uint64_t region_page(struct node *n, uint64_t i)
 {
 	return n->buf + (PAGES - 1 - i) * 4096;
@@ -83,11 +64,6 @@ void give_pages(struct world *w, struct node *n, uint32_t key, uint64_t first, u
 void drop_pages(struct world *w, struct node *n, uint32_t key, uint64_t first, uint64_t count)
 {
 	must(w, n, pages_cmd(key, first, count, 0));
-}
-
-struct skua_cmd resume_cmd(struct skua_fault_eqe eqe, uint8_t result)
-{
-	return (struct skua_cmd)CMD(SKUA_CMD_FAULT_RESUME, .fault_resume = { .token = eqe.token, .result = result });
 }
 
 void resume_fault(struct world *w, struct node *n, struct skua_fault_eqe eqe)

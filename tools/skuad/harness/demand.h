@@ -5,22 +5,17 @@
 #ifndef SKUAD_HARNESS_DEMAND_H
 #define SKUAD_HARNESS_DEMAND_H
 
-#include "harness/harness.h"
+#include "harness/paging.h"
 
 #define PAGES		5
 #define OFFSET		104	/* of the region in its first page */
 #define SIZE		(PAGES * 4096 - OFFSET - 50)
 #define MR_IOVA		0x5000000ull
-#define LOG_FAULTS	2	/* entries of the fault EQ, log2 */
 #define RNR_NS		700000	/* longer than the peer waits after an RNR NAK */
 #define REMOTE		(SKUA_ACCESS_REMOTE_WRITE | SKUA_ACCESS_REMOTE_READ | SKUA_ACCESS_REMOTE_ATOMIC)
 #define RIGHTS		(SKUA_ACCESS_LOCAL_WRITE | REMOTE | SKUA_ACCESS_ON_DEMAND)
 
-/* The fault EQ of one node, and memory for a list of pages. */
-struct fault_queue {
-	uint64_t eq, dbr, list;
-	uint32_t eqn, ci;
-};
+/* Of one node. */
 extern struct fault_queue faults;
 
 void fault_eq(struct world *w, struct node *n);
@@ -30,7 +25,6 @@ struct skua_fault_eqe expect_fault(struct world *w, struct node *n, uint8_t side
 void expect_no_fault(struct world *w, struct node *n);
 
 /* The host has brought the pages, or cannot bring them. */
-struct skua_cmd resume_cmd(struct skua_fault_eqe eqe, uint8_t result);
 void resume_fault(struct world *w, struct node *n, struct skua_fault_eqe eqe);
 void fail_fault(struct world *w, struct node *n, struct skua_fault_eqe eqe);
 
@@ -39,7 +33,6 @@ struct skua_cmd region_cmd(struct node *n);
 uint32_t create_region(struct world *w, struct node *n);
 
 /* Pages come and go. */
-struct skua_cmd pages_cmd(uint32_t key, uint64_t first, uint64_t count, uint64_t list_at);
 void give_pages(struct world *w, struct node *n, uint32_t key, uint64_t first, uint64_t count, uint64_t flags);
 void drop_pages(struct world *w, struct node *n, uint32_t key, uint64_t first, uint64_t count);
 

@@ -11,6 +11,7 @@
  * sim_draw.c	a world from a seed
  * sim_words.c	the names of parts; a world in words
  * sim_host.c	the hosts: objects, receives and work requests
+ * sim_odp.c	the hosts: page faults of nodes whose memory is on demand
  * sim_done.c	the hosts: completions, compared with what was posted
  * sim_check.c	invariants of the devices: timers, bounds of time, what is left at the end
  * sim_rules.c	rules of loss recovery that show in the state of a requester
@@ -25,6 +26,7 @@
 
 #include "core/qp.h"
 #include "harness/harness.h"
+#include "harness/paging.h"
 #include "roce/rc.h"
 
 #define SIM_QPS		64
@@ -43,7 +45,8 @@
 	X(ECN, "ecn") X(BURST, "burst") X(PAUSE, "pause") X(LINK, "link") X(KILL, "kill") \
 	X(UC, "uc") X(FORTH, "forth") X(BACK, "back") \
 	X(SEND, "sends") X(WRITE, "writes") X(READ, "reads") X(ATOMIC, "atomics") X(IMM, "imm") \
-	X(FAST, "fast") X(SRQ, "srq") X(FENCE, "fence") X(UNSIGNALED, "unsignaled") X(INLINE, "inline") X(DEPENDS, "depends") \
+	X(FAST, "fast") X(SRQ, "srq") X(ODP, "odp") X(EVICT, "evict") X(REFUSE, "refuse") \
+	X(FENCE, "fence") X(UNSIGNALED, "unsignaled") X(INLINE, "inline") X(DEPENDS, "depends") \
 	X(BIG, "big") X(MIDDLE, "middle") X(HALF, "half") X(MOST, "most") X(DEPTH, "depth") \
 	X(THINK, "think") X(LATE, "late") X(GBN_A, "gbn-a") X(GBN_B, "gbn-b") X(PMTU, "pmtu") \
 	X(WRAP, "wrap") X(FLUSH, "flush") \
@@ -141,9 +144,10 @@ struct sim_seen {
 	uint64_t lost_at;
 	uint64_t probe_order;
 	enum sent_state first;		/* of the oldest packet; SENT_STATES: there was none */
-	uint32_t first_psn;
+	uint32_t first_psn, first_npkts;
 	bool first_again;		/* it was retransmitted */
 	uint64_t first_order;
+	unsigned int resumed;
 };
 
 /* One end of a QP: side s is on node s. */
@@ -156,6 +160,8 @@ struct sim_side {
 	unsigned int nmsgs;
 	struct sim_msg *msg;
 	bool fast;			/* each message has its memory registered for it, and no longer */
+	unsigned int page_faults;	/* of both sides of its QP, while it runs; so many of them are over: */
+	unsigned int resumed;
 	bool srq;			/* it takes its receives from the SRQ of its node */
 
 	/* Which ends of a QP are no fault. */
@@ -214,8 +220,30 @@ struct sim_srq {
 	unsigned int posted, num_done;	/* entries; so many slots are free again, whichever completed (SRQ-5) */
 };
 
+/*
+ * Both MRs of the node are on demand. The host serves one page fault after the other. While it has taken away a page of
+ * the arena, other bytes stand there, which the device may neither send nor change.
+ */
+struct sim_odp {
+	bool on;
+	uint64_t takes;			/* ns: for a page fault */
+	unsigned int most;		/* pages that it brings at once */
+	bool frees_early;		/* an entry of the EQ is free before its page is there */
+	unsigned int refused;		/* the number of a page fault that it refuses; 0: none */
+	unsigned int evictions;		/* times that it takes pages away */
+	uint64_t evicts_every;		/* ns */
+	uint64_t random;		/* what is evicted, and what is read-only at first */
+
+	/* While it runs. */
+	struct fault_queue q;
+	struct skua_fault_eqe fault;	/* that it serves, until then; 0: none */
+	uint64_t until, next_eviction;
+	unsigned int faults, evicted;
+};
+
 struct sim_node {
 	struct sim_srq srq;
+	struct sim_odp odp;
 	uint32_t used;			/* bytes of its arena */
 	uint32_t nregions, cap;
 	struct sim_region *region;
@@ -223,6 +251,7 @@ struct sim_node {
 	int shared_word;
 	uint64_t shared_done;		/* atomics on it that succeeded */
 	uint32_t src_key, dst_key;
+	bool deregistered;		/* dst_key */
 	uint64_t pages_before;
 };
 
@@ -259,7 +288,6 @@ struct sim {
 	struct sim_event event[SIM_EVENTS];
 	uint64_t bytes;			/* budget of payload */
 	bool bulk;			/* few QPs, long messages */
-	bool deregistered;
 
 	/* Reckoned from the above, for bounds. */
 	uint64_t rtt;			/* ns: the longest without loss, with turns of all QPs */
@@ -329,6 +357,14 @@ static inline uint64_t sim_now(const struct sim *s)
 {
 	return engine_now(s->w->engines[0]) - s->epoch;
 }
+
+/* sim_odp.c: of nodes whose memory is on demand, else these do nothing */
+void sim_odp_create(struct sim *s, unsigned int node);
+bool sim_odp_run(struct sim *s);		/* whatever is due. True if anything was done */
+uint64_t sim_odp_next(const struct sim *s);	/* when something will be; TIMER_NEVER */
+/* The host uses bytes of the arena: their pages have to be there, though not for the device. */
+void sim_odp_touch(struct sim *s, unsigned int node, uint32_t offset, uint32_t len);
+void sim_odp_destroy(struct sim *s);		/* all pages go */
 
 /* sim_done.c */
 bool sim_poll(struct sim *s);			/* takes all completions. True if there were any */

@@ -10,6 +10,7 @@
  */
 #include <stdarg.h>
 
+#include "core/fault.h"
 #include "core/qp.h"
 #include "harness/sim.h"
 #include "roce/dcqcn.h"
@@ -142,7 +143,8 @@ static void reckon_side(struct sim *s, unsigned int q, unsigned int side)
 	sd->timeout = pick_timeout(s, sd->timeout);
 	sd->try_fails = 1 - (1 - lost(&s->line[0])) * (1 - lost(&s->line[1]));
 	sd->may_hang = !sd->timeout && s->lossy;
-	sd->may_starve = sd->rnr_retry != 7 && (peer->late || peer->srq || peer->recv_depth < sd->depth);
+	sd->may_starve = sd->rnr_retry != 7 &&
+			 (peer->late || peer->srq || peer->recv_depth < sd->depth || s->node[!side].odp.on);
 	for (unsigned int i = 0; i < tries(s, sd); i++)
 		chance *= sd->try_fails;
 	/* A queue that is too short loses more than can be said. A NAK, or a copy of one, counts as a
@@ -175,6 +177,11 @@ static uint64_t bound(const struct sim *s, const struct sim_qp *qp, unsigned int
 	/* Others take entries before it. */
 	if (peer->srq)
 		ns += (uint64_t)((double)(s->node[!side].srq.nentries * 2 * sim_rnr_ns(peer->min_rnr_timer)) * again);
+	/* A page fault waits for those before it, and for room in the EQ. */
+	for (unsigned int i = 0; i < 2; i++)
+		if (s->node[i].odp.on)
+			ns += (s->node[i].odp.faults + 16ull) * (s->node[i].odp.takes + LATE);
+	ns += (uint64_t)((double)(peer->page_faults * 2 * sim_rnr_ns(peer->min_rnr_timer)) * again);
 	ns += 8 * (sd->retry_cnt + 2u) * sim_timeout(sd);
 	if (qp->disturbed || sd->may_give_up)
 		ns += (sd->retry_cnt + 2ull) * (packets + 1) * sim_timeout(sd) + 100 * SIM_MS;
@@ -195,6 +202,7 @@ static void check_side(struct sim *s, unsigned int q, unsigned int side)
 		return;
 	if (qp->state == SKUA_QPS_RTS && qp->type == SKUA_QPT_RC && sd->timeout &&
 	    qp->sq.una != qp->sq.tail && !qp->active && !rc_of(qp)->timer.pos && !pacer_paused(qp) &&
+	    !fault_is_waiting(qp, SKUA_PAGE_FAULT_REQUESTER) &&
 	    !sim_is_off(s, SIM_CHECK_ARMED))
 		sim_fail(s, "unarmed", "QP %u %c waits for message %u, and has no timer set", q,
 			 'a' + side, sd->completed);
@@ -212,6 +220,11 @@ void sim_check_devices(struct sim *s)
 		}
 }
 
+static bool on_demand(const struct sim *s)
+{
+	return s->node[0].odp.on || s->node[1].odp.on;
+}
+
 /*
  * In a calm world a message waits for its own bytes at a fair share of the lines, and for some
  * round trips. A packet that is lost by chance costs a probe, or a timeout in the worst case.
@@ -223,7 +236,7 @@ void sim_check_fair(struct sim *s, unsigned int q, unsigned int side, uint64_t w
 	const struct sim_side *sd = &qp->side[side], *peer = &qp->side[!side];
 	uint64_t packets = bytes / sim_pmtu(qp) + msgs, limit;
 
-	if (!s->calm || qp->disturbed || peer->late || peer->srq || peer->recv_depth < sd->depth ||
+	if (!s->calm || on_demand(s) || qp->disturbed || peer->late || peer->srq || peer->recv_depth < sd->depth ||
 	    sim_is_off(s, SIM_CHECK_FAIR) || !sd->timeout || sd->may_give_up)
 		return;
 	limit = 2 * packets * s->turns + 4 * (msgs + 1) * s->rtt + 20 * SIM_MS;
@@ -303,7 +316,7 @@ void sim_check_amplified(struct sim *s)
 	double times = s->go_back_n[0] || s->go_back_n[1] ? 8 : 3;
 	uint64_t limit = (uint64_t)(times * (double)s->needed * again) + 200 * s->nqps + 300;
 
-	if (sent <= limit || s->outage || a->rnr_nak_sent || b->rnr_nak_sent || s->crowded || s->tight ||
+	if (sent <= limit || on_demand(s) || s->outage || a->rnr_nak_sent || b->rnr_nak_sent || s->crowded || s->tight ||
 	    any_disturbed(s) || sim_is_off(s, SIM_CHECK_AMPLIFY))
 		return;
 	sim_fail(s, "amplified", "%llu packets for work that needs %llu", (unsigned long long)sent,
@@ -336,7 +349,7 @@ static uint64_t probes_ns(const struct sim *s, const struct sim_qp *qp, unsigned
 static void check_goodput(struct sim *s)
 {
 	uint64_t rate = 10000000000, bytes = 0, slowest = 0, limit;
-	bool good = !s->nevents && !s->go_back_n[0] && !s->go_back_n[1];
+	bool good = !s->nevents && !s->go_back_n[0] && !s->go_back_n[1] && !on_demand(s);
 
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct sim_line *l = &s->line[i];
@@ -388,7 +401,7 @@ void sim_check_left(struct sim *s)
 			sim_fail(s, "left-runs", "node %c: %u runs of sent packets without QPs", 'a' + i,
 				 dev->roce->used_runs);
 		if (dev->pages_used != s->node[i].pages_before &&
-		    !s->deregistered)
+		    !s->node[i].deregistered)
 			sim_fail(s, "left-pages", "node %c: %llu pages in use, %llu at the start", 'a' + i,
 				 (unsigned long long)dev->pages_used,
 				 (unsigned long long)s->node[i].pages_before);

@@ -49,7 +49,7 @@ static bool counts(const struct sim *s)
 	bool good = !s->nevents && !s->crowded;
 
 	for (unsigned int i = 0; i < 2; i++)
-		good &= !s->line[i].in && !s->w->n[i].dev->stats.rnr_nak_sent;
+		good &= !s->line[i].in && !s->node[i].odp.on && !s->w->n[i].dev->stats.rnr_nak_sent;
 	/*
 	 * Where each message waits for the one before, each loss of a message's last packet costs a probe. SENDs to an
 	 * SRQ are short, so that a probe weighs more.

@@ -20,9 +20,12 @@ static const char *status_name(uint8_t status)
 	return status < sizeof(names) / sizeof(names[0]) && names[status] ? names[status] : "status";
 }
 
-static uint8_t *region_at(const struct sim *s, unsigned int node, int region)
+static uint8_t *region_at(struct sim *s, unsigned int node, int region)
 {
-	return sim_arena(node) + s->node[node].region[region].offset;
+	const struct sim_region *r = &s->node[node].region[region];
+
+	sim_odp_touch(s, node, r->offset, r->len);
+	return sim_arena(node) + r->offset;
 }
 
 /* What stands in a region now has to be what belongs there, and has to stay. */
@@ -35,7 +38,7 @@ static bool whole(struct sim *s, unsigned int node, int region, uint32_t len)
 	return !memcmp(region_at(s, node, region), sim_pattern() + r->content, len);
 }
 
-static uint64_t word_at(const struct sim *s, unsigned int node, int region)
+static uint64_t word_at(struct sim *s, unsigned int node, int region)
 {
 	uint64_t v;
 
@@ -375,6 +378,7 @@ void sim_check_memory(struct sim *s)
 	for (unsigned int node = 0; node < 2; node++) {
 		uint32_t from = 0;
 
+		sim_odp_touch(s, node, 0, s->node[node].used);
 		for (uint32_t i = 0; i < s->node[node].nregions; i++) {
 			const struct sim_region *r = &s->node[node].region[i];
 

@@ -33,7 +33,7 @@ static uint64_t stream(const struct sim *s, unsigned int a, unsigned int b, unsi
 
 enum {
 	STREAM_QPS = 1, STREAM_LINE, STREAM_EVENTS, STREAM_QP, STREAM_SIDE, STREAM_MSG, STREAM_SIZE, STREAM_FAST,
-	STREAM_SRQ, STREAM_FLUSH,
+	STREAM_SRQ, STREAM_FLUSH, STREAM_ODP,
 };
 
 static uint64_t below(uint64_t *r, uint64_t n)
@@ -395,7 +395,8 @@ static void draw_side(struct sim *s, unsigned int i, unsigned int side)
 	if (!late || sim_is_off(s, SIM_LATE))
 		sd->late = 0;
 	sd->psn = percent(&r, 30) ? 0xfffff0 + (uint32_t)below(&r, 16) : (uint32_t)below(&r, 1 << 24);
-	sd->fast = percent(&fast, 15) && qp->type == SKUA_QPT_RC && !sim_is_off(s, SIM_FAST);
+	/* Fast registration names the memory itself, and so takes no part in what is on demand. */
+	sd->fast = percent(&fast, 15) && qp->type == SKUA_QPT_RC && !s->node[side].odp.on && !sim_is_off(s, SIM_FAST);
 	sd->srq = percent(&of_node, 15) && percent(&srq, 60) && qp->type == SKUA_QPT_RC && qp->on && !sim_is_off(s, SIM_SRQ) &&
 		  s->node[side].srq.sides < SIM_SRQ_SIDES;
 	s->node[side].srq.sides += sd->srq;
@@ -500,6 +501,21 @@ static void draw_srq(struct sim *s, unsigned int node)
 	}
 }
 
+static void draw_odp(struct sim *s, unsigned int node)
+{
+	uint64_t r = stream(s, STREAM_ODP, 0, node);
+	struct sim_odp *o = &s->node[node].odp;
+
+	o->on = percent(&r, 15) && !sim_is_off(s, SIM_ODP);
+	o->takes = skewed(&r, SIM_US, 5 * SIM_MS);
+	o->most = percent(&r, 30) ? 1 : (unsigned int)skewed(&r, 2, SKUA_UPDATE_PAGES_MAX);
+	o->frees_early = percent(&r, 50);
+	o->evicts_every = skewed(&r, 20 * SIM_US, 20 * SIM_MS);
+	o->evictions = (unsigned int)maybe(s, &r, SIM_EVICT, 70, 1, 100);
+	o->refused = (unsigned int)maybe(s, &r, SIM_REFUSE, 10, 1, 20);
+	o->random = sim_random(&r);
+}
+
 void sim_draw(struct sim *s, uint64_t seed, struct sim_off off)
 {
 	uint64_t r = 0;
@@ -510,6 +526,7 @@ void sim_draw(struct sim *s, uint64_t seed, struct sim_off off)
 	draw_qps(s);
 	for (unsigned int i = 0; i < 2; i++) {
 		draw_line(s, i);
+		draw_odp(s, i);
 		s->node[i].shared_word = new_region(&s->node[i], 8, 0, true, &r);
 		s->node[i].region[0].expect = SIM_ANY;
 	}

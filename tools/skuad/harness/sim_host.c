@@ -45,7 +45,7 @@ uint8_t *sim_arena(unsigned int node)
 }
 
 static uint32_t create_mr(struct world *w, struct node *n, uint64_t iova, uint64_t size,
-			  uint32_t access)
+			  uint32_t access, bool on_demand)
 {
 	struct skua_cmd mr = create_mr_cmd(n);
 
@@ -53,6 +53,10 @@ static uint32_t create_mr(struct world *w, struct node *n, uint64_t iova, uint64
 	mr.create_mr.length = htole64(size);
 	mr.create_mr.access = htole32(access);
 	mr.create_mr.pages = list(iova, size);
+	if (on_demand) {
+		mr.create_mr.access |= htole32(SKUA_ACCESS_ON_DEMAND);
+		mr.create_mr.pages = (struct skua_pagelist){ .log_page = 12 };
+	}
 	return must(w, n, mr);
 }
 
@@ -100,8 +104,11 @@ static void build_node(struct sim *s, unsigned int i)
 	n->cqn = must(s->w, n, create_cq_cmd(n));
 	port.set_port.mtu = htole32(4200);
 	must(s->w, n, port);
-	sn->src_key = create_mr(s->w, n, SIM_SRC_IOVA, SIM_PATTERN, SKUA_ACCESS_REMOTE_READ);
-	sn->dst_key = create_mr(s->w, n, SIM_DST_IOVA, SIM_ARENA, DST_RIGHTS);
+	if (sn->odp.on)
+		fault_queue_create(s->w, n, &sn->odp.q);
+	sn->src_key = create_mr(s->w, n, SIM_SRC_IOVA, SIM_PATTERN, SKUA_ACCESS_REMOTE_READ, sn->odp.on);
+	sn->dst_key = create_mr(s->w, n, SIM_DST_IOVA, SIM_ARENA, DST_RIGHTS, sn->odp.on);
+	sim_odp_create(s, i);
 	for (unsigned int q = 0; q < s->nqps; q++)
 		if (s->qp[q].on && s->qp[q].side[i].fast)
 			create_fast_mr(s, n, &s->qp[q].side[i]);
@@ -457,9 +464,9 @@ void sim_kill(struct sim *s, const struct sim_event *e)
 	struct sim_side *sd = &s->qp[e->qp].side[e->node];
 
 	if (e->kill == SIM_KILL_MR) {
-		if (s->deregistered)
+		if (s->node[e->node].deregistered)
 			return;
-		s->deregistered = true;
+		s->node[e->node].deregistered = true;
 		for (unsigned int q = 0; q < s->nqps; q++)
 			s->qp[q].disturbed = true;
 		must(s->w, n, object_cmd(SKUA_CMD_DESTROY_MR, s->node[e->node].dst_key));
@@ -509,8 +516,10 @@ void sim_teardown(struct sim *s)
 				     object_cmd(SKUA_CMD_DESTROY_QP, sd->q.qpn));
 			sd->qp = NULL;
 		}
-	}	/* The host counts what it has not polled yet. */
+	}
+	/* The host counts what it has not polled yet. */
 	sim_poll(s);
+	sim_odp_destroy(s);
 	for (unsigned int side = 0; side < 2; side++)
 		if (s->node[side].srq.sides)
 			destroy_srq(s, side);

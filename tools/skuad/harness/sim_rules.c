@@ -226,12 +226,15 @@ static uint64_t naks(const struct view *v)
 	return stats->seq_nak_received + stats->rnr_nak_received + stats->ack_timeouts;
 }
 
-/* REC-5, REC-6: no packet is lost before a threshold is met. NAKs and retries tell of losses, too. */
+/*
+ * REC-5, REC-6: no packet is lost before a threshold is met. NAKs and retries tell of losses, too, and a response that
+ * had no place counts as lost when its page is there (ODP-9).
+ */
 static void check_early_loss(const struct view *v)
 {
 	const struct sent_run *run = TAILQ_FIRST(&v->req->sent.runs);
 
-	if (naks(v) != v->seen->naks)
+	if (naks(v) != v->seen->naks || v->s->qp[v->q].side[v->side].resumed != v->seen->resumed)
 		return;
 	for (unsigned int i = 0; i < v->seen->nruns; i++) {
 		const struct sim_run *r = &v->seen->run[i];
@@ -372,6 +375,7 @@ static void check_rnr(const struct view *v)
 	const struct sim_seen *seen = v->seen;
 	const struct sent_run *run = TAILQ_FIRST(&v->req->sent.runs);
 	uint64_t sent = v->req->sent.next_order - seen->next_order;
+	uint32_t first;
 
 	/* Progress or a retry ends it. */
 	if (!run || seen->rnr_over || v->req->rnr_until != seen->rnr_until || seen->at >= seen->rnr_until ||
@@ -381,8 +385,10 @@ static void check_rnr(const struct view *v)
 		BROKEN(v, "rnr", "%llu packets were sent while it waits", (unsigned long long)sent);
 	if (sent && v->now < v->req->rnr_until)
 		SUSPECT(v, "rnr", "%llu packets were sent while it should wait", (unsigned long long)sent);
+	/* A READ goes as a whole. Its first response is all that is left of it if the others have come before that. */
+	first = !run->response ? 1 : run->npkts > seen->first_npkts ? run->npkts : seen->first_npkts;
 	/* Before and after a pause it may have tried more often between two looks. */
-	if (sent > 2 * (run->response ? run->npkts : 1) && seen->at >= v->s->resumed_at)
+	if (sent > 2 * first && seen->at >= v->s->resumed_at)
 		BROKEN(v, "rnr", "%llu packets were sent to try", (unsigned long long)sent);
 }
 
@@ -454,6 +460,8 @@ static void look(const struct view *v)
 	seen->lost_at = v->loss->last_loss_at;
 	seen->first = run ? run->state : SENT_STATES;
 	seen->first_psn = run ? run->psn : 0;
+	seen->first_npkts = run ? run->npkts : 0;
+	seen->resumed = v->s->qp[v->q].side[v->side].resumed;
 	seen->first_order = run ? run->send_order : 0;
 }
 

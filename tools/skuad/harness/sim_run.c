@@ -203,7 +203,8 @@ static void work(struct sim *s)
 			return;
 		any = run_events(s);
 		any |= sim_post(s);
-	} while (any);
+		any |= sim_odp_run(s);
+	} while (any && !sim_failed(s));
 }
 
 /* When a device that has work will find room on its line: it is polled until then, and sets no timer. */
@@ -228,10 +229,12 @@ static uint64_t room_at(const struct sim *s)
 static bool advance(struct sim *s, uint64_t to)
 {
 	uint64_t next = timers_next(&s->w->engines[0]->timers), now = sim_now(s), room = room_at(s);
+	uint64_t odp = sim_odp_next(s);
 
 	if (room < next)
 		next = room;
-
+	if (odp < to)
+		to = odp;
 	if (next != TIMER_NEVER)
 		next = next > s->epoch ? next - s->epoch : 0;
 	if (to < next)

@@ -109,6 +109,24 @@ static void say_line(FILE *out, const struct sim *s, unsigned int i)
 	fprintf(out, "%s\n", s->go_back_n[i] ? "; this node has no selective repeat" : "");
 }
 
+static void say_odp(FILE *out, const struct sim *s, unsigned int i)
+{
+	const struct sim_odp *o = &s->node[i].odp;
+
+	if (!o->on)
+		return;
+	fprintf(out, "  the memory of node %c is on demand: a page fault takes ", 'a' + i);
+	say_time(out, o->takes);
+	fprintf(out, " and brings up to %u pages", o->most);
+	if (o->evictions) {
+		fprintf(out, "; pages go %u times, every ", o->evictions);
+		say_time(out, o->evicts_every);
+	}
+	if (o->refused)
+		fprintf(out, "; page fault %u is refused", o->refused);
+	fprintf(out, "%s\n", o->frees_early ? "; the EQ has room before the pages are there" : "");
+}
+
 static void say_event(FILE *out, const struct sim_event *e)
 {
 	static const char *const kills[] = { "is reset", "goes to ERR", "is destroyed",
@@ -176,6 +194,8 @@ void sim_describe(FILE *out, const struct sim *s)
 	fprintf(out, "%s%s\n", s->calm ? ", calm" : "", s->crowded ? ", crowded" : "");
 	for (unsigned int i = 0; i < 2; i++)
 		say_line(out, s, i);
+	for (unsigned int i = 0; i < 2; i++)
+		say_odp(out, s, i);
 	for (unsigned int i = 0; i < s->nevents; i++)
 		say_event(out, &s->event[i]);
 	for (unsigned int i = 0; i < s->nqps; i++) {
