@@ -45,7 +45,7 @@
 	X(ECN, "ecn") X(BURST, "burst") X(PAUSE, "pause") X(LINK, "link") X(KILL, "kill") \
 	X(UC, "uc") X(FORTH, "forth") X(BACK, "back") \
 	X(SEND, "sends") X(WRITE, "writes") X(READ, "reads") X(ATOMIC, "atomics") X(IMM, "imm") \
-	X(FAST, "fast") X(SRQ, "srq") X(ODP, "odp") X(EVICT, "evict") X(REFUSE, "refuse") \
+	X(FAST, "fast") X(SRQ, "srq") X(XRC, "xrc") X(ODP, "odp") X(EVICT, "evict") X(REFUSE, "refuse") \
 	X(FENCE, "fence") X(UNSIGNALED, "unsignaled") X(INLINE, "inline") X(DEPENDS, "depends") \
 	X(BIG, "big") X(MIDDLE, "middle") X(HALF, "half") X(MOST, "most") X(DEPTH, "depth") \
 	X(THINK, "think") X(LATE, "late") X(GBN_A, "gbn-a") X(GBN_B, "gbn-b") X(PMTU, "pmtu") \
@@ -192,7 +192,9 @@ struct sim_side {
 };
 
 struct sim_qp {
-	uint8_t type;			/* SKUA_QPT_RC or UC */
+	uint8_t type;			/* SKUA_QPT_RC, also of XRC, or UC */
+	bool xrc;			/* the target takes entries of its node's SRQ, the other end is the initiator: */
+	unsigned int target;		/* side */
 	uint8_t path_mtu;		/* 1 to 5 */
 	bool on;
 	bool disturbed;			/* one of its ends has failed, or is gone */
@@ -209,12 +211,13 @@ struct sim_qp {
 #define SIM_SRQ_MOST	16384u		/* bytes of a SEND to one of them */
 struct sim_srq {
 	unsigned int sides;		/* that use it; 0: there is none */
+	bool xrc;			/* it belongs to an XRC domain, and its users are targets */
 	unsigned int nentries;
 	unsigned int depth;		/* posted, and not known to be taken */
 	int *region;			/* of each entry */
 
 	/* While it runs. */
-	uint32_t srqn;
+	uint32_t srqn, xrcdn;
 	struct queues q;
 	bool *done;			/* each entry has one CQE */
 	unsigned int posted, num_done;	/* entries; so many slots are free again, whichever completed (SRQ-5) */
@@ -333,6 +336,15 @@ static inline uint64_t sim_timeout(const struct sim_side *side)
 	return side->timeout ? 4096ull << side->timeout : 0;
 }
 uint64_t sim_rnr_ns(uint8_t code);
+static inline bool sim_is_initiator(const struct sim_qp *qp, unsigned int side)
+{
+	return qp->xrc && side != qp->target;
+}
+/* Of RC, and of an XRC initiator. */
+static inline bool sim_has_requester(const struct skua_qp *qp)
+{
+	return qp->type == SKUA_QPT_RC || qp->type == SKUA_QPT_XRC_INI;
+}
 
 /* sim_words.c */
 const char *sim_part_name(enum sim_part part);

@@ -200,7 +200,7 @@ static void check_side(struct sim *s, unsigned int q, unsigned int side)
 	if (!qp || sd->gone || sd->posted == sd->completed || sd->may_hang || rest_is_silent(sd) ||
 	    (!sd->timeout && sqp->disturbed))
 		return;
-	if (qp->state == SKUA_QPS_RTS && qp->type == SKUA_QPT_RC && sd->timeout &&
+	if (qp->state == SKUA_QPS_RTS && sim_has_requester(qp) && sd->timeout &&
 	    qp->sq.una != qp->sq.tail && !qp->active && !rc_of(qp)->timer.pos && !pacer_paused(qp) &&
 	    !fault_is_waiting(qp, SKUA_PAGE_FAULT_REQUESTER) &&
 	    !sim_is_off(s, SIM_CHECK_ARMED))

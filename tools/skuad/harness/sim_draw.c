@@ -167,12 +167,12 @@ static uint8_t draw_opcode(uint64_t *r, uint64_t side_random, bool uc)
 	return uc ? uc_ops[pick % 3] : rc_ops[pick % 8];
 }
 
-/* Some sides FLUSH, and write the word of their atomics, in place of some READs and atomics. */
+/* Some sides, not of XRC, FLUSH, and write the word of their atomics, in place of some READs and atomics. */
 static uint8_t draw_flush(const struct sim *s, unsigned int i, unsigned int side, unsigned int k, uint8_t opcode)
 {
 	uint64_t sides = stream(s, STREAM_FLUSH, i, side), r = stream(s, STREAM_FLUSH, i * 2 + side, 1 + k);
 
-	if (!percent(&sides, 25) || opcode < SKUA_WQE_READ || percent(&r, 40))
+	if (s->qp[i].xrc || !percent(&sides, 25) || opcode < SKUA_WQE_READ || percent(&r, 40))
 		return opcode;
 	return percent(&r, 50) ? SKUA_WQE_FLUSH : SKUA_WQE_ATOMIC_WRITE;
 }
@@ -371,6 +371,21 @@ static void draw_messages(struct sim *s, unsigned int i, unsigned int side, unsi
 	draw_signals(s, sd);
 }
 
+/* One end of a QP at most can be the target. What receives in another way, or has an SRQ of its own, is none. */
+static void draw_xrc(struct sim *s, struct sim_qp *qp, unsigned int side)
+{
+	struct sim_side *sd = &qp->side[side];
+
+	if (qp->xrc || (s->node[side].srq.xrc && side && qp->side[0].srq))
+		sd->srq = false;
+	if (sd->srq && s->node[side].srq.xrc) {
+		qp->xrc = true;
+		qp->target = side;
+	}
+	if (qp->xrc)
+		qp->side[0].fast = qp->side[1].fast = false;
+}
+
 static void draw_side(struct sim *s, unsigned int i, unsigned int side)
 {
 	struct sim_qp *qp = &s->qp[i];
@@ -399,6 +414,7 @@ static void draw_side(struct sim *s, unsigned int i, unsigned int side)
 	sd->fast = percent(&fast, 15) && qp->type == SKUA_QPT_RC && !s->node[side].odp.on && !sim_is_off(s, SIM_FAST);
 	sd->srq = percent(&of_node, 15) && percent(&srq, 60) && qp->type == SKUA_QPT_RC && qp->on && !sim_is_off(s, SIM_SRQ) &&
 		  s->node[side].srq.sides < SIM_SRQ_SIDES;
+	draw_xrc(s, qp, side);
 	s->node[side].srq.sides += sd->srq;
 	/* Chosen by sim_reckon(), which knows the round trip: so many steps above the least. */
 	sd->timeout = (uint8_t)(percent(&r, 8) ? 100 : percent(&r, 8) ? 200 : below(&r, 3));
@@ -455,7 +471,7 @@ static void draw_qp(struct sim *s, unsigned int i)
 	}
 	for (unsigned int side = 0; side < 2; side++) {
 		n = (unsigned int)skewed(&r, 1, most);
-		if (percent(&r, 15) || sim_is_off(s, side ? SIM_BACK : SIM_FORTH) || !qp->on)
+		if (percent(&r, 15) || sim_is_off(s, side ? SIM_BACK : SIM_FORTH) || !qp->on || (qp->xrc && side == qp->target))
 			n = 0;
 		draw_messages(s, i, side, n);
 	}
@@ -518,7 +534,7 @@ static void draw_odp(struct sim *s, unsigned int node)
 
 void sim_draw(struct sim *s, uint64_t seed, struct sim_off off)
 {
-	uint64_t r = 0;
+	uint64_t none = 0, r;
 
 	memset(s, 0, sizeof(*s));
 	s->seed = seed;
@@ -527,7 +543,9 @@ void sim_draw(struct sim *s, uint64_t seed, struct sim_off off)
 	for (unsigned int i = 0; i < 2; i++) {
 		draw_line(s, i);
 		draw_odp(s, i);
-		s->node[i].shared_word = new_region(&s->node[i], 8, 0, true, &r);
+		r = stream(s, STREAM_SRQ, SIM_QPS + 2, i);
+		s->node[i].srq.xrc = percent(&r, 40) && !sim_is_off(s, SIM_XRC);
+		s->node[i].shared_word = new_region(&s->node[i], 8, 0, true, &none);
 		s->node[i].region[0].expect = SIM_ANY;
 	}
 	draw_events(s);

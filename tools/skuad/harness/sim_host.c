@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "core/srq.h"
+#include "harness/initiator.h"
 #include "harness/sim.h"
 #include "nic/control.h"
 
@@ -126,6 +127,11 @@ static void create_srq(struct sim *s, unsigned int side)
 	new_queues(n);
 	cmd.create_srq.dbr_addr = htole64(n->rq_dbr);
 	cmd.create_srq.ring = list(n->rq, 64u << LOG_RQ);
+	if (srq->xrc) {
+		srq->xrcdn = must(s->w, n, (struct skua_cmd)CMD(SKUA_CMD_CREATE_XRCD));
+		cmd.create_srq.xrcdn = htole32(srq->xrcdn);
+		cmd.create_srq.cqn = htole32(n->cqn);
+	}
 	srq->srqn = must(s->w, n, cmd);
 	n->rq_pi = 0;
 	srq->q = use_queues(n, (struct queues){ 0 });
@@ -140,15 +146,17 @@ static void create_qp(struct sim *s, unsigned int q, unsigned int side)
 	new_queues(n);
 	cmd = create_qp_cmd(n);
 	cmd.create_qp.type = s->qp[q].type;
-	cmd.create_qp.qp_handle = htole64(q);
 	cmd.create_qp.flags = htole32(sd->fast ? SKUA_QP_PRIVILEGED : 0);
-	if (sd->srq) {
+	if (s->qp[q].xrc) {
+		cmd = sd->srq ? xrc_tgt_cmd(s->node[side].srq.xrcdn) : xrc_ini_cmd(n);
+	} else if (sd->srq) {
 		cmd.create_qp.srqn = htole32(s->node[side].srq.srqn);
 		cmd.create_qp.log_rq_size = 0;
 		cmd.create_qp.log_rq_stride = 0;
 		cmd.create_qp.rq_dbr_addr = 0;
 		cmd.create_qp.rq = (struct skua_pagelist){ 0 };
 	}
+	cmd.create_qp.qp_handle = htole64(q);
 	n->qpn = must(s->w, n, cmd);
 	n->sq_pi = n->rq_pi = 0;
 	sd->q = use_queues(n, (struct queues){ 0 });
@@ -173,6 +181,10 @@ static void connect_qp(struct sim *s, unsigned int q, unsigned int side)
 	rts.modify_qp.attr.rnr_retry = sd->rnr_retry;
 	rts.modify_qp.attr.sq_psn = htole32(sd->psn);
 	rts.modify_qp.attr.max_rd_atomic = htole16(sd->max_rd);
+	if (sim_is_initiator(&s->qp[q], side))
+		rtr.modify_qp.mask = xrc_ini_rtr_cmd(sd->q.qpn, &s->w->n[!side], peer->q.qpn).modify_qp.mask;
+	else if (s->qp[q].xrc)
+		rts.modify_qp.mask = xrc_tgt_rts_cmd(sd->q.qpn).modify_qp.mask;
 	if (s->qp[q].type == SKUA_QPT_UC) {
 		const uint32_t rc_rtr = SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC | SKUA_QP_ATTR_MIN_RNR_TIMER;
 
@@ -313,6 +325,20 @@ static void post_registration(struct sim *s, unsigned int side, struct sim_side 
 	post_block(n, &wqe);
 }
 
+/* To the SRQ of the peer: with a segment behind the first, a WQE may need two blocks. */
+static void post_xrc(struct node *n, uint32_t srqn, const uint8_t *wqe)
+{
+	struct skua_wqe_xrc xrc = { .srqn = htole32(srqn) };
+	uint8_t blocks[2 * SKUA_WQE_BLOCK] = { 0 };
+	const size_t head = sizeof(struct skua_wqe_ctrl);
+
+	memcpy(blocks, wqe, head);
+	memcpy(blocks + head, &xrc, sizeof(xrc));
+	memcpy(blocks + head + sizeof(xrc), wqe + head, SKUA_WQE_BLOCK - head);
+	((struct skua_wqe_ctrl *)blocks)->nblocks = 2;
+	post_blocks(n, blocks, 2);
+}
+
 static void post_msg(struct sim *s, unsigned int q, unsigned int side)
 {
 	struct node *n = &s->w->n[side];
@@ -352,7 +378,10 @@ static void post_msg(struct sim *s, unsigned int q, unsigned int side)
 		sd->last_progress = m->posted_at;
 	sd->posted++;
 	s->needed += 2 + 2 * (m->len / sim_pmtu(&s->qp[q]) + 1);
-	post_block(n, &wqe);
+	if (s->qp[q].xrc)
+		post_xrc(n, s->node[!side].srq.srqn, wqe.bytes);
+	else
+		post_block(n, &wqe);
 	sd->q = use_queues(n, (struct queues){ 0 });
 }
 
@@ -503,6 +532,8 @@ static void destroy_srq(struct sim *s, unsigned int side)
 		sim_fail(s, "srq-left", "node %c: its SRQ has %u entries, of %u that were posted and %u that completed",
 			 'a' + side, left, srq->posted, srq->num_done);
 	must(s->w, n, object_cmd(SKUA_CMD_DESTROY_SRQ, srq->srqn));
+	if (srq->xrc)
+		must(s->w, n, object_cmd(SKUA_CMD_DESTROY_XRCD, srq->xrcdn));
 }
 
 void sim_teardown(struct sim *s)

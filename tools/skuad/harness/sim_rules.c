@@ -474,7 +474,7 @@ void sim_check_rules(struct sim *s, unsigned int q, unsigned int side)
 		.seen = &sd->seen,
 	};
 
-	if (!qp || sd->gone || qp->type != SKUA_QPT_RC || qp->state != SKUA_QPS_RTS ||
+	if (!qp || sd->gone || !sim_has_requester(qp) || qp->state != SKUA_QPS_RTS ||
 	    sim_is_off(s, SIM_CHECK_RULES))
 		return;
 	v.req = &rc_of(qp)->req;

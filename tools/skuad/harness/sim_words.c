@@ -201,7 +201,7 @@ void sim_describe(FILE *out, const struct sim *s)
 	for (unsigned int i = 0; i < s->nqps; i++) {
 		if (!s->qp[i].on)
 			continue;
-		fprintf(out, "  QP %u: %s, PMTU %u%s\n", i, s->qp[i].type == SKUA_QPT_RC ? "RC" : "UC",
+		fprintf(out, "  QP %u: %s, PMTU %u%s\n", i, s->qp[i].xrc ? "XRC" : s->qp[i].type == SKUA_QPT_RC ? "RC" : "UC",
 			sim_pmtu(&s->qp[i]), s->qp[i].disturbed ? ", disturbed" : "");
 		for (unsigned int side = 0; side < 2; side++)
 			say_side(out, &s->qp[i], side);

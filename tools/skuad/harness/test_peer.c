@@ -672,16 +672,14 @@ static uint64_t real_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* While its sender waits, others of the engine do not. Of many calls, as a busy machine may be late. */
-static void a_full_socket_keeps_nobody_else_waiting(void **state)
+/* Engines that run in threads, and a socket that stays full: its peer takes nothing, and the sender waits. */
+static struct peer full_socket(void)
 {
 	struct peer p = { .fd = peer_socket() };
 	uint8_t frame[60] = { 0 };
 	struct node *a;
 	char link[300];
-	int soon = 0;
 
-	(void)state;
 	expand(link, "dgram:%s/skuad:%s/peer");
 	p.w = world_create_on(true, link, "wire:t");
 	p.skuad.sun_family = AF_UNIX;
@@ -696,18 +694,80 @@ static void a_full_socket_keeps_nobody_else_waiting(void **state)
 	for (int i = 1; i < 240; i++)
 		post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 9014, 0, 0, 0);
 	usleep(10000);
+	return p;
+}
+
+static void still_full(struct peer *p)
+{
+	assert_in_range(STAT(p->w, &p->w->n[0], tx_frames), 20, 239);
+	world_destroy(p->w);
+	close(p->fd);
+}
+
+/* While its sender waits, others of the engine do not. Of many calls, as a busy machine may be late. */
+static void a_full_socket_keeps_nobody_else_waiting(void **state)
+{
+	struct peer p = full_socket();
+	int soon = 0;
+
+	(void)state;
 	for (int i = 0; i < 100; i++) {
 		uint64_t start;
 
 		usleep(100);
 		start = real_ns();
-		on_engine(a, nothing, NULL);
+		on_engine(&p.w->n[0], nothing, NULL);
 		soon += real_ns() - start < MS / 2;
 	}
-	assert_in_range(STAT(p.w, a, tx_frames), 20, 239);
 	assert_true(soon >= 20);
-	world_destroy(p.w);
-	close(p.fd);
+	still_full(&p);
+}
+
+#define OFTEN	(MS / 20)
+
+static struct {
+	struct timer timer;
+	struct engine *engine;
+	unsigned int fired;
+} often;
+
+static void fire_often(struct timer *timer)
+{
+	__atomic_add_fetch(&often.fired, 1, __ATOMIC_RELAXED);
+	timer_set(&often.engine->timers, timer, engine_now(often.engine) + OFTEN);
+}
+
+static void start_timer(void *arg)
+{
+	often.engine = arg;
+	often.timer.fire = fire_often;
+	fire_often(&often.timer);
+}
+
+static void stop_timer(void *arg)
+{
+	(void)arg;
+	timer_cancel(&often.engine->timers, &often.timer);
+}
+
+/* Nor do timers: in one of some spells of 100 ms they fire much more often than the engine looks at its socket. */
+static void a_full_socket_keeps_no_timer_waiting(void **state)
+{
+	struct peer p = full_socket();
+	unsigned int most = 0;
+
+	(void)state;
+	on_engine(&p.w->n[0], start_timer, p.w->engines[0]);
+	for (int i = 0; i < 50 && most < 300; i++) {
+		unsigned int before = __atomic_load_n(&often.fired, __ATOMIC_RELAXED), fired;
+
+		usleep(100000);
+		fired = __atomic_load_n(&often.fired, __ATOMIC_RELAXED) - before;
+		most = fired > most ? fired : most;
+	}
+	on_engine(&p.w->n[0], stop_timer, NULL);
+	assert_true(most >= 300);
+	still_full(&p);
 }
 
 #define PEER(f, rules)	{ rules ": " #f, f, setup_peer, teardown_peer, NULL }
@@ -731,6 +791,7 @@ int main(void)
 		PEER(an_impaired_port_does_not_wait_for_a_full_socket_to_reach_a_port, "ROC-1"),
 		PEER(a_full_socket_that_goes_is_not_waited_for, "ETH-2"),
 		ALONE(a_full_socket_keeps_nobody_else_waiting, "ETH-2 SEC-8"),
+		ALONE(a_full_socket_keeps_no_timer_waiting, "SEC-8"),
 		ALONE(a_peer_that_hears_nothing_is_cut_off, "ETH-2 SEC-8"),
 		cmocka_unit_test(a_tcp_peer_that_dies_in_silence_is_found_out),
 		PEER(without_a_peer_frames_are_lost_and_later_ones_are_not, "ETH-2"),
