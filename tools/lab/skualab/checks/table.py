@@ -23,6 +23,9 @@ LOSS_SECONDS, LOSS_SECONDS_FULL, LOSSY_MESSAGES = 15, 180, 400
 MUTANT_PARTS = 4
 # Of the test of a bare machine.
 BARE = [*LAB_OF_GUESTS, *map(paths.lab, ('skualab/checks', 'tests/test-bare', 'tests/testing.py'))]
+# Of the driver: the device's have tables of their own.
+DRIVER_MUTANTS = [paths.repo('tools/mutants/' + name) for name in ('mutants', 'driver-mutants', 'driver-mutants-guest',
+                                                                   'driver.table')]
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
     # make run on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
@@ -147,7 +150,7 @@ CHECKS = [
                   '--rdma-core', provider.tree_of(DISTRO.rdma_core) + '/build'),
           [*ROOT, *provider.stages(DISTRO.rdma_core)], full=True, explains_skips=True, alone=True),
     # In parts, so that what has passed need not run again.
-    *[Check('driver-mutants-%d' % part, 5400, [*SYSTEM, *selftests(), paths.repo('tools/mutants')],
+    *[Check('driver-mutants-%d' % part, 5400, [*SYSTEM, *selftests(), *DRIVER_MUTANTS],
             [paths.repo('tools/mutants/driver-mutants'), '--part', '%d/%d' % (part, MUTANT_PARTS),
              '--out', made(paths.BUILD, 'driver-mutants', str(part))],
             [*stages.guest(OLDER), *SELFTESTS], full=True, explains_skips=True) for part in range(1, MUTANT_PARTS + 1)],
