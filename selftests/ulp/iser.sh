@@ -13,7 +13,14 @@ name=iqn.2026-01.org.skua:disk
 group=$target/iscsi/$name/tpgt_1
 node=(iscsiadm -m node -T "$name" -p "$address:3260" -I iser)
 
+# ib_isert syncs descriptors that it has not mapped yet. A kernel with CONFIG_DMA_API_DEBUG would warn of each.
+dma=/sys/kernel/debug/dma-api
+warn_of_dma() {
+	[ ! -e $dma ] || { echo "$1" >$dma/num_errors && echo "$1" >$dma/all_errors; }
+}
+
 serve() {
+	warn_of_dma 0
 	make_disk
 	modprobe -a iscsi_target_mod ib_isert
 	mkdir -p "$group"
@@ -35,6 +42,7 @@ stop() {
 	modprobe -r ib_isert
 	modprobe -r iscsi_target_mod
 	remove_disk
+	warn_of_dma 1
 }
 
 attach() {
@@ -59,7 +67,7 @@ detach() {
 	"${node[@]}" -o delete
 	iscsiadm -k 0
 	modprobe -r ib_iser
-	modprobe -r sd_mod
+	unload_sd_mod
 }
 
 "$verb"

@@ -33,6 +33,9 @@ remove_disk() {
 	modprobe -r target_core_mod
 }
 
+# Some kernels have sd_mod built in.
+unload_sd_mod() { ! grep -q '^sd_mod ' /proc/modules || modprobe -r sd_mod; }
+
 move() {
 	write_and_compare $disk
 	verified $disk 0

@@ -21,14 +21,6 @@ unloaded() {
 	*) no_errors_in_log ;;
 	esac
 }
-# RDS unmaps its headers for one direction, and has mapped them for both. A kernel with CONFIG_DMA_API_DEBUG would warn of
-# each, some thousand times.
-dma=/sys/kernel/debug/dma-api
-warn_of_dma() {
-	[ ! -e $dma ] || { echo "$1" >$dma/num_errors && echo "$1" >$dma/all_errors; }
-}
-warn_of_dma 0
-trap 'warn_of_dma 1' EXIT
 no_errors_in_log() { ! dmesg | grep -E 'skua.*(error|failed)' | grep -v verification; }
 
 if [ "$role" = serve ]; then

@@ -74,7 +74,7 @@ detach() {
 	echo 1 >$remote/port-*/delete
 	within 20 test ! -e $disk
 	modprobe -r ib_srp
-	modprobe -r sd_mod
+	unload_sd_mod
 }
 
 "$verb"
