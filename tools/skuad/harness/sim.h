@@ -114,7 +114,7 @@ struct sim_msg {
 
 #define SIM_RUNS	16		/* in flight, of those that are looked at */
 struct sim_run {
-	uint32_t psn;
+	uint32_t psn, npkts;
 	uint64_t order, sent_at;
 	bool was_lost;
 };

@@ -97,6 +97,25 @@ static void check_table(const struct view *v)
 		       sent->npkts[SENT_IN_FLIGHT], v->req->reads_outstanding, npkts[SENT_IN_FLIGHT], reads);
 }
 
+/* REC-1: a packet keeps its send order until it is sent again, though others of its run may be acknowledged or sent. */
+static void check_orders(const struct view *v)
+{
+	const struct sim_seen *seen = v->seen;
+	const struct sent_run *run = TAILQ_FIRST(&v->req->sent.runs);
+
+	for (unsigned int i = 0; i < seen->nruns; i++) {
+		const struct sim_run *r = &seen->run[i];
+
+		for (; run && psn_diff(run->psn, psn_add(r->psn, r->npkts)) < 0; run = TAILQ_NEXT(run, entry)) {
+			int32_t into = psn_diff(run->psn, r->psn);
+
+			if (into >= 0 && run->send_order < seen->next_order && run->send_order != r->order + (uint32_t)into)
+				BROKEN(v, "table", "PSN 0x%x has the send order %llu, and had %llu", run->psn,
+				       (unsigned long long)run->send_order, (unsigned long long)r->order + (uint32_t)into);
+		}
+	}
+}
+
 /* REC-1: no memory for what has come in order, nor where nothing is outstanding. */
 static void check_held(const struct view *v)
 {
@@ -419,8 +438,8 @@ static void look(const struct view *v)
 	seen->nruns = 0;
 	for (; run && seen->nruns < SIM_RUNS; run = TAILQ_NEXT(run, entry))
 		if (run->state == SENT_IN_FLIGHT)
-			seen->run[seen->nruns++] = (struct sim_run){ run->psn, run->send_order, run->sent_at,
-								     run->was_lost };
+			seen->run[seen->nruns++] = (struct sim_run){ run->psn, run->npkts, run->send_order,
+								     run->sent_at, run->was_lost };
 	run = TAILQ_FIRST(&req->sent.runs);
 	seen->min_rtt = v->loss->min_rtt;
 	seen->naks = naks(v);
@@ -495,6 +514,7 @@ void sim_check_rules(struct sim *s, unsigned int q, unsigned int side)
 	check_window(&v);
 	check_retries(&v);
 	if (v.seen->at) {
+		check_orders(&v);
 		check_probe(&v);
 		check_forgotten(&v);
 		check_lost(&v);
