@@ -25,12 +25,15 @@ load() {
 		ip route replace "$peer/32" via "$peer" dev "$nic" onlink
 }
 # After a link went down, Linux 6.12 may keep a reference to a socket of SMC that is closed: no connection has it, no task
-# waits for it, and its QP and memory are gone, but the module stays, with the CQs that it has for each NIC.
+# waits for it, and its QP and memory are gone, but the module stays, with the CQs that it has for each NIC. Then also the
+# QP of another link group may stay, which is idle: SMC frees it after ten minutes.
+no_objects() { has_none qp mr pd cm_id -- smc; }
 clean() {
 	ip route delete "$peer/32" && unload smc_diag || return
 	unload smc 2>/dev/null && return
-	[[ $(uname -r) == 6.* ]] && [ -e /sys/module/smc ] && has_none qp mr pd cm_id -- smc &&
-		! grep -lsF '[smc]' /proc/[0-9]*/stack &&
+	[[ $(uname -r) == 6.* ]] && [ -e /sys/module/smc ] || return
+	within 70 no_objects >/dev/null
+	no_objects && ! grep -lsF '[smc]' /proc/[0-9]*/stack &&
 		echo "smc stays, for $(</sys/module/smc/refcnt) sockets that are closed"
 }
 # The kernel gives the handshake of a first contact two seconds, and falls back to TCP after that.
