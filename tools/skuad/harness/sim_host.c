@@ -61,11 +61,11 @@ static uint32_t create_mr(struct world *w, struct node *n, uint64_t iova, uint64
 	return must(w, n, mr);
 }
 
-/* Made at the start, and kept: it has room for one page. */
 /* What a registration lists: a page, or pieces. */
 #define PIECES		3
 #define LIST_SIZE	(PIECES * sizeof(struct skua_piece))
 
+/* Made at the start, and kept. */
 static void create_fast_mr(struct sim *s, struct node *n, struct sim_side *sd)
 {
 	struct skua_cmd mr = CMD(SKUA_CMD_CREATE_MR, .create_mr = {

@@ -84,6 +84,18 @@ static struct sim_side *side_of(struct sim *s, unsigned int node, const struct s
 	return q < s->nqps && s->qp[q].on && s->qp[q].side[node].q.qpn == le32toh(fault->qpn) ? &s->qp[q].side[node] : NULL;
 }
 
+/* More page faults than twice the pages of all messages, and some for each QP when pages went, have no reason. */
+static unsigned int most_faults(const struct sim *s, const struct sim_odp *o)
+{
+	unsigned int pages = 0;
+
+	for (unsigned int q = 0; q < s->nqps; q++)
+		for (unsigned int side = 0; side < 2; side++)
+			for (unsigned int k = 0; k < s->qp[q].side[side].nmsgs; k++)
+				pages += s->qp[q].side[side].msg[k].len / PAGE + 2;
+	return 2 * pages + 4 * o->evicted * s->nqps + 64;
+}
+
 static void begin(struct sim *s, unsigned int node, const struct skua_fault_eqe *fault)
 {
 	struct sim_odp *o = &s->node[node].odp;
@@ -97,6 +109,8 @@ static void begin(struct sim *s, unsigned int node, const struct skua_fault_eqe 
 	o->until = sim_now(s) + o->takes;
 	o->faults++;
 	sd->page_faults++;
+	if (o->faults > most_faults(s, o))
+		sim_fail(s, "fault-storm", "node %c: %u page faults", 'a' + node, o->faults);
 	if (o->frees_early)
 		fault_queue_free(&s->w->n[node], &o->q);
 }
