@@ -160,8 +160,8 @@ struct sim_side {
 	unsigned int nmsgs;
 	struct sim_msg *msg;
 	bool fast;			/* each message has its memory registered for it, and no longer */
-	unsigned int page_faults;	/* of both sides of its QP, while it runs; so many of them are over: */
-	unsigned int resumed;
+	unsigned int page_faults;	/* of its QP, as requester and as responder, while it runs */
+	unsigned int resumed;		/* those of the requester that are over */
 	bool srq;			/* it takes its receives from the SRQ of its node */
 
 	/* Which ends of a QP are no fault. */
@@ -239,8 +239,9 @@ struct sim_odp {
 
 	/* While it runs. */
 	struct fault_queue q;
-	struct skua_fault_eqe fault;	/* that it serves, until then; 0: none */
-	uint64_t until, next_eviction;
+	struct skua_fault_eqe fault;	/* that it serves */
+	uint64_t until;			/* the end of that; 0: it serves none */
+	uint64_t next_eviction;
 	unsigned int faults, evicted;
 };
 

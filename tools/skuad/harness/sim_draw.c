@@ -524,7 +524,10 @@ static void draw_odp(struct sim *s, unsigned int node)
 
 	o->on = percent(&r, 15) && !sim_is_off(s, SIM_ODP);
 	o->takes = skewed(&r, SIM_US, 5 * SIM_MS);
+	/* A peer without selective repeat sends what is in flight again for each page: so few at a time if messages are short. */
 	o->most = percent(&r, 30) ? 1 : (unsigned int)skewed(&r, 2, SKUA_UPDATE_PAGES_MAX);
+	if (s->bulk)
+		o->most = SKUA_UPDATE_PAGES_MAX;
 	o->frees_early = percent(&r, 50);
 	o->evicts_every = skewed(&r, 20 * SIM_US, 20 * SIM_MS);
 	o->evictions = (unsigned int)maybe(s, &r, SIM_EVICT, 70, 1, 100);

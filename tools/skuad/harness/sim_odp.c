@@ -156,7 +156,7 @@ static void resume(struct sim *s, unsigned int node, uint8_t result)
 	bool over = !sd->qp || sd->qp->state == SKUA_QPS_ERR || sd->qp->state == SKUA_QPS_RESET;
 	int status = command(s->w, &s->w->n[node], &cmd);
 
-	sd->resumed++;
+	sd->resumed += o->fault.side == SKUA_PAGE_FAULT_REQUESTER;
 	if (over ? status != SKUA_CMD_BAD_OBJECT : status)
 		sim_fail(s, "fault-resume", "node %c: the end of a page fault of QP %u: status %d", 'a' + node,
 			 le32toh(o->fault.qpn), status);

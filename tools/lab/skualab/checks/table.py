@@ -51,7 +51,7 @@ CHECKS = [
     guest_tests('guest-' + OLDER, 1500, './run_selftests.sh'),
     skuad_tests('skuad-asan', 1200, 'check-asan', full=True),
     skuad_tests('skuad-tsan', 1200, 'check-tsan'),
-    worlds('worlds', 600, 10000, 1),
+    worlds('worlds', 240, 10000, 1),
     # From the seeds on, whatever was learnt before, and with the same chance each time: what fails here fails
     # for everybody. What other inputs do is make fuzz's, and fuzz-long's.
     fuzzers('fuzz', 480, SECONDS=15, CHANCE=1),
