@@ -524,7 +524,7 @@ static void draw_odp(struct sim *s, unsigned int node)
 
 	o->on = percent(&r, 15) && !sim_is_off(s, SIM_ODP);
 	o->takes = skewed(&r, SIM_US, 5 * SIM_MS);
-	/* A peer without selective repeat sends what is in flight again for each page: so few at a time if messages are short. */
+	/* A peer without selective repeat sends its window again for each page: long messages get many pages at a time. */
 	o->most = percent(&r, 30) ? 1 : (unsigned int)skewed(&r, 2, SKUA_UPDATE_PAGES_MAX);
 	if (s->bulk)
 		o->most = SKUA_UPDATE_PAGES_MAX;
