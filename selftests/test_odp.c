@@ -522,6 +522,30 @@ TEST_F(odp, what_was_prefetched_does_not_fault)
 	DONE(IBV_WR_RDMA_WRITE, 0, SIZE, 0);
 }
 
+/* The pages of a file, of which a private mapping has copies once they are written. */
+TEST_F(odp, what_was_prefetched_to_read_is_copied_before_it_is_written)
+{
+	uint8_t *file, *zeros = map(NULL, SIZE, -1);
+	int fd = memfd_create("prefetched", 0);
+
+	ASSERT_NE(MAP_FAILED, zeros);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, ftruncate(fd, SIZE));
+	file = map(NULL, SIZE, fd);
+	ASSERT_NE(MAP_FAILED, file);
+	ASSERT_EQ(self->mem[1],
+		  mmap(self->mem[1], SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0));
+	close(fd);
+	ASSERT_EQ(0, advise(self->s[1].pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, self->mem[1], SIZE,
+			    self->mr[1]->lkey));
+	memset(self->mem[0], 5, SIZE);
+	DONE(IBV_WR_RDMA_WRITE, 0, SIZE, 0);
+	ASSERT_EQ(0, memcmp(self->mem[0], self->mem[1], SIZE));
+	ASSERT_EQ(0, memcmp(zeros, file, SIZE));
+	munmap(file, SIZE);
+	munmap(zeros, SIZE);
+}
+
 TEST_F(odp, bad_advice)
 {
 	struct side *a = &self->s[0];
