@@ -640,7 +640,8 @@ static unsigned int st_post_all(struct st_side *side, struct st_side *peer, bool
 	return n;
 }
 
-static const char *st_full(struct st_side *side, struct st_bare *bare, unsigned int wrs)
+static const char *st_full(struct st_side *side, struct st_bare *bare, unsigned int sends,
+			   unsigned int receives)
 {
 	struct st_side *a = &side[0], *b = &side[1];
 	unsigned int round;
@@ -648,7 +649,7 @@ static const char *st_full(struct st_side *side, struct st_bare *bare, unsigned 
 
 	for (round = 0; round < 10; round++) {
 		CHECK(!st_post_rdma(a, b, IB_WR_RDMA_WRITE, 0, ST_HALF, 64, IB_SEND_SIGNALED));
-		CHECK(st_post_all(a, b, false) == wrs - 1);
+		CHECK(st_post_all(a, b, false) == sends - 1);
 		CHECK(st_poll(bare, &wc));
 		CHECK(wc.status == IB_WC_SUCCESS);
 		/* One is done, and gives its place back. */
@@ -657,11 +658,14 @@ static const char *st_full(struct st_side *side, struct st_bare *bare, unsigned 
 		CHECK(st_poll(bare, &wc));
 		CHECK(wc.status == IB_WC_SUCCESS);
 	}
-	CHECK(st_post_all(a, b, true) == wrs);
+	CHECK(st_post_all(a, b, true) == receives);
 	return NULL;
 }
 
-/* A queue takes what was asked for, and no more, though its ring has more room. */
+/*
+ * A queue takes what ib_query_qp() reports, and no more. Of sends, that is what was asked for,
+ * though the ring has more room. Of receives, it is the ring.
+ */
 static const char *st_caps_are_kept(struct st_side *side)
 {
 	struct st_side *a = &side[0];
@@ -673,7 +677,7 @@ static const char *st_caps_are_kept(struct st_side *side)
 	cap.max_recv_wr = 10;
 	CHECK(!st_bare_open(&bare, a, 64));
 	wrong = st_new_qp(side, a, bare.cq, &cap) ? "new QP" : NULL;
-	wrong = wrong ?: st_full(side, &bare, 10);
+	wrong = wrong ?: st_full(side, &bare, 10, 16);
 	if (st_new_qp(side, a, a->cq, &st_cap))
 		return wrong ?: "QP of before";
 	ib_destroy_cq(bare.cq);

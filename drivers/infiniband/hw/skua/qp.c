@@ -309,6 +309,8 @@ static int skua_ib_rq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp,
 	if (!qp->cap.max_recv_wr)
 		return 0;
 	qp->rq.size = roundup_pow_of_two(qp->cap.max_recv_wr);
+	/* The whole ring: who fills what it asked for may then find room for ib_drain_rq(). */
+	qp->cap.max_recv_wr = qp->rq.size;
 	qp->rq.log_stride = order_base_2(stride);
 	qp->rq_wr_ids = kvcalloc(qp->rq.size, sizeof(*qp->rq_wr_ids), GFP_KERNEL);
 	if (!qp->rq_wr_ids)
@@ -461,6 +463,7 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	err = skua_ib_queues_get(dev, qp, &params, udata);
 	if (err)
 		goto err_queues;
+	attr->cap = qp->cap;
 	err = skua_ib_qp_start(dev->dev, qp, &params);
 	if (err)
 		goto err_queues;
