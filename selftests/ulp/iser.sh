@@ -8,17 +8,13 @@
 #   death          the initiator gives up after seconds
 . "$(dirname "$0")/ulp.sh"
 . "$(dirname "$0")/lio.sh"
+. "$(dirname "$0")/debug.sh"
 
 name=iqn.2026-01.org.skua:disk
 group=$target/iscsi/$name/tpgt_1
 node=(iscsiadm -m node -T "$name" -p "$address:3260" -I iser)
 
-# ib_isert syncs descriptors that it has not mapped yet. A kernel with CONFIG_DMA_API_DEBUG would warn of each.
-dma=/sys/kernel/debug/dma-api
-warn_of_dma() {
-	[ ! -e $dma ] || { echo "$1" >$dma/num_errors && echo "$1" >$dma/all_errors; }
-}
-
+# ib_isert syncs descriptors that it has not mapped yet.
 serve() {
 	warn_of_dma 0
 	make_disk

@@ -6,7 +6,10 @@ kernel, in which all that a kernel does takes many times as long: only the ratio
 from pair import must, TRANSPORTS
 
 KERNEL, MEMORY = 'debug', '2G'
+# What its ksmbd and cifs do wrong is told in selftests/ulp/smb.sh.
 SERVE = '''set -e
+. /mnt/share/ulp/debug.sh
+warn_of_dma 0
 mkdir -p /srv/share /etc/ksmbd
 mount -t tmpfs files /srv/share
 chmod 777 /srv/share
@@ -19,6 +22,8 @@ ksmbd.adduser -a -p word tester
 ksmbd.mountd
 '''
 ATTACH = '''set -e
+. /mnt/share/ulp/debug.sh
+warn_of_hangs_after 600
 mkdir -p /mnt/smb
 mount -t cifs -o {option}vers=3.1.1,username=tester,password=word,rsize=1048576,wsize=1048576 //{address}/files /mnt/smb
 '''

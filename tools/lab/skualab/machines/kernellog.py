@@ -20,15 +20,12 @@ HARMLESS = re.compile(r'WARNING: .* add_dma_entry[.\w]*\+')
 NO_DEADLOCK = re.compile(r'^.*WARNING: possible circular locking dependency detected\n.*\n.*\n.* is trying to acquire '
                          r'lock:\n.*&file->disassociation_lock.* at: rdma_umap_open\+', re.M)
 
-# The older kernel's ksmbd maps what it sends as a list and unmaps it page by page: the same where DMA is direct.
-KSMBD = re.compile(r'^.*WARNING: .* check_unmap\+.*\n(?:(?!.*end trace).*\n)*?.* smb_direct_free_sendmsg\+', re.M)
-
 
 def find(text):
     """(first line that matters or None, whether the guest can go on). What comes behind a line may show
     that it does not matter: ask again with more."""
     first, usable = None, True
-    for line in KSMBD.sub('', NO_DEADLOCK.sub('', text)).splitlines():
+    for line in NO_DEADLOCK.sub('', text).splitlines():
         fatal = FATAL.search(line)
         if fatal or WARNING.search(line) and not HARMLESS.search(line):
             first = first or line.strip()

@@ -158,15 +158,6 @@ class KernelLog(unittest.TestCase):
                      '[    1.0] WARNING: CPU: 0 PID: 1 at kernel/dma/debug.c:463 add_dma_entry.isra.0+0x352/0x3b0'):
             self.assertIsNone(kernellog.find(line + '\n')[0], line)
 
-    def test_memory_that_ksmbd_unmaps(self):
-        report = ('[    1.0] WARNING: CPU: 0 PID: 46 at kernel/dma/debug.c:995 check_unmap+0xe5d/0x1f50\n'
-                  '[    1.0]  dma_unmap_page_attrs+0x208/0x7d0\n[    1.0]  %s+0x24e/0x440\n'
-                  '[    1.0] ---[ end trace 0 ]---\n')
-        ksmbd, other = report % 'smb_direct_free_sendmsg', report % 'skua_unmap'
-        self.assertIsNone(kernellog.find(ksmbd)[0])
-        for text in other, other + ksmbd, ksmbd + other:
-            self.assertTrue(kernellog.find(text)[0], text)
-
     def test_a_lock_that_is_never_waited_for(self):
         report = ('[    1.0] WARNING: possible circular locking dependency detected\n[    1.0] 6.9 #1 Tainted: G\n'
                   '[    1.0] ------\n[    1.0] test/1 is trying to acquire lock:\n'
