@@ -728,13 +728,18 @@ static void a_full_socket_keeps_nobody_else_waiting(void **state)
 static struct {
 	struct timer timer;
 	struct engine *engine;
-	unsigned int fired;
+	uint64_t last;
+	unsigned int soon;	/* how often it fired within half of the time between two looks */
 } often;
 
 static void fire_often(struct timer *timer)
 {
-	__atomic_add_fetch(&often.fired, 1, __ATOMIC_RELAXED);
-	timer_set(&often.engine->timers, timer, engine_now(often.engine) + OFTEN);
+	uint64_t now = engine_now(often.engine);
+
+	if (now - often.last < MS / 2)
+		__atomic_add_fetch(&often.soon, 1, __ATOMIC_RELAXED);
+	often.last = now;
+	timer_set(&often.engine->timers, timer, now + OFTEN);
 }
 
 static void start_timer(void *arg)
@@ -750,23 +755,20 @@ static void stop_timer(void *arg)
 	timer_cancel(&often.engine->timers, &often.timer);
 }
 
-/* Nor do timers: in one of some spells of 100 ms they fire much more often than the engine looks at its socket. */
+/*
+ * Nor do timers: of two that fire within half a millisecond, the second did not wait for the engine's look at its
+ * socket. Some of many, as a machine may be busy, or slow to wake.
+ */
 static void a_full_socket_keeps_no_timer_waiting(void **state)
 {
 	struct peer p = full_socket();
-	unsigned int most = 0;
 
 	(void)state;
 	on_engine(&p.w->n[0], start_timer, p.w->engines[0]);
-	for (int i = 0; i < 50 && most < 300; i++) {
-		unsigned int before = __atomic_load_n(&often.fired, __ATOMIC_RELAXED), fired;
-
+	for (int i = 0; i < 300 && __atomic_load_n(&often.soon, __ATOMIC_RELAXED) < 20; i++)
 		usleep(100000);
-		fired = __atomic_load_n(&often.fired, __ATOMIC_RELAXED) - before;
-		most = fired > most ? fired : most;
-	}
 	on_engine(&p.w->n[0], stop_timer, NULL);
-	assert_true(most >= 300);
+	assert_true(often.soon >= 20);
 	still_full(&p);
 }
 
