@@ -57,6 +57,12 @@ static const struct {
 	{ "socket", AF_UNIX }, { "socket", AF_INET }, { "socket", AF_INET6 }, { "connect", -1 },
 };
 
+/* All that the process needs that removes the sockets. */
+static const char *const removing[] = {
+	"poll", "ppoll", "restart_syscall", "recvmsg", "recvfrom", "shutdown", "close",
+	"lstat", "newfstatat", "unlink", "unlinkat", "exit_group",
+};
+
 /* What fails as if there were no such file, or no such call: libc asks, and can do without. */
 static const struct {
 	const char *name;
@@ -82,16 +88,23 @@ static const struct {
 #define COUNT(table)	(sizeof(table) / sizeof((table)[0]))
 
 /* 0, or a negative errno. A call that this architecture does not have is nothing to allow. */
-static int add_rules(scmp_filter_ctx filter, bool connects)
+static int allow(scmp_filter_ctx filter, const char *const *names, size_t n)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < COUNT(allowed) && !ret; i++) {
-		int nr = seccomp_syscall_resolve_name(allowed[i]);
+	for (size_t i = 0; i < n && !ret; i++) {
+		int nr = seccomp_syscall_resolve_name(names[i]);
 
 		if (nr != __NR_SCMP_ERROR)
 			ret = seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 0);
 	}
+	return ret;
+}
+
+static int add_rules(scmp_filter_ctx filter, bool connects)
+{
+	int ret = allow(filter, allowed, COUNT(allowed));
+
 	for (size_t i = 0; i < COUNT(refused) && !ret; i++) {
 		int nr = seccomp_syscall_resolve_name(refused[i].name);
 
@@ -142,13 +155,20 @@ static void on_sigsys(int sig, siginfo_t *si, void *context)
 		_exit(1);
 }
 
-/* Of root's as well, and for good: the filter makes execve() impossible, and it alone could give them back. */
-static int drop_capabilities(void)
+/*
+ * All but those of the bits @keep, of root's as well, and for good: the filter makes execve() impossible, and it alone
+ * could give them back.
+ */
+static int drop_capabilities(uint32_t keep)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3], left[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	return syscall(SYS_capset, &header, none) ? -errno : 0;
+	if (syscall(SYS_capget, &header, has))
+		return -errno;
+	left[0].permitted = has[0].permitted & keep;
+	left[0].effective = has[0].effective & keep;
+	return syscall(SYS_capset, &header, left) ? -errno : 0;
 }
 
 bool confine(bool connects)
@@ -161,9 +181,23 @@ bool confine(bool connects)
 	int ret = filter ? add_rules(filter, connects) : -ENOMEM;
 
 	if (!ret)
-		ret = drop_capabilities();
+		ret = drop_capabilities(0);
 	if (!ret)
 		ret = sigaction(SIGSYS, &sa, NULL) ? -errno : seccomp_load(filter);
+	seccomp_release(filter);
+	errno = -ret;
+	return !ret;
+}
+
+bool confine_remover(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int ret = filter ? allow(filter, removing, COUNT(removing)) : -ENOMEM;
+
+	if (!ret)
+		ret = drop_capabilities(1U << CAP_DAC_OVERRIDE | 1U << CAP_FOWNER);
+	if (!ret)
+		ret = seccomp_load(filter);
 	seccomp_release(filter);
 	errno = -ret;
 	return !ret;

@@ -7,6 +7,13 @@
 
 #include <stdbool.h>
 
+/* Builds with sanitizers, which are for tests, are not confined: sanitizers make calls of their own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CONFINED	0
+#else
+#define CONFINED	1
+#endif
+
 /*
  * From now on this thread, and those that it starts, make the system calls that skuad needs while
  * it serves, and have no capabilities. Any other call ends the process by SIGSYS, with a line in the log;
@@ -14,5 +21,11 @@
  * @connects: there are links that look for their peers. False with errno set.
  */
 bool confine(bool connects);
+
+/*
+ * The same for the process of remover.c, which may wait, take and end connections, and remove files. Of its
+ * capabilities it keeps those for files of others. Any other call kills it. False with errno set.
+ */
+bool confine_remover(void);
 
 #endif /* SKUAD_CONFINE_H */

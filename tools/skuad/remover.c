@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * A process that may remove its sockets may remove other files, too. So skuad, which talks to
- * guests, gives that right up, and a process that talks to nobody keeps it: it is forked with a list
- * of paths, and waits at a socket of which skuad has the other end. When that is closed, skuad has ended or
- * is about to. A file that is not the socket that was there at the start is somebody else's.
+ * A process that may remove its sockets may remove other files, too. So skuad, which talks to guests, gives that right
+ * up. A process that talks to nobody keeps it, and gives up what it does not need (confine.h): it is forked with a list
+ * of paths, and waits at a socket of which skuad has the other end. When that is closed, skuad has ended or is about
+ * to. A file that is not the socket that was there at the start is somebody else's.
  *
  * Through that socket skuad hands over a copy of each connection to QEMU. While there is a copy, the kernel does not
  * end the connection of a skuad that was killed, so that it can be ended in order (base/farewell.h). One that has ended
@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/farewell.h"
+#include "confine.h"
 
 static struct {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1];
@@ -102,6 +103,8 @@ static _Noreturn void run(void)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	dup2(alive[0], 0);
 	closefrom(1);
+	if (CONFINED && !confine_remover())
+		_exit(1);
 	fds[0].events = POLLIN;
 	do {
 		poll(fds, nfds, -1);

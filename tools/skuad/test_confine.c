@@ -211,7 +211,7 @@ static void calls_of_serving_are_made(void **state)
 	(void)state;
 	assert_done(do_memory);
 	assert_done(do_descriptors);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if CONFINED
 	assert_done(do_thread);		/* sanitizers do more for a thread */
 #else
 	(void)do_thread;

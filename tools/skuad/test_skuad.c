@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #include <cmocka.h>
 #include <json-c/json.h>
 
+#include "confine.h"
 #include "ctl/client.h"
 #include "harness/slow.h"
 
@@ -330,7 +332,7 @@ static void it_answers_on_its_control_socket(void **state)
 	}
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if CONFINED
 /* The value of @field in /proc/@pid/task/@tid/status. */
 static unsigned long long status_of(pid_t pid, const char *tid, const char *field)
 {
@@ -375,6 +377,34 @@ static void every_thread_is_confined(void **state)
 	}
 	closedir(tasks);
 	assert_true(n >= 2);
+	assert_int_equal(end(&r, SIGTERM), 0);
+}
+
+/* The process that removes its sockets, too. That it can do so then is what its_sockets_go_however_it_ends() tests. */
+static void its_helper_is_confined(void **state)
+{
+	const unsigned long long files = 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER;
+	char path[64], tid[16];
+	FILE *children;
+	struct run r;
+	int pid;
+
+	(void)state;
+	start(&r, "--device name=skua0,socket=s0,link=wire:a --control ctl");
+	assert_true(becomes_ready(&r));
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)r.pid, (int)r.pid);
+	children = fopen(path, "r");
+	assert_non_null(children);
+	assert_int_equal(fscanf(children, "%d", &pid), 1);
+	fclose(children);
+	snprintf(tid, sizeof(tid), "%d", pid);
+	/* It may be confined a little later than skuad is ready. */
+	for (int i = 0; i < 1000 && status_of(pid, tid, "Seccomp") != 2; i++)
+		usleep(10000);
+	assert_int_equal(status_of(pid, tid, "Seccomp"), 2);
+	assert_int_equal(status_of(pid, tid, "NoNewPrivs"), 1);
+	assert_int_equal(status_of(pid, tid, "CapPrm") & ~files, 0);
+	assert_int_equal(status_of(pid, tid, "CapEff") & ~files, 0);
 	assert_int_equal(end(&r, SIGTERM), 0);
 }
 #endif
@@ -517,8 +547,9 @@ int main(int argc, char **argv)
 		placed(a_peer_that_waits_for_its_turn_does_not_keep_it_from_ending),
 		placed(it_may_end_at_once),
 		placed(it_answers_on_its_control_socket),
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if CONFINED
 		placed(every_thread_is_confined),
+		placed(its_helper_is_confined),
 #endif
 		placed(it_may_have_as_many_descriptors_as_there_are),
 		placed(it_takes_a_file),
