@@ -43,9 +43,9 @@
 
 #define STEP_BYTES	(4ull << 20)
 
-/* At the end of the device its threads have a second. */
-#define END_TRIES	10000
-#define END_TRY_US	100
+/* At the end of the device its threads have a second: not in shorter steps, because each may take a millisecond more. */
+#define END_TRIES	1000
+#define END_TRY_US	1000
 
 struct job {
 	uint8_t *base;			/* NULL: a descriptor */
