@@ -170,7 +170,7 @@ CHECKS = [
     lab_tests('pair', 400, 'test-pair', full=True),
     *[storage('storage-' + series, 3600, series) for series in DISTRO.series],
     storage('storage-debug', 3600, 'debug', 'nvme-death', 'nfs-reset', 'nfs-death', 'iser-death', 'srp-death'),
-    *map(ulp_tests, (*DISTRO.series, 'debug')),
+    *map(ulp_tests, (*DISTRO.series, *kernels.DEBUG)),
     lab_tests('middleware', 3600, 'test-middleware', 'rsockets', 'ucx', 'libfabric', 'rpma', 'qperf', 'dmabuf',
               needs=SELFTESTS, full=True),
     lab_tests('preload', 1800, 'test-middleware', '--kernel', NEWER, '--rdma-core', NEXT, '--mem', '3G',
