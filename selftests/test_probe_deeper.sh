@@ -14,6 +14,6 @@
 no_scans() { echo scan=off >/sys/kernel/debug/kmemleak; }
 
 t 'kmemleak does not scan' no_scans
-t 'allocations of what they call fail' allocations 32 31 5
+t 'allocations of what they call fail' allocations 32 31 50
 t 'the device can be bound again' bind_again
 end

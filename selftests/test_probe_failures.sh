@@ -11,6 +11,6 @@
 . "$(dirname "$0")/tap.sh"
 . "$(dirname "$0")/probe.sh"
 
-t 'allocations of the drivers fail' allocations $NEAR 1 20
+t 'allocations of the drivers fail' allocations $NEAR 1 40
 t 'the device can be bound again' bind_again
 end
