@@ -43,7 +43,7 @@
 
 #define STEP_BYTES	(4ull << 20)
 
-/* At the end of the device its threads have a second: not in shorter steps, because each may take a millisecond more. */
+/* At the end of the device its threads have a second. Shorter steps add up to more: each may take a millisecond. */
 #define END_TRIES	1000
 #define END_TRY_US	1000
 
