@@ -21,6 +21,7 @@
 #define RIGHTS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 			 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ON_DEMAND)
 #define TEST_SECONDS	3		/* that races last */
+#define ROUNDS		6u		/* of each kind */
 
 /* Of rc_odp_caps; libibverbs has names for them, but not everywhere. */
 #define SUPPORT_FLUSH		(1u << 6)
@@ -491,6 +492,10 @@ static int advise(struct ibv_pd *pd, enum ib_uverbs_advise_mr_advice advice, uin
 	return ibv_advise_mr(pd, advice, flags, &sge, 1);
 }
 
+/*
+ * The kernel may take a page away at any time, to move it or to make a huge page of it, and who then comes faults. So
+ * a few rounds may fault; where a prefetch brings nothing in, each does.
+ */
 TEST_F(odp, what_was_prefetched_does_not_fault)
 {
 	static const enum ib_uverbs_advise_mr_advice advices[] = {
@@ -500,23 +505,29 @@ TEST_F(odp, what_was_prefetched_does_not_fault)
 
 	for EACH(advice, advices) {
 		bool write = *advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
-		int64_t faults[2];
+		unsigned int without[2] = { 0, 0 };
 
-		pair_fill(self->mem[0], SIZE, 9);
-		pair_fill(self->mem[1], SIZE, 9);
-		for (int i = 0; i < 2; i++) {
-			ASSERT_EQ(0, advise(self->s[i].pd, *advice, IBV_ADVISE_MR_FLAG_FLUSH, self->mem[i], SIZE,
-					    self->mr[i]->lkey));
-			faults[i] = side_counter(&self->s[i], "page_faults");
+		for (unsigned int round = 0; round < ROUNDS; round++) {
+			int64_t faults[2];
+
+			pair_fill(self->mem[0], SIZE, 9 + round);
+			pair_fill(self->mem[1], SIZE, 9 + round);
+			for (int i = 0; i < 2; i++) {
+				ASSERT_EQ(0, advise(self->s[i].pd, *advice, IBV_ADVISE_MR_FLAG_FLUSH, self->mem[i],
+						    SIZE, self->mr[i]->lkey));
+				faults[i] = side_counter(&self->s[i], "page_faults");
+			}
+			/* Who only looked must not have to write. */
+			DONE(write ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, 0, SIZE, 0);
+			ASSERT_EQ(0, memcmp(self->mem[0], self->mem[1], SIZE));
+			for (int i = 0; i < 2; i++) {
+				without[i] += faults[i] == side_counter(&self->s[i], "page_faults");
+				ASSERT_EQ(0, madvise(self->mem[i], SIZE, MADV_DONTNEED));
+			}
 		}
-		/* Who only looked must not have to write. */
-		DONE(write ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, 0, SIZE, 0);
-		ASSERT_EQ(0, memcmp(self->mem[0], self->mem[1], SIZE));
-		ASSERT_EQ(faults[0], side_counter(&self->s[0], "page_faults"));
+		ASSERT_LE(ROUNDS - 2, without[0]);
 		if (write)
-			ASSERT_EQ(faults[1], side_counter(&self->s[1], "page_faults"));
-		for (int i = 0; i < 2; i++)
-			ASSERT_EQ(0, madvise(self->mem[i], SIZE, MADV_DONTNEED));
+			ASSERT_LE(ROUNDS - 2, without[1]);
 	}
 	ASSERT_EQ(0, advise(self->s[0].pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, self->mem[0], SIZE, self->mr[0]->lkey));
 	DONE(IBV_WR_RDMA_WRITE, 0, SIZE, 0);
