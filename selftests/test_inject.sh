@@ -133,6 +133,25 @@ too_late() { listen; inject read-timeout 3 && died_of 'it is gone from the bus' 
 dead_and_unbound() {
 	begin_traffic && inject "$1" && unbound && traffic_ends && inject none && bound
 }
+# A link event asks for the state of the link, and is held up (kernel/carrier.c) before it sets the carrier.
+# Meanwhile the NIC dies, which takes the carrier away: afterwards, or what was asked before would be said of a dead NIC.
+carrier=/sys/kernel/debug/skua_selftest/carrier
+has_carrier() { [ "$(left cat /sys/class/net/skua0/carrier)" = "$1" ]; }
+dies_meanwhile() {
+	listen
+	skuactl link skua0 up && within 10 grep held $carrier && inject fatal && died_of 'it is in the fatal state' && sleep 1 &&
+		grep held $carrier
+}
+dead_without_carrier() {
+	modprobe skua_selftest && within 5 has_carrier 1 && skuactl link skua0 down && within 5 has_carrier 0 &&
+		echo 1 >$carrier || return
+	dies_meanwhile
+	local status=$?
+	cat $carrier
+	echo 0 >$carrier && within 5 has_carrier 0 || status=1
+	skuactl link skua0 up
+	rmmod skua_selftest && revives && within 5 has_carrier 1 && return $status
+}
 # RST-8: a driver that lets go of a device leaves it in reset, and cut off from memory.
 is_let_go() { state_is ready && ! is_master && [ ! -e "/sys/bus/pci/devices/$device/net" ]; }
 lets_go() {
@@ -296,6 +315,8 @@ t 'the device is fatal, under traffic' fatal
 t 'the device is fatal, and cannot report it' silently_fatal
 t 'the RDMA driver does not take a dead device' is_not_taken
 t 'the device is gone, under traffic' gone
+# The debug kernels have no kprobes, which the module needs for it.
+[ ! -e /sys/kernel/debug/kprobes ] || t 'a dead device has no carrier' dead_without_carrier
 t 'the clock of a device that is gone' clock_is_gone
 t 'a device that is fatal is unbound' dead_and_unbound fatal
 t 'two reads in a row are not answered' late

@@ -194,6 +194,44 @@ static const struct file_operations st_death_fops = {
 	.release = single_release,
 };
 
+static int st_carrier_show(struct seq_file *file, void *data)
+{
+	seq_printf(file, "%s\n", st_carrier_tell());
+	return 0;
+}
+
+static int st_carrier_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, st_carrier_show, NULL);
+}
+
+static ssize_t st_carrier_write(struct file *file, const char __user *data, size_t size,
+				loff_t *pos)
+{
+	bool hold;
+	int err;
+
+	err = kstrtobool_from_user(data, size, &hold);
+	if (err)
+		return err;
+	mutex_lock(&st_lock);
+	if (!hold)
+		st_carrier_end();
+	else
+		err = st_devs[0] ? st_carrier_hold(st_devs[0]) : -ENODEV;
+	mutex_unlock(&st_lock);
+	return err ?: size;
+}
+
+static const struct file_operations st_carrier_fops = {
+	.owner = THIS_MODULE,
+	.open = st_carrier_open,
+	.read = seq_read,
+	.write = st_carrier_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
 static ssize_t st_make_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
 {
 	int err = -ENODEV;
@@ -255,6 +293,7 @@ static int __init st_init(void)
 	debugfs_create_file("run", 0600, st_dir, NULL, &st_run_fops);
 	debugfs_create_file("hold", 0600, st_dir, NULL, &st_hold_fops);
 	debugfs_create_file("death", 0600, st_dir, NULL, &st_death_fops);
+	debugfs_create_file("carrier", 0600, st_dir, NULL, &st_carrier_fops);
 	debugfs_create_file("make", 0200, st_dir, NULL, &st_make_fops);
 	debugfs_create_file("shutdown", 0200, st_dir, NULL, &st_shutdown_fops);
 	return 0;
@@ -263,6 +302,7 @@ static int __init st_init(void)
 static void __exit st_exit(void)
 {
 	debugfs_remove_recursive(st_dir);
+	st_carrier_end();
 	ib_unregister_client(&st_client);
 }
 

@@ -9,6 +9,8 @@
  * written; read, tells how it went.
  * debugfs/skua_selftest/death: the same, but the first device is to die; "end" is written when it
  * has; read, tells what its consumers saw that they must not.
+ * debugfs/skua_selftest/carrier: 1 holds up the next who says that the first NIC has a link, until
+ * 0 is written; read, tells how that goes.
  * debugfs/skua_selftest/make: written to, makes one object of each kind, and destroys them.
  */
 #ifndef SKUA_SELFTEST_H
@@ -172,5 +174,11 @@ int st_death(struct ib_device *const devs[2], enum ib_poll_context poll);
 /* Ends it if @dev, or NULL for any, takes part in it. That the first device lives is a failure. */
 void st_death_end(struct ib_device *dev);
 void st_death_tell(struct seq_buf *out);
+
+/* carrier.c: holds up the next who says that the NIC of @dev has a link, until the end. */
+int st_carrier_hold(struct ib_device *dev);
+void st_carrier_end(void);
+/* Is anybody held up, and did another take the carrier away meanwhile? */
+const char *st_carrier_tell(void);
 
 #endif /* SKUA_SELFTEST_H */
