@@ -24,6 +24,8 @@
 /* To an SRQ; KASAN makes them slow. */
 #define ST_DEATH_POSTS	(IS_ENABLED(CONFIG_KASAN) ? 100000 : 1000000)
 #define ST_PATTERN	0xa5
+#define ST_STAY_MS	200		/* in a handler, with interrupts off */
+#define ST_STAYS	8		/* at most; each takes a receive */
 
 #define ST_DYING_WRS	(ST_WRS - 1)	/* of each kind; draining posts one more */
 
@@ -59,11 +61,15 @@ struct st_dying_wr {
  * @cq: the CQ
  * @qp: the QP, in INIT
  * @calls: how often the CQ's handler was called
+ * @stay: calls stay in the handler for a while
+ * @inside: a call stays
  */
 struct st_handled {
 	struct ib_cq *cq;
 	struct ib_qp *qp;
 	atomic_t calls;
+	bool stay;
+	bool inside;
 };
 
 /**
@@ -208,7 +214,13 @@ static void st_handled_comp(struct ib_cq *cq, void *context)
 {
 	struct st_handled *handled = context;
 
-	atomic_inc(&handled->calls);
+	WRITE_ONCE(handled->inside, READ_ONCE(handled->stay));
+	/* With a barrier: who sees the call sees that it stays. */
+	atomic_inc_return(&handled->calls);
+	if (!READ_ONCE(handled->stay))
+		return;
+	mdelay(ST_STAY_MS);
+	WRITE_ONCE(handled->inside, false);
 }
 
 static int st_handled_post(struct st_handled *handled, u64 wr_id)
@@ -224,6 +236,8 @@ static void st_handled_close(struct st_handled *handled)
 		ib_destroy_qp(handled->qp);
 	if (!IS_ERR_OR_NULL(handled->cq))
 		ib_destroy_cq(handled->cq);
+	handled->qp = NULL;
+	handled->cq = NULL;
 }
 
 static int st_handled_open(struct st_handled *handled, struct st_side *side)
@@ -277,6 +291,34 @@ static bool st_handled_is_called(struct st_handled *handled, int calls)
 		usleep_range(1000, 2000);
 	msleep(50);
 	return atomic_read(&handled->calls) == calls;
+}
+
+/*
+ * A CQ whose handler is being called: whoever destroys it waits for the call. Who sleeps until then
+ * might wake on the processor of the handler, after it, and who does not may be late.
+ */
+static const char *st_handled_end(struct st_handled *handled)
+{
+	unsigned long end = jiffies + ST_TIMEOUT;
+	unsigned int i;
+	bool inside;
+
+	WRITE_ONCE(handled->stay, true);
+	for (i = 0; i < ST_STAYS && !READ_ONCE(handled->inside); i++) {
+		int calls = atomic_read(&handled->calls);
+
+		ib_req_notify_cq(handled->cq, IB_CQ_NEXT_COMP);
+		CHECK(!st_handled_post(handled, i));
+		while (atomic_read(&handled->calls) == calls && time_before(jiffies, end))
+			cpu_relax();
+	}
+	CHECK(READ_ONCE(handled->inside));
+	st_handled_close(handled);
+	inside = READ_ONCE(handled->inside);
+	/* If it was not waited for, it still uses what it was given. */
+	msleep(2 * ST_STAY_MS);
+	CHECK(!inside);
+	return NULL;
 }
 
 static const char *st_handled_judge(struct st_dying *dying)
@@ -528,6 +570,7 @@ void st_death_end(struct ib_device *dev)
 		return;
 	wrong = st_death_judge(dying);
 	kthread_stop(dying->thread);
+	wrong = wrong ?: st_handled_end(&dying->armed);
 	closed = st_death_close(dying);
 	pr_info("death: %llu completions, %llu twice\n", dying->completed, dying->twice);
 	st_death_verdict = wrong ?: closed ?: "all is well";
