@@ -85,7 +85,7 @@ static void put(uint8_t *p, uint32_t value, size_t len)
 		p[i] = value >> 8 * i;
 }
 
-static uint16_t get16(const struct config_space *cs, size_t offset)
+static uint16_t reg16(const struct config_space *cs, size_t offset)
 {
 	return cs->reg[offset] | cs->reg[offset + 1] << 8;
 }
@@ -138,10 +138,10 @@ bool config_space_powered(const struct config_space *cs)
 
 bool config_space_bus_master(const struct config_space *cs)
 {
-	return get16(cs, PCI_COMMAND) & PCI_COMMAND_MASTER && config_space_powered(cs);
+	return reg16(cs, PCI_COMMAND) & PCI_COMMAND_MASTER && config_space_powered(cs);
 }
 
 bool config_space_msix_enabled(const struct config_space *cs)
 {
-	return get16(cs, CONFIG_CAP_MSIX + PCI_MSIX_FLAGS) & PCI_MSIX_FLAGS_ENABLE;
+	return reg16(cs, CONFIG_CAP_MSIX + PCI_MSIX_FLAGS) & PCI_MSIX_FLAGS_ENABLE;
 }
