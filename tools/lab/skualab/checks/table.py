@@ -26,6 +26,7 @@ BARE = [*LAB_OF_GUESTS, *map(paths.lab, ('skualab/checks', 'tests/test-bare', 't
 # Of the driver: the device's have tables of their own.
 DRIVER_MUTANTS = [paths.repo('tools/mutants/' + name) for name in ('mutants', 'driver-mutants', 'driver-mutants-guest',
                                                                    'driver.table')]
+MENDER = [paths.lab('tests/mender.py')]     # what test-interop imports
 PROGRAMS = os.path.join(paths.SKUAD, 'skuad'), os.path.join(paths.SKUAD, 'skuactl')
 CHECKS = [
     # make run on a machine that has nothing. All the rest is what the other stages make, so only the lab is an input.
@@ -163,8 +164,9 @@ CHECKS = [
     cycles('reset', 1000),
     cycles('unbind', 1000),
     cycles('reload', 1000),
-    lab_tests('interop-rxe', 2400, 'test-interop', needs=SELFTESTS, full=True, alone=True),
-    lab_tests('interop-lossy', 2700, 'test-interop', '--lossy', str(LOSSY_MESSAGES), needs=SELFTESTS, full=True),
+    lab_tests('interop-rxe', 2400, 'test-interop', inputs=MENDER, needs=SELFTESTS, full=True, alone=True),
+    lab_tests('interop-lossy', 2700, 'test-interop', '--lossy', str(LOSSY_MESSAGES), inputs=MENDER, needs=SELFTESTS,
+              full=True),
     *[loss_tests('loss-' + link + tail, LOSS_SECONDS_FULL, series, link)
       for link in JOINED for series, tail in ((OLDER, ''), (NEWER, '-' + NEWER))],
     lab_tests('pair', 400, 'test-pair', full=True),
