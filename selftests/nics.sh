@@ -31,6 +31,9 @@ works_in() {
 }
 there() { [ -e /sys/class/infiniband/skua_0 ] && [ -e /sys/class/infiniband/skua_1 ]; }
 
+# has_carrier 0|1: as Linux says of skua0.
+has_carrier() { [ "$(left cat /sys/class/net/skua0/carrier)" = "$1" ]; }
+
 # a_qp [TYPE]: the number of a QP in RTS, an RC QP by default, in $qpn, and of its CQ, in $cqn.
 a_qp() {
 	read -r qpn cqn < <(skuactl qps skua0 |

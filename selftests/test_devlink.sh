@@ -214,7 +214,6 @@ reload_fails() {
 }
 
 # The driver is told that the link has changed, and cannot ask how.
-has_carrier() { [ "$(left cat /sys/class/net/skua0/carrier)" = "$1" ]; }
 link_is_asked_for_again() {
 	local status
 	within 5 has_carrier 1 && dmesg -C && inject command-error 1 && skuactl link skua0 down && within 5 has_carrier 0 &&

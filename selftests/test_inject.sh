@@ -133,19 +133,14 @@ too_late() { listen; inject read-timeout 3 && died_of 'it is gone from the bus' 
 dead_and_unbound() {
 	begin_traffic && inject "$1" && unbound && traffic_ends && inject none && bound
 }
-# A link event asks for the state of the link, and is held up (kernel/carrier.c) before it sets the carrier.
-# Meanwhile the NIC dies, which takes the carrier away: afterwards, or what was asked before would be said of a dead NIC.
+# A link event asks for the state of the link, and is held up (kernel/carrier.c) before it sets the carrier. Meanwhile
+# the NIC dies. The carrier has to go after the event has set it, or a dead NIC would have one.
 carrier=/sys/kernel/debug/skua_selftest/carrier
-has_carrier() { [ "$(left cat /sys/class/net/skua0/carrier)" = "$1" ]; }
-dies_meanwhile() {
-	listen
-	skuactl link skua0 up && within 10 grep held $carrier && inject fatal && died_of 'it is in the fatal state' && sleep 1 &&
-		grep held $carrier
-}
 dead_without_carrier() {
+	listen
 	modprobe skua_selftest && within 5 has_carrier 1 && skuactl link skua0 down && within 5 has_carrier 0 &&
-		echo 1 >$carrier || return
-	dies_meanwhile
+		echo 1 >$carrier && skuactl link skua0 up && within 10 grep held $carrier && inject fatal &&
+		died_of 'it is in the fatal state' && sleep 1 && grep held $carrier
 	local status=$?
 	cat $carrier
 	echo 0 >$carrier && within 5 has_carrier 0 || status=1

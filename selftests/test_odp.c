@@ -493,8 +493,8 @@ static int advise(struct ibv_pd *pd, enum ib_uverbs_advise_mr_advice advice, uin
 }
 
 /*
- * The kernel may take a page away at any time, to move it or to make a huge page of it, and who then comes faults. So
- * a few rounds may fault; where a prefetch brings nothing in, each does.
+ * The kernel may take a page away at any time, to move it or to make a huge page of it. The next access is a page fault
+ * then, so a few rounds may have one. Where a prefetch brings nothing in, each round has.
  */
 TEST_F(odp, what_was_prefetched_does_not_fault)
 {

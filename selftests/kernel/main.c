@@ -58,11 +58,6 @@ static int st_run_show(struct seq_file *file, void *data)
 	return 0;
 }
 
-static int st_run_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, st_run_show, NULL);
-}
-
 static ssize_t st_run_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
 {
 	ssize_t ret = -ENODEV;
@@ -77,14 +72,7 @@ static ssize_t st_run_write(struct file *file, const char __user *data, size_t s
 	return ret;
 }
 
-static const struct file_operations st_run_fops = {
-	.owner = THIS_MODULE,
-	.open = st_run_open,
-	.read = seq_read,
-	.write = st_run_write,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
+DEFINE_SHOW_STORE_ATTRIBUTE(st_run);
 
 /* What a file is told: an index of st_polls, or "end", which is ST_POLLS; or an errno. */
 static int st_asked(const char __user *data, size_t size)
@@ -117,11 +105,6 @@ static int st_hold_show(struct seq_file *file, void *data)
 	return 0;
 }
 
-static int st_hold_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, st_hold_show, NULL);
-}
-
 static ssize_t st_hold_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
 {
 	int poll = st_asked(data, size);
@@ -140,14 +123,7 @@ static ssize_t st_hold_write(struct file *file, const char __user *data, size_t 
 	return err ?: size;
 }
 
-static const struct file_operations st_hold_fops = {
-	.owner = THIS_MODULE,
-	.open = st_hold_open,
-	.read = seq_read,
-	.write = st_hold_write,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
+DEFINE_SHOW_STORE_ATTRIBUTE(st_hold);
 
 static int st_death_show(struct seq_file *file, void *data)
 {
@@ -160,11 +136,6 @@ static int st_death_show(struct seq_file *file, void *data)
 	mutex_unlock(&st_lock);
 	seq_write(file, text, seq_buf_used(&out));
 	return 0;
-}
-
-static int st_death_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, st_death_show, NULL);
 }
 
 static ssize_t st_death_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
@@ -185,24 +156,12 @@ static ssize_t st_death_write(struct file *file, const char __user *data, size_t
 	return err ?: size;
 }
 
-static const struct file_operations st_death_fops = {
-	.owner = THIS_MODULE,
-	.open = st_death_open,
-	.read = seq_read,
-	.write = st_death_write,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
+DEFINE_SHOW_STORE_ATTRIBUTE(st_death);
 
 static int st_carrier_show(struct seq_file *file, void *data)
 {
 	seq_printf(file, "%s\n", st_carrier_tell());
 	return 0;
-}
-
-static int st_carrier_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, st_carrier_show, NULL);
 }
 
 static ssize_t st_carrier_write(struct file *file, const char __user *data, size_t size,
@@ -223,14 +182,7 @@ static ssize_t st_carrier_write(struct file *file, const char __user *data, size
 	return err ?: size;
 }
 
-static const struct file_operations st_carrier_fops = {
-	.owner = THIS_MODULE,
-	.open = st_carrier_open,
-	.read = seq_read,
-	.write = st_carrier_write,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
+DEFINE_SHOW_STORE_ATTRIBUTE(st_carrier);
 
 static ssize_t st_make_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
 {
