@@ -7,7 +7,8 @@
  * reduces the window only where congestion explains it: round trips are much longer than the shortest, or
  * more than a quarter of a window's worth of packets is lost. A loss by chance on an idle line, as tests and
  * bad cables make it, would only make the connection slow. And a queue that delays answers by milliseconds
- * reduces the window even before it overflows: the peer behind it may be too busy receiving to answer.
+ * reduces the window even before it overflows: the peer behind it may be too busy receiving to answer. A peer
+ * that has stood still for a while is no queue: what is sent after it was heard again is answered soon.
  */
 #include "roce/congestion.h"
 
@@ -32,7 +33,7 @@ static void set_window(struct congestion *c, uint32_t window)
 }
 
 /* A recovery period begins, unless @order was sent before one did. kLossReductionFactor is 0.5. */
-static void reduce(struct skua_qp *qp, uint64_t order, bool for_queue)
+static void reduce(struct skua_qp *qp, uint64_t order)
 {
 	struct congestion *c = &rc_of(qp)->req.congestion;
 
@@ -40,7 +41,6 @@ static void reduce(struct skua_qp *qp, uint64_t order, bool for_queue)
 		return;
 	c->recovery_order = rc_of(qp)->req.sent.next_order;
 	c->window_before_recovery = c->window;
-	c->for_queue = for_queue;
 	set_window(c, c->window / 2);
 }
 
@@ -59,7 +59,7 @@ static void count_lost(struct skua_qp *qp, uint32_t acked, uint32_t lost, uint64
 	if (all < c->window || all < LEAST_COUNTED)
 		return;
 	if (c->counted_lost > all / MANY_LOST) {
-		reduce(qp, order, false);
+		reduce(qp, order);
 		/* The line carries no more than what has arrived. */
 		set_window(c, c->counted_acked < c->window ? c->counted_acked : c->window);
 		c->window_before_recovery = 0;
@@ -80,7 +80,7 @@ static bool is_long(struct skua_qp *qp, uint64_t rtt)
 void congestion_lost(struct skua_qp *qp, uint32_t lost, uint64_t order, uint64_t rtt)
 {
 	if (is_long(qp, rtt))
-		reduce(qp, order, false);
+		reduce(qp, order);
 	count_lost(qp, 0, lost, order);
 }
 
@@ -95,12 +95,14 @@ void congestion_not_lost(struct skua_qp *qp)
 
 void congestion_round_trip(struct skua_qp *qp, uint64_t order, uint64_t excess)
 {
-	const struct congestion *c = &rc_of(qp)->req.congestion;
+	struct congestion *c = &rc_of(qp)->req.congestion;
 
-	if (excess > QUEUE_NS)
-		reduce(qp, order, true);
-	else if (c->for_queue && order <= c->recovery_order)
-		congestion_not_lost(qp);
+	if (excess <= QUEUE_NS)
+		c->queue_order = 0;
+	else if (!c->queue_order)
+		c->queue_order = rc_of(qp)->req.sent.next_order;
+	else if (order > c->queue_order)
+		reduce(qp, order);
 }
 
 void congestion_acked(struct skua_qp *qp, uint32_t npkts, uint64_t order)

@@ -27,6 +27,7 @@
  */
 #include "roce/congestion.h"
 #include "roce/loss.h"
+#include "roce/rtt.h"
 
 #define PACKET_THRESHOLD	3		/* kPacketThreshold */
 #define REO_WND_PERSIST		16
@@ -110,8 +111,9 @@ static void have_lost(struct skua_qp *qp, const struct losses *lost)
 	repeat_agreed(qp);	/* this asks a peer that did not offer it yet */
 	if (lost->order > rc_of(qp)->req.congestion.recovery_order)
 		forget_reordering(l);
+	/* One packet may be late for another reason, and the RTT may be smoothed from such: a queue delays both. */
 	congestion_lost(qp, lost->on_the_line, lost->order,
-			lost->nak_rtt > l->path_rtt ? lost->nak_rtt : l->path_rtt);
+			lost->nak_rtt && lost->nak_rtt < l->path_rtt ? lost->nak_rtt : l->path_rtt);
 	qp_activate(qp);
 }
 
@@ -211,20 +213,26 @@ void loss_lose_all(struct skua_qp *qp, uint64_t nak_rtt)
 	have_lost(qp, &lost);
 }
 
-void loss_nak(struct skua_qp *qp, uint32_t psn)
+void loss_nak(struct skua_qp *qp, uint32_t psn, uint32_t naccepted)
 {
 	const struct sent_run *run = sent_find(&rc_of(qp)->req.sent, psn);
+	uint64_t age = now_of(qp) - run->sent_at;
+	struct loss *l = &rc_of(qp)->req.loss;
 
-	/*
-	 * A peer sends one NAK for a gap (ROC-10), so another NAK for this PSN is a copy. A NAK that comes too soon
-	 * answers an earlier transmission.
-	 */
-	if ((rc_of(qp)->req.loss.nak_taken && rc_of(qp)->req.loss.nak_psn == psn) ||
-	    (run->retransmitted && now_of(qp) - run->sent_at < rc_of(qp)->req.loss.min_rtt / 2))
+	/* A peer sends one NAK for a gap (ROC-10), so another NAK for this PSN is a copy. */
+	if (l->nak_taken && l->nak_psn == psn)
 		return;
-	rc_of(qp)->req.loss.nak_taken = true;
-	rc_of(qp)->req.loss.nak_psn = psn;
-	loss_lose_all(qp, now_of(qp) - run->sent_at + 1);
+	/*
+	 * The peer has dropped all behind the last gap. If it has accepted many packets since, these are retransmissions,
+	 * so it answers the last one of this packet, too. Otherwise a NAK that comes too soon answers an earlier one.
+	 */
+	if (run->retransmitted && naccepted > PACKET_THRESHOLD)
+		rtt_of_path(qp, age);
+	else if (run->retransmitted && age < l->min_rtt / 2)
+		return;
+	l->nak_taken = true;
+	l->nak_psn = psn;
+	loss_lose_all(qp, age + 1);
 }
 
 void loss_rnr_nak(struct skua_qp *qp)

@@ -46,8 +46,11 @@ static inline void loss_restart(struct skua_qp *qp)
 void loss_reordering_seen(struct skua_qp *qp);
 /* A packet has arrived twice. */
 void loss_came_twice(struct skua_qp *qp);
-/* The peer has dropped @psn, the first that it did not accept, and all behind it: a NAK. */
-void loss_nak(struct skua_qp *qp, uint32_t psn);
+/*
+ * The peer has dropped @psn, the first that it did not accept, and all behind it: a NAK. It has accepted the @naccepted
+ * packets before it since it was heard last.
+ */
+void loss_nak(struct skua_qp *qp, uint32_t psn, uint32_t naccepted);
 /* The peer has dropped the first request that it did not accept, and all behind it: an RNR NAK. */
 void loss_rnr_nak(struct skua_qp *qp);
 /* The next response, of @npkts packets, was dropped, and is to be asked for again. */

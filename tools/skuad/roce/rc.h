@@ -18,7 +18,7 @@ struct congestion {
 	uint32_t acked_since_growth;	/* in congestion avoidance */
 	uint64_t recovery_order;	/* send order that ends the recovery period */
 	uint32_t window_before_recovery;
-	bool for_queue;			/* the last reduction was for a long round trip alone */
+	uint64_t queue_order;		/* behind what was sent when the first of some long round trips ended; 0: none */
 	uint32_t counted_acked, counted_lost;	/* of the window's worth of packets that is counted */
 };
 

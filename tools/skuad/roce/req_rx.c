@@ -104,8 +104,8 @@ static void rnr_nak(struct skua_qp *qp, uint8_t code)
 	timer_set(&qp->dev->engine->timers, &rc_of(qp)->timer, req->rnr_until);
 }
 
-/* The PSN of @t is the first that the peer did not accept. */
-static void rx_nak(struct skua_qp *qp, const struct train *t)
+/* The PSN of @t is the first that the peer did not accept. It is new that it has accepted @naccepted before it. */
+static void rx_nak(struct skua_qp *qp, const struct train *t, uint32_t naccepted)
 {
 	struct roce_req *req = &rc_of(qp)->req;
 	uint8_t status;
@@ -113,7 +113,7 @@ static void rx_nak(struct skua_qp *qp, const struct train *t)
 	if (t->syndrome == AETH_NAK_SEQ) {
 		QP_STAT_INC(qp, seq_nak_received);
 		if (req->accepted_psn == t->psn)
-			loss_nak(qp, t->psn);
+			loss_nak(qp, t->psn, naccepted);
 		return;
 	}
 	/* Responses before it were lost. The peer repeats this NAK when they have come. */
@@ -143,6 +143,7 @@ static void rx_nak(struct skua_qp *qp, const struct train *t)
 static void rx_ack(struct skua_qp *qp, const struct train *t)
 {
 	const struct roce_req *req = &rc_of(qp)->req;
+	uint32_t accepted = req->accepted_psn;
 
 	if (psn_diff(t->psn, req->oldest_unacked_psn) < 0 || psn_diff(t->psn, req->next_psn) >= 0)
 		return;
@@ -151,7 +152,7 @@ static void rx_ack(struct skua_qp *qp, const struct train *t)
 		return;
 	}
 	ack_up_to(qp, t->psn);
-	rx_nak(qp, t);
+	rx_nak(qp, t, psn_add(req->accepted_psn, -accepted));
 }
 
 /*

@@ -90,6 +90,14 @@ static void update_rtt(struct skua_qp *qp, uint64_t rtt)
 	l->smoothed_rtt += rtt / 8 - l->smoothed_rtt / 8;
 }
 
+void rtt_of_path(struct skua_qp *qp, uint64_t rtt)
+{
+	struct loss *l = &rc_of(qp)->req.loss;
+
+	update_rtt(qp, rtt);
+	l->path_rtt = l->path_rtt ? l->path_rtt - l->path_rtt / 8 + rtt / 8 : rtt;
+}
+
 uint64_t rtt_ack_timeout_ns(const struct skua_qp *qp)
 {
 	return 4096ull << (qp->attr.timeout < TIMEOUT_MIN ? TIMEOUT_MIN : qp->attr.timeout);
@@ -116,9 +124,10 @@ void rtt_take(struct skua_qp *qp, const struct rtt_sample *sample, uint64_t orde
 		rtt = rtt_ack_timeout_ns(qp);
 	if (first)
 		l->pto_count = 0;
-	update_rtt(qp, rtt);
-	if (!sample->is_gap)
-		l->path_rtt = l->path_rtt ? l->path_rtt - l->path_rtt / 8 + rtt / 8 : rtt;
+	if (sample->is_gap)
+		update_rtt(qp, rtt);
+	else
+		rtt_of_path(qp, rtt);
 	/* Perhaps the probe was answered: then the round trip is shorter, and needs no margin besides. */
 	if (first && sample->is_upper_bound)
 		l->rttvar = 0;

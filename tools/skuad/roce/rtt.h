@@ -24,6 +24,9 @@ void rtt_sample(const struct skua_qp *qp, const struct sent_run *run, struct rtt
 /* Take the sample into the estimate. @order: behind the send order of what has arrived. */
 void rtt_take(struct skua_qp *qp, const struct rtt_sample *sample, uint64_t order);
 
+/* An answer came @rtt ns after what it answers was sent, and the peer was not at work in between. */
+void rtt_of_path(struct skua_qp *qp, uint64_t rtt);
+
 bool rtt_answers_earlier(const struct skua_qp *qp, const struct sent_run *run);
 
 /*
