@@ -674,6 +674,26 @@ static void a_nak_after_many_accepted_packets_is_new(void **state)
 	near((double)loss_of(&w->n[0])->min_rtt, RTT / 4);
 }
 
+/* More was to come of the second message, but could not be read. It fails when the first is acknowledged. */
+static void what_has_failed_is_not_sent_again(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0];
+	uint32_t psn;
+
+	prepare(w);
+	psn = lose_write(w, 1);
+	lose_write(w, 2);
+	sq_wqe(qp_of(a), qp_of(a)->sq.una + 1)->status = SKUA_CQE_LOC_PROT_ERR;
+	pass(w, RTT);
+	ack(w, psn, AETH_NAK_SEQ);
+	pass(w, RTT / 2);
+	assert_int_equal(again(w), 1);
+	ack(w, psn, AETH_ACK);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_SUCCESS);
+	expect(w, a, SKUA_CQE_WRITE, SKUA_CQE_LOC_PROT_ERR);
+}
+
 /* Of a READ whose responses were lost, all but the first. */
 static void a_probe_asks_for_one_response(void **state)
 {
@@ -1434,6 +1454,7 @@ int main(void)
 		STEPPED(a_copy_of_a_nak_is_ignored, "REC-9"),
 		STEPPED(a_nak_of_an_earlier_transmission_is_ignored, "REC-9"),
 		STEPPED(a_nak_after_many_accepted_packets_is_new, "REC-9"),
+		STEPPED(what_has_failed_is_not_sent_again, "REC-11"),
 		STEPPED(the_last_of_the_lost_packets_asks_for_an_ack, "REC-11"),
 		STEPPED(a_probe_asks_for_one_response, "REC-15"),
 		STEPPED(an_only_response_answers_a_probe, "REC-10"),

@@ -71,20 +71,19 @@ static struct sent_run *send_again(struct skua_qp *qp, struct sent_run *run, uin
 	struct roce_req *req = &rc_of(qp)->req;
 	struct send_wqe *wqe = wqe_of(qp, run->psn);
 	uint32_t pkt = psn_add(run->psn, -wqe->psn);
-	bool sent, part;
+	bool sent = false, part;
 
 	if (npkts > wqe->npsn - pkt)
 		npkts = wqe->npsn - pkt;
-	if (run->response)
+	/* Perhaps a later part of its message could not be sent. */
+	if (!wqe->status && run->response)
 		sent = req_send_request(qp, wqe, pkt, npkts);
-	else
+	else if (!wqe->status)
 		sent = req_send_packets(qp, wqe, pkt, npkts, ack_req || npkts == req->sent.npkts[SENT_LOST]);
-	if (!sent)
-		return NULL;
-	if (wqe->status) {
+	if (wqe->status)
 		req_fail_oldest(qp, wqe);
+	if (wqe->status || !sent)
 		return NULL;
-	}
 	*budget -= run->response ? MESSAGE_COST : (int32_t)(npkts << qp->log_pmtu);
 	loss_sent(qp);
 	part = is_part(qp, run);
