@@ -21,6 +21,8 @@ enum skua_cqe_opcode {
 	SKUA_CQE_FLUSH		= 0x09,
 	SKUA_CQE_ATOMIC_WRITE	= 0x0a,
 	SKUA_CQE_TSO		= 0x0b,
+	SKUA_CQE_MASKED_CMP_SWAP = 0x0c,
+	SKUA_CQE_MASKED_FETCH_ADD = 0x0d,
 	SKUA_CQE_RECV		= 0x80,	/* bit 7: the receive side */
 	SKUA_CQE_RECV_WRITE_IMM	= 0x81,
 	SKUA_CQE_TAG_RECV	= 0x82,	/* of a tag: the cookie is its handle */

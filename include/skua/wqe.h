@@ -35,6 +35,8 @@ enum skua_wqe_opcode {
 	SKUA_WQE_TAG_ADD	= 0x10,	/* with struct skua_wqe_tag; UD with an SRQ with tags */
 	SKUA_WQE_TAG_DEL	= 0x11,	/* with struct skua_wqe_tag; UD with an SRQ with tags */
 	SKUA_WQE_TAG_SYNC	= 0x12,	/* with struct skua_wqe_tag; UD with an SRQ with tags */
+	SKUA_WQE_MASKED_CMP_SWAP = 0x13,	/* with struct skua_wqe_masked_atomic */
+	SKUA_WQE_MASKED_FETCH_ADD = 0x14,	/* with struct skua_wqe_masked_atomic */
 	/* UD and GSI: SEND and SEND_IMM with struct skua_wqe_ud */
 	/* XRC_INI: all that send, with struct skua_wqe_xrc before other segments */
 };
@@ -93,6 +95,21 @@ struct skua_wqe_atomic {
 
 SKUA_ASSERT_SIZE(struct skua_wqe_atomic, 32);
 SKUA_ASSERT_OFFSET(struct skua_wqe_atomic, swap_add, 16);
+
+/* In place of struct skua_wqe_atomic, as which it begins. */
+struct skua_wqe_masked_atomic {
+	__le64 raddr;		/* a multiple of 8 */
+	__le32 rkey;
+	__le32 rsvd;
+	__le64 swap_add;	/* CMP_SWAP: the new value; FETCH_ADD: what is added */
+	__le64 compare;		/* CMP_SWAP; else 0, as its mask */
+	__le64 swap_add_mask;	/* CMP_SWAP: bits that are stored; FETCH_ADD: top bits of fields */
+	__le64 compare_mask;	/* bits that are compared */
+};
+
+SKUA_ASSERT_SIZE(struct skua_wqe_masked_atomic, 48);
+SKUA_ASSERT_OFFSET(struct skua_wqe_masked_atomic, swap_add, 16);
+SKUA_ASSERT_OFFSET(struct skua_wqe_masked_atomic, swap_add_mask, 32);
 
 /* Address vector: the way to a peer. */
 struct skua_av {
