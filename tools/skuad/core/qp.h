@@ -59,6 +59,7 @@ struct send_wqe {
 		const struct skua_wqe_ud *ud;
 		const struct skua_wqe_reg_mr *reg;
 		const struct skua_wqe_bind_mw *bind;
+		const struct skua_wqe_masked_atomic *masked;	/* NULL: of other atomics */
 		const struct skua_wqe_tag *tag_op;
 		const uint8_t *header;	/* TSO */
 		struct tag *rndv;	/* READ of a rendezvous: the tag that it is for */

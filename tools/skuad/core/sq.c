@@ -31,6 +31,7 @@
 
 #define INVALIDATE	(1ull << SKUA_F_INVALIDATE)
 #define ATOMIC		(1ull << SKUA_F_ATOMIC)
+#define MASKED_ATOMIC	(1ull << SKUA_F_MASKED_ATOMIC)
 #define MW		(1ull << SKUA_F_MW)
 #define FAST_REG	(1ull << SKUA_F_FAST_REG)
 #define FLUSH		(1ull << SKUA_F_FLUSH)
@@ -43,6 +44,8 @@ struct wqe_format {
 	uint64_t features;	/* that it needs besides */
 	bool rdma;		/* has struct skua_wqe_rdma */
 	bool atomic;		/* has struct skua_wqe_atomic */
+	bool masked;		/* has struct skua_wqe_masked_atomic instead */
+	bool compare;		/* uses compare, and its mask */
 	bool reg;		/* has struct skua_wqe_reg_mr */
 	bool bind;		/* has struct skua_wqe_bind_mw */
 	bool tso;		/* has struct skua_wqe_tso, and headers */
@@ -67,7 +70,7 @@ static const struct wqe_format formats[] = {
 	[SKUA_WQE_READ]	     = { RC, .payload = true, .rdma = true, .response = true,
 				 .cqe = SKUA_CQE_READ },
 	[SKUA_WQE_LOCAL_INV] = { RC | UC, INVALIDATE, .local = true, .imm = true, .cqe = SKUA_CQE_LOCAL_INV },
-	[SKUA_WQE_CMP_SWAP]  = { RC, ATOMIC, .payload = true, .atomic = true, .response = true,
+	[SKUA_WQE_CMP_SWAP]  = { RC, ATOMIC, .payload = true, .atomic = true, .compare = true, .response = true,
 				 .cqe = SKUA_CQE_CMP_SWAP },
 	[SKUA_WQE_FETCH_ADD] = { RC, ATOMIC, .payload = true, .atomic = true, .response = true,
 				 .cqe = SKUA_CQE_FETCH_ADD },
@@ -80,6 +83,10 @@ static const struct wqe_format formats[] = {
 	[SKUA_WQE_TAG_ADD]   = { UD_ONLY, TAG_MATCHING, .local = true, .tag = true, .cqe = SKUA_CQE_TAG_ADD },
 	[SKUA_WQE_TAG_DEL]   = { UD_ONLY, TAG_MATCHING, .local = true, .tag = true, .cqe = SKUA_CQE_TAG_DEL },
 	[SKUA_WQE_TAG_SYNC]  = { UD_ONLY, TAG_MATCHING, .local = true, .tag = true, .cqe = SKUA_CQE_TAG_SYNC },
+	[SKUA_WQE_MASKED_CMP_SWAP] = { RC_ONLY, MASKED_ATOMIC, .payload = true, .atomic = true, .masked = true,
+				       .compare = true, .response = true, .cqe = SKUA_CQE_MASKED_CMP_SWAP },
+	[SKUA_WQE_MASKED_FETCH_ADD] = { RC_ONLY, MASKED_ATOMIC, .payload = true, .atomic = true, .masked = true,
+					.response = true, .cqe = SKUA_CQE_MASKED_FETCH_ADD },
 };
 
 static const struct wqe_format *format_of(uint8_t opcode)
@@ -236,7 +243,7 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 		  uint8_t *p)
 {
 	const struct wqe_format *f = format_of(c->opcode);
-	struct skua_wqe_atomic r = { 0 };
+	struct skua_wqe_masked_atomic r = { 0 };
 	uint32_t head = sizeof(*c);
 	uint64_t length;
 
@@ -248,11 +255,14 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
 		return;
 	}
-	/* Both segments begin alike. */
+	/* The segments begin alike. */
 	if (f->rdma || f->atomic) {
-		uint32_t len = f->atomic ? sizeof(r) : sizeof(struct skua_wqe_rdma);
+		uint32_t len = f->masked ? sizeof(r) :
+			       f->atomic ? sizeof(struct skua_wqe_atomic) : sizeof(struct skua_wqe_rdma);
 
 		memcpy(&r, p + head, len);
+		if (f->masked)
+			wqe->masked = (const struct skua_wqe_masked_atomic *)(const void *)(p + head);
 		head += len;
 	} else if (f->local && !read_local(qp, wqe, f, p + head)) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
@@ -263,7 +273,7 @@ static void parse(struct skua_qp *qp, struct send_wqe *wqe, const struct skua_wq
 		return;
 	}
 	if (!(f->flush ? flush_valid(le32toh(r.rsvd)) : !r.rsvd) ||
-	    (r.compare && c->opcode != SKUA_WQE_CMP_SWAP) || bad_format(qp, f, c, head)) {
+	    ((r.compare || r.compare_mask) && !f->compare) || bad_format(qp, f, c, head)) {
 		fault(wqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT);
 		return;
 	}

@@ -89,7 +89,7 @@ static enum train_op op_of(enum transport transport, uint8_t b)
 	switch (transport) {
 	case TRANSPORT_RC:
 		return b % TRAIN_CNP;
-	case TRANSPORT_XRC:	/* neither FLUSH nor ATOMIC WRITE */
+	case TRANSPORT_XRC:	/* neither FLUSH nor what stands behind it */
 		return b % TRAIN_FLUSH;
 	case TRANSPORT_UC:
 		return uc[b % 4];
@@ -195,7 +195,7 @@ static void send_train(struct traffic *t, const struct step *p)
 		.dest_qpn = s->qpn, .src_qpn = peer->qpn, .pmtu = pmtu,
 		.npkts = single || !bytes ? 1 : (bytes - 1) / pmtu + 1,
 		.rkey = s->key[key] ^ (p->n[2] >> 24), .raddr = base_of(s, key) + p->v[0],
-		.swap_add = p->v[1], .compare = p->v[0], .path = &path,
+		.swap_add = p->v[1], .compare = p->v[0], .swap_add_mask = p->v[1], .compare_mask = p->v[0], .path = &path,
 	};
 
 	if (!s->mtu)
@@ -264,6 +264,8 @@ static void fuzz_seeds(void)
 		  PACKET(TRAIN_READ_REQ, .bytes = { [9] = 8 }),
 		  PACKET(TRAIN_FETCH_ADD, .n[2] = K_EXTRA, .v[1] = 1),
 		  PACKET(TRAIN_CMP_SWAP, .n[2] = K_EXTRA),
+		  PACKET(TRAIN_MASKED_FETCH_ADD, .n[2] = K_EXTRA, .v[1] = 1),
+		  PACKET(TRAIN_MASKED_CMP_SWAP, .n[2] = K_EXTRA),
 		  PACKET(TRAIN_ATOMIC_WRITE, .n = { 0, 8, K_EXTRA }),
 		  PACKET(TRAIN_FLUSH, .n[2] = K_EXTRA, .v[1] = SKUA_FLUSH_GLOBAL),
 		  PACKET(TRAIN_FLUSH, .n[2] = K_EXTRA, .v[1] = SKUA_FLUSH_GLOBAL | SKUA_FLUSH_MR),

@@ -31,6 +31,8 @@ static void fuzz_run(const struct step *steps, unsigned int n)
 		  WQE(SKUA_WQE_READ, SIGNALED, 1, ALL, .n[2] = K_READ), \
 		  WQE(SKUA_WQE_CMP_SWAP, 7, 1, SGE(K_ALL, 0, 8), .n[2] = K_EXTRA), \
 		  WQE(SKUA_WQE_FETCH_ADD, 1, 1, SGE(K_ALL, 8, 8), .n[2] = K_EXTRA, .v[0] = 1), \
+		  WQE(SKUA_WQE_MASKED_CMP_SWAP, 1, 1, SGE(K_ALL, 0, 8), .n[2] = K_EXTRA, .v[1] = 9), \
+		  WQE(SKUA_WQE_MASKED_FETCH_ADD, 1, 1, SGE(K_ALL, 8, 8), .n[2] = K_EXTRA, .v[0] = 1), \
 		  WQE(SKUA_WQE_FLUSH, 1, 0, 0, .n[2] = K_EXTRA, .v = { SKUA_FLUSH_GLOBAL, 100 }), \
 		  WQE(SKUA_WQE_ATOMIC_WRITE, 1, 1, SGE(K_ALL, 8, 8), .n[2] = K_EXTRA), \
 		  WQE(SKUA_WQE_TSO, 1, 1, ALL, .n[1] = 1000), \

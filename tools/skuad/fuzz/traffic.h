@@ -557,13 +557,14 @@ static void post_wqe(struct traffic *t, const struct step *p)
 	enum key rkey = p->n[2] % NUM_KEYS;
 	uint8_t wqe[SKUA_WQE_MAX_BLOCKS * SKUA_WQE_BLOCK + 1024] = { 0 };
 	struct skua_wqe_ctrl c = {
-		.opcode = p->b % 16, .flags = p->c, .num_sge = p->n[0] % 32,
+		.opcode = p->b % (SKUA_WQE_MASKED_FETCH_ADD + 1), .flags = p->c, .num_sge = p->n[0] % 32,
 		.cookie = htole32(s->sq_pi), .imm_data = (uint32_t)p->v[0],
 	};
-	struct skua_wqe_atomic r = {
+	struct skua_wqe_masked_atomic r = {
 		.raddr = htole64(base_of(peer, rkey) + p->n[1]), .rsvd = p->n[0] >> 31,
 		.rkey = htole32(peer->key[rkey] ^ (p->n[2] >> 24)),
 		.swap_add = htole64(p->v[0]), .compare = htole64(p->v[1]),
+		.swap_add_mask = htole64(p->v[0]), .compare_mask = htole64(p->v[1]),
 	};
 	struct skua_wqe_xrc xrc = { .srqn = htole32(p->a & 16 ? p->n[1] : peer->srqn), .rsvd[3] = p->a >> 5 & 1 };
 	uint32_t at_byte = sizeof(c), segment, blocks;
@@ -581,10 +582,12 @@ static void post_wqe(struct traffic *t, const struct step *p)
 		at_byte += sizeof(xrc);
 	}
 	segment = at_byte;
-	if ((c.opcode >= SKUA_WQE_WRITE && c.opcode <= SKUA_WQE_READ) || c.opcode >= SKUA_WQE_FLUSH)
+	if (c.opcode >= SKUA_WQE_MASKED_CMP_SWAP)
+		at_byte += sizeof(r);
+	else if ((c.opcode >= SKUA_WQE_WRITE && c.opcode <= SKUA_WQE_READ) || c.opcode >= SKUA_WQE_FLUSH)
 		at_byte += sizeof(struct skua_wqe_rdma);
 	else if (c.opcode >= SKUA_WQE_CMP_SWAP)
-		at_byte += sizeof(r);
+		at_byte += sizeof(struct skua_wqe_atomic);
 	memcpy(wqe + segment, &r, at_byte - segment);
 	if (c.opcode == SKUA_WQE_REG_MR) {
 		struct skua_wqe_reg_mr reg = registration(s, p, rkey);

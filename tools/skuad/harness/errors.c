@@ -16,9 +16,19 @@ void post_message(struct node *a, const struct node *b, const struct message *m)
 		.c = { .opcode = m->opcode, .nblocks = 1, .num_sge = m->len > 0,
 		       .cookie = htole32(a->sq_pi), .inv_key = htole32(m->inv_key) } };
 	struct { struct skua_wqe_ctrl c; struct skua_wqe_atomic t; struct skua_sge s; } atomic;
+	struct { struct skua_wqe_ctrl c; struct skua_wqe_masked_atomic t; struct skua_sge s[4]; } masked = { 0 };
 	struct skua_wqe_rdma rdma = { htole64(m->raddr), htole32(b->key), 0 };
 	struct skua_sge sge = { htole64(m->addr), htole32(m->len), htole32(a->key) };
 
+	if (m->opcode >= SKUA_WQE_MASKED_CMP_SWAP) {
+		masked.c = send.c;
+		masked.c.nblocks = 2;
+		masked.t.raddr = rdma.raddr;
+		masked.t.rkey = rdma.rkey;
+		masked.s[0] = sge;
+		post_blocks(a, &masked, 2);
+		return;
+	}
 	if (m->opcode >= SKUA_WQE_CMP_SWAP) {
 		atomic.c = send.c;
 		atomic.t = (struct skua_wqe_atomic){ .raddr = rdma.raddr, .rkey = rdma.rkey };

@@ -60,7 +60,8 @@ static void begin_op(struct forge *f, enum target target, enum train_op op)
 		.psn = response ? rc_of(qp)->req.oldest_unacked_psn : qp->epsn, .ack_req = below(f, 2),
 		.solicited = below(f, 2), .syndrome = AETH_ACK, .imm = (uint32_t)forge_random(s),
 		.rkey = s->victim->key, .raddr = s->victim->buf + 8 * below(f, 1000), .msg_len = len,
-		.swap_add = forge_random(s), .compare = forge_random(s), .path = &f->path,
+		.swap_add = forge_random(s), .compare = forge_random(s), .swap_add_mask = forge_random(s),
+		.compare_mask = forge_random(s), .path = &f->path,
 	};
 	if (target == XRC)
 		f->t.srqn = s->srqn;		/* in the place of the Q_Key */
@@ -76,8 +77,9 @@ static void begin_op(struct forge *f, enum target target, enum train_op op)
 static void begin_request(struct forge *f, enum target target)
 {
 	static const enum train_op rc[] = { TRAIN_SEND, TRAIN_SEND_IMM, TRAIN_SEND_INV, TRAIN_WRITE,
-		TRAIN_WRITE_IMM, TRAIN_READ_REQ, TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_FLUSH, TRAIN_ATOMIC_WRITE };
-	const uint32_t not_xrc = 2;	/* at the end of it */
+		TRAIN_WRITE_IMM, TRAIN_READ_REQ, TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_FLUSH, TRAIN_ATOMIC_WRITE,
+		TRAIN_MASKED_CMP_SWAP, TRAIN_MASKED_FETCH_ADD };
+	const uint32_t not_xrc = 4;	/* at the end of it */
 	static const enum train_op uc[] = { TRAIN_SEND, TRAIN_SEND_IMM, TRAIN_WRITE, TRAIN_WRITE_IMM };
 
 	if (target == UD)
@@ -300,7 +302,8 @@ static void more_pad_than_payload(struct forge *f)
 static void payload_of_none(struct forge *f)
 {
 	static const enum train_op ops[] = { TRAIN_READ_REQ, TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_ACK,
-					     TRAIN_ATOMIC_RESP, TRAIN_FLUSH };
+					     TRAIN_ATOMIC_RESP, TRAIN_FLUSH, TRAIN_MASKED_CMP_SWAP,
+					     TRAIN_MASKED_FETCH_ADD };
 
 	begin_op(f, any_rc(f), ops[below(f, ARRAY_SIZE(ops))]);
 	build(f);
@@ -549,7 +552,7 @@ static void behind(struct forge *f)
 static void read_behind(struct forge *f)
 {
 	static const enum train_op ops[] = { TRAIN_READ_REQ, TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_FLUSH,
-					     TRAIN_ATOMIC_WRITE };
+					     TRAIN_ATOMIC_WRITE, TRAIN_MASKED_CMP_SWAP, TRAIN_MASKED_FETCH_ADD };
 
 	begin_op(f, any_rc(f), ops[below(f, ARRAY_SIZE(ops))]);
 	f->t.psn = psn_add(f->t.psn, -(1u << 22) - below(f, 1 << 22));
@@ -768,7 +771,8 @@ static void hello_of_a_stranger(struct forge *f)
 static void no_right(struct forge *f)
 {
 	static const enum train_op ops[] = { TRAIN_WRITE, TRAIN_WRITE_IMM, TRAIN_READ_REQ, TRAIN_FETCH_ADD,
-					     TRAIN_CMP_SWAP, TRAIN_FLUSH, TRAIN_ATOMIC_WRITE };
+					     TRAIN_CMP_SWAP, TRAIN_FLUSH, TRAIN_ATOMIC_WRITE,
+					     TRAIN_MASKED_CMP_SWAP, TRAIN_MASKED_FETCH_ADD };
 	enum train_op op = ops[below(f, ARRAY_SIZE(ops))];
 
 	begin_op(f, RC_IPV4, op);
@@ -824,7 +828,7 @@ static void invalid_request(struct forge *f)
 		f->t.msg_len++;
 		break;
 	default:
-		begin_op(f, RC_IPV4, TRAIN_FETCH_ADD);
+		begin_op(f, RC_IPV4, below(f, 2) ? TRAIN_FETCH_ADD : TRAIN_MASKED_FETCH_ADD);
 		f->t.raddr += 1 + below(f, 7);
 	}
 	build(f);

@@ -108,9 +108,17 @@ struct sim_msg {
 	int receive;			/* the peer's receive that it takes; -1: none */
 	bool shared;			/* an atomic on the word that all QPs use */
 	uint64_t swap_add, compare, old;	/* atomics; old: the value to be fetched */
+	uint64_t swap_add_mask, compare_mask;	/* masked atomics */
+	uint64_t new;			/* the word that the messages of a side change, after it */
 	uint32_t imm;
 	uint64_t posted_at;
 };
+
+static inline bool sim_is_atomic(uint8_t opcode)
+{
+	return opcode == SKUA_WQE_CMP_SWAP || opcode == SKUA_WQE_FETCH_ADD ||
+	       opcode == SKUA_WQE_MASKED_CMP_SWAP || opcode == SKUA_WQE_MASKED_FETCH_ADD;
+}
 
 #define SIM_RUNS	16		/* in flight, of those that are looked at */
 struct sim_run {

@@ -55,7 +55,7 @@ static void verify(struct sim *s, unsigned int q, unsigned int side, unsigned in
 
 	if (m->receive >= 0)
 		sd->sends_done = (unsigned int)m->receive + 1;
-	if (m->opcode == SKUA_WQE_CMP_SWAP || m->opcode == SKUA_WQE_FETCH_ADD) {
+	if (sim_is_atomic(m->opcode)) {
 		value = word_at(s, side, m->target);
 		if (m->shared)
 			s->node[!side].shared_done++;
@@ -104,7 +104,8 @@ static uint8_t cqe_opcode(uint8_t wqe)
 		[SKUA_WQE_WRITE] = SKUA_CQE_WRITE, [SKUA_WQE_WRITE_IMM] = SKUA_CQE_WRITE,
 		[SKUA_WQE_READ] = SKUA_CQE_READ, [SKUA_WQE_CMP_SWAP] = SKUA_CQE_CMP_SWAP,
 		[SKUA_WQE_FETCH_ADD] = SKUA_CQE_FETCH_ADD, [SKUA_WQE_FLUSH] = SKUA_CQE_FLUSH,
-		[SKUA_WQE_ATOMIC_WRITE] = SKUA_CQE_ATOMIC_WRITE,
+		[SKUA_WQE_ATOMIC_WRITE] = SKUA_CQE_ATOMIC_WRITE, [SKUA_WQE_MASKED_CMP_SWAP] = SKUA_CQE_MASKED_CMP_SWAP,
+		[SKUA_WQE_MASKED_FETCH_ADD] = SKUA_CQE_MASKED_FETCH_ADD,
 	};
 
 	return of[wqe];
@@ -315,11 +316,8 @@ static void check_word(struct sim *s, unsigned int q, unsigned int side)
 		good |= k >= (sd->failed || sd->gone ? 0 : sd->completed) && v == value;
 		if (k == sd->posted || m->shared)
 			continue;
-		if (m->opcode == SKUA_WQE_FETCH_ADD)
-			v += m->swap_add;
-		else if (m->opcode == SKUA_WQE_ATOMIC_WRITE ||
-			 (m->opcode == SKUA_WQE_CMP_SWAP && m->compare == m->old))
-			v = m->swap_add;
+		if (sim_is_atomic(m->opcode) || m->opcode == SKUA_WQE_ATOMIC_WRITE)
+			v = m->new;
 	}
 	if (!good)
 		sim_fail(s, "atomic-count", "QP %u %c: the word of its atomics is 0x%llx", q, 'a' + side,

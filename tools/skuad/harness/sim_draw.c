@@ -33,7 +33,7 @@ static uint64_t stream(const struct sim *s, unsigned int a, unsigned int b, unsi
 
 enum {
 	STREAM_QPS = 1, STREAM_LINE, STREAM_EVENTS, STREAM_QP, STREAM_SIDE, STREAM_MSG, STREAM_SIZE, STREAM_FAST,
-	STREAM_SRQ, STREAM_FLUSH, STREAM_ODP,
+	STREAM_SRQ, STREAM_FLUSH, STREAM_ODP, STREAM_MASKED,
 };
 
 static uint64_t below(uint64_t *r, uint64_t n)
@@ -177,6 +177,16 @@ static uint8_t draw_flush(const struct sim *s, unsigned int i, unsigned int side
 	return percent(&r, 50) ? SKUA_WQE_FLUSH : SKUA_WQE_ATOMIC_WRITE;
 }
 
+/* Some sides, not of XRC, have masked atomics in place of some others. */
+static uint8_t draw_masked(const struct sim *s, unsigned int i, unsigned int side, unsigned int k, uint8_t opcode)
+{
+	uint64_t sides = stream(s, STREAM_MASKED, i, side), r = stream(s, STREAM_MASKED, i * 2 + side, 1 + k);
+
+	if (s->qp[i].xrc || !percent(&sides, 50) || !sim_is_atomic(opcode) || percent(&r, 40))
+		return opcode;
+	return opcode == SKUA_WQE_CMP_SWAP ? SKUA_WQE_MASKED_CMP_SWAP : SKUA_WQE_MASKED_FETCH_ADD;
+}
+
 static bool op_is_off(const struct sim *s, uint8_t op)
 {
 	switch (op) {
@@ -230,15 +240,28 @@ static uint32_t draw_size(struct sim *s, uint64_t *r, const struct sim_qp *qp)
 	return len;
 }
 
-static bool is_atomic(uint8_t op)
+/* Fields of bytes, whose sums are those of bytes; and what is compared and stored, in any bits. */
+static void mask_atomic(struct sim_msg *m, bool swap, bool hit, uint64_t *r)
 {
-	return op == SKUA_WQE_CMP_SWAP || op == SKUA_WQE_FETCH_ADD;
+	if (swap) {
+		m->swap_add_mask = sim_random(r);
+		m->compare_mask = sim_random(r) | 1;
+		m->compare = m->old ^ (sim_random(r) & ~m->compare_mask) ^ !hit;
+		m->new = hit ? m->old ^ ((m->old ^ m->swap_add) & m->swap_add_mask) : m->old;
+		return;
+	}
+	m->swap_add_mask = 0x8080808080808080;
+	if (m->shared)
+		m->swap_add_mask = 0;
+	for (unsigned int shift = 0; shift < 64; shift += 8)
+		((uint8_t *)&m->new)[shift / 8] = (uint8_t)((m->old >> shift) + (m->swap_add >> shift));
+	m->new = le64toh(m->new);
 }
 
 static void draw_atomic(struct sim *s, unsigned int i, unsigned int side, struct sim_msg *m,
 			uint64_t *value, uint64_t *r)
 {
-	bool swap = m->opcode == SKUA_WQE_CMP_SWAP, hit = percent(r, 60);
+	bool swap = m->opcode == SKUA_WQE_CMP_SWAP || m->opcode == SKUA_WQE_MASKED_CMP_SWAP, hit = percent(r, 60);
 	uint64_t v = sim_random(r);
 
 	(void)i;
@@ -249,12 +272,11 @@ static void draw_atomic(struct sim *s, unsigned int i, unsigned int side, struct
 	m->compare = !swap ? 0 : hit ? *value : v ^ 1;
 	m->target = new_region(&s->node[side], 8, 0, true, r);
 	s->node[side].region[m->target].expect = SIM_ANY;
-	if (m->shared)
-		return;
-	if (!swap)
-		*value += v;
-	else if (hit)
-		*value = v;
+	m->new = !swap ? *value + v : hit ? v : *value;
+	if (m->opcode >= SKUA_WQE_MASKED_CMP_SWAP)
+		mask_atomic(m, swap, hit, r);
+	if (!m->shared)
+		*value = m->new;
 }
 
 /* Behind a fence: atomics of before may be carried out later. */
@@ -263,7 +285,7 @@ static void draw_word(struct sim_msg *m, uint64_t *value)
 	m->len = 8;
 	m->flags |= SKUA_WQE_FENCE;
 	memcpy(value, sim_pattern() + m->content, sizeof(*value));
-	m->swap_add = *value = le64toh(*value);
+	m->new = *value = le64toh(*value);
 }
 
 static void draw_target(struct sim *s, struct sim_qp *qp, unsigned int side, unsigned int n,
@@ -340,6 +362,7 @@ static void draw_messages(struct sim *s, unsigned int i, unsigned int side, unsi
 
 		r = stream(s, STREAM_MSG, i * 2 + side, k);
 		m.opcode = draw_flush(s, i, side, k, draw_opcode(&r, side_random, qp->type == SKUA_QPT_UC));
+		m.opcode = draw_masked(s, i, side, k, m.opcode);
 		m.len = draw_size(s, &sizes, qp);
 		if (qp->side[!side].srq && m.opcode <= SKUA_WQE_SEND_IMM && m.len > SIM_SRQ_MOST)
 			m.len = SIM_SRQ_MOST;
@@ -361,7 +384,7 @@ static void draw_messages(struct sim *s, unsigned int i, unsigned int side, unsi
 		    (sim_is_off(s, SIM_MOST) && k >= 3))
 			continue;
 		sd->msg[sd->nmsgs++] = m;
-		if (is_atomic(m.opcode))
+		if (sim_is_atomic(m.opcode))
 			draw_atomic(s, i, side, &sd->msg[sd->nmsgs - 1], &value, &r);
 		else if (m.opcode == SKUA_WQE_ATOMIC_WRITE)
 			draw_word(&sd->msg[sd->nmsgs - 1], &value);

@@ -345,10 +345,11 @@ static void post_msg(struct sim *s, unsigned int q, unsigned int side)
 	struct sim_side *sd = &s->qp[q].side[side];
 	struct sim_msg *m = &sd->msg[sd->posted];
 	union {
-		uint8_t bytes[64];
+		uint8_t bytes[2 * SKUA_WQE_BLOCK];
 		struct { struct skua_wqe_ctrl c; struct skua_sge data[3]; } send;
 		struct { struct skua_wqe_ctrl c; struct skua_wqe_rdma r; struct skua_sge data[2]; } rdma;
 		struct { struct skua_wqe_ctrl c; struct skua_wqe_atomic a; struct skua_sge data; } atomic;
+		struct { struct skua_wqe_ctrl c; struct skua_wqe_masked_atomic a; struct skua_sge data; } masked;
 	} wqe = { { 0 } };
 
 	use_queues(n, sd->q);
@@ -364,10 +365,18 @@ static void post_msg(struct sim *s, unsigned int q, unsigned int side)
 	if (m->opcode == SKUA_WQE_FLUSH) {
 		wqe.rdma.c.length = htole32(8);
 		wqe.rdma.r.flush = htole32(SKUA_FLUSH_GLOBAL | (sd->posted % 2 ? SKUA_FLUSH_MR : 0));
-	} else if (m->opcode == SKUA_WQE_CMP_SWAP || m->opcode == SKUA_WQE_FETCH_ADD) {
-		wqe.atomic.a.swap_add = htole64(m->swap_add);
-		wqe.atomic.a.compare = htole64(m->compare);
-		put_data(s, q, side, m, &wqe.send.c, &wqe.atomic.data, false);
+	} else if (sim_is_atomic(m->opcode)) {
+		bool masked = m->opcode >= SKUA_WQE_MASKED_CMP_SWAP;
+
+		/* Both begin alike. */
+		wqe.masked.a.swap_add = htole64(m->swap_add);
+		wqe.masked.a.compare = htole64(m->compare);
+		if (masked) {
+			wqe.masked.c.nblocks = 2;
+			wqe.masked.a.swap_add_mask = htole64(m->swap_add_mask);
+			wqe.masked.a.compare_mask = htole64(m->compare_mask);
+		}
+		put_data(s, q, side, m, &wqe.send.c, masked ? &wqe.masked.data : &wqe.atomic.data, false);
 	} else if (m->opcode >= SKUA_WQE_WRITE) {
 		put_data(s, q, side, m, &wqe.send.c, wqe.rdma.data, true);
 	} else {
@@ -381,7 +390,7 @@ static void post_msg(struct sim *s, unsigned int q, unsigned int side)
 	if (s->qp[q].xrc)
 		post_xrc(n, s->node[!side].srq.srqn, wqe.bytes);
 	else
-		post_block(n, &wqe);
+		post_blocks(n, &wqe, wqe.send.c.nblocks);
 	sd->q = use_queues(n, (struct queues){ 0 });
 }
 

@@ -154,7 +154,8 @@ static void say_side(FILE *out, const struct sim_qp *qp, unsigned int side)
 		[SKUA_WQE_WRITE] = "WRITE", [SKUA_WQE_WRITE_IMM] = "WRITE_IMM",
 		[SKUA_WQE_READ] = "READ", [SKUA_WQE_CMP_SWAP] = "CMP_SWAP",
 		[SKUA_WQE_FETCH_ADD] = "FETCH_ADD", [SKUA_WQE_FLUSH] = "FLUSH",
-		[SKUA_WQE_ATOMIC_WRITE] = "ATOMIC_WRITE",
+		[SKUA_WQE_ATOMIC_WRITE] = "ATOMIC_WRITE", [SKUA_WQE_MASKED_CMP_SWAP] = "MASKED_CMP_SWAP",
+		[SKUA_WQE_MASKED_FETCH_ADD] = "MASKED_FETCH_ADD",
 	};
 	const struct sim_side *sd = &qp->side[side];
 

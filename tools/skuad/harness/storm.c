@@ -223,6 +223,8 @@ static void request(struct storm *s, struct node *n, const struct node *peer, en
 	t.imm = op == TRAIN_SEND_INV ? n->key : (uint32_t)draw(s);
 	t.swap_add = draw(s);
 	t.compare = draw(s) & 1;
+	t.swap_add_mask = draw(s);
+	t.compare_mask = draw(s) & 1;
 	if (op <= TRAIN_WRITE_IMM) {
 		t.first = below(s, 2);
 		t.last = below(s, 2);
@@ -245,7 +247,8 @@ static enum train_op payload_op(struct storm *s)
 
 static enum train_op atomic_op(struct storm *s)
 {
-	static const enum train_op ops[] = { TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_FLUSH, TRAIN_ATOMIC_WRITE };
+	static const enum train_op ops[] = { TRAIN_CMP_SWAP, TRAIN_FETCH_ADD, TRAIN_FLUSH, TRAIN_ATOMIC_WRITE,
+					     TRAIN_MASKED_CMP_SWAP, TRAIN_MASKED_FETCH_ADD };
 
 	return ops[below(s, s->transport == TRANSPORT_XRC ? 2 : ARRAY_SIZE(ops))];	/* XRC has the first two */
 }

@@ -203,6 +203,7 @@ static void answers_that_do_not_fit(void **state)
 		{ SKUA_WQE_READ, TRAIN_ATOMIC_RESP, 0, true },
 		{ SKUA_WQE_FETCH_ADD, TRAIN_READ_RESP, 8, true },
 		{ SKUA_WQE_CMP_SWAP, TRAIN_READ_RESP, 0, true },
+		{ SKUA_WQE_MASKED_CMP_SWAP, TRAIN_READ_RESP, 0, true },
 	};
 
 	(void)state;

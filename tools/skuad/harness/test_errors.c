@@ -57,7 +57,7 @@ static void check_row(const struct row *row)
 
 	m.addr = a->buf;
 	m.raddr = b->buf;
-	if (m.opcode == SKUA_WQE_CMP_SWAP || m.opcode == SKUA_WQE_FETCH_ADD)
+	if (m.opcode >= SKUA_WQE_CMP_SWAP)
 		allow_atomics(w, b);
 	if (row->prepare)
 		row->prepare(w, a, b, &m);
@@ -173,7 +173,8 @@ static void bad_keys_bounds_and_rights(void **state)
 	{ what, prepare, { SKUA_WQE_WRITE, .len = 3000, .recv_len = 8 }, REFUSED_ACCESS }, \
 	{ what, prepare, { SKUA_WQE_READ, .len = 3000, .recv_len = 8 }, REFUSED_ACCESS }, \
 	{ what, prepare, { SKUA_WQE_WRITE_IMM, .len = 8, .recv_len = 8 }, REFUSED_IMM }, \
-	{ what, prepare, { SKUA_WQE_FETCH_ADD, .len = 8, .recv_len = 8 }, REFUSED_ACCESS }
+	{ what, prepare, { SKUA_WQE_FETCH_ADD, .len = 8, .recv_len = 8 }, REFUSED_ACCESS }, \
+	{ what, prepare, { SKUA_WQE_MASKED_CMP_SWAP, .len = 8, .recv_len = 8 }, REFUSED_ACCESS }
 	static const struct row rows[] = {
 		EACH("unknown key", unknown_key),
 		{ "first packet", unknown_key, { SKUA_WQE_WRITE_IMM, .len = 5000, .recv_len = 8 }, REFUSED_ACCESS },
@@ -415,7 +416,7 @@ static void memory_that_went_away(void **state)
 	  SKUA_VENDOR_ERR_PEER_NAK, SKUA_CQE_WR_FLUSH_ERR, NAK(op_nak_sent), SKUA_EVENT_QP_FATAL }
 	static const struct row rows[] = {
 		GONE(SKUA_WQE_WRITE, 100), GONE(SKUA_WQE_READ, 100), GONE(SKUA_WQE_FETCH_ADD, 8),
-		GONE(SKUA_WQE_CMP_SWAP, 8),
+		GONE(SKUA_WQE_CMP_SWAP, 8), GONE(SKUA_WQE_MASKED_CMP_SWAP, 8),
 	};
 
 	(void)state;
@@ -473,6 +474,8 @@ static void faults_at_home(void **state)
 		      SKUA_VENDOR_ERR_RIGHTS),
 		LOCAL("right", own_right, SKUA_WQE_FETCH_ADD, 8, SKUA_CQE_LOC_PROT_ERR,
 		      SKUA_VENDOR_ERR_RIGHTS),
+		LOCAL("right", own_right, SKUA_WQE_MASKED_FETCH_ADD, 8, SKUA_CQE_LOC_PROT_ERR,
+		      SKUA_VENDOR_ERR_RIGHTS),
 		LOCAL("memory", own_memory, SKUA_WQE_WRITE, 8, SKUA_CQE_LOC_PROT_ERR,
 		      SKUA_VENDOR_ERR_UNREACHABLE),
 		LOCAL("memory", own_memory, SKUA_WQE_READ, 8, SKUA_CQE_LOC_PROT_ERR,
@@ -482,6 +485,8 @@ static void faults_at_home(void **state)
 		LOCAL("max_rd_atomic", no_reads_allowed, SKUA_WQE_READ, 8, SKUA_CQE_LOC_QP_OP_ERR,
 		      SKUA_VENDOR_ERR_WQE_OPCODE),
 		LOCAL("max_rd_atomic", no_reads_allowed, SKUA_WQE_CMP_SWAP, 8, SKUA_CQE_LOC_QP_OP_ERR,
+		      SKUA_VENDOR_ERR_WQE_OPCODE),
+		LOCAL("max_rd_atomic", no_reads_allowed, SKUA_WQE_MASKED_CMP_SWAP, 8, SKUA_CQE_LOC_QP_OP_ERR,
 		      SKUA_VENDOR_ERR_WQE_OPCODE),
 		LOCAL("length", NULL, SKUA_WQE_FETCH_ADD, 4, SKUA_CQE_LOC_LEN_ERR,
 		      SKUA_VENDOR_ERR_MSG_TOO_LONG),
@@ -522,6 +527,7 @@ static void requests_that_are_invalid(void **state)
 		{ IN_WRITE, TRAIN_SEND, 8, 0, 1024, false, true },
 		{ IN_WRITE, TRAIN_READ_REQ, 0, 8, 1024, true, true },
 		{ IN_WRITE, TRAIN_CMP_SWAP, 0, 0, 1024, true, true },
+		{ IN_WRITE, TRAIN_MASKED_CMP_SWAP, 0, 0, 1024, true, true },
 		/* wrong lengths */
 		{ IDLE, TRAIN_SEND, 1000, 0, 1024, true, false },
 		{ IDLE, TRAIN_SEND, 1025, 0, 1024, true, false },
@@ -576,7 +582,8 @@ static void features_that_were_not_accepted(void **state)
 {
 	static const struct { enum train_op op; uint32_t feature; } rows[] = {
 		{ TRAIN_FETCH_ADD, SKUA_F_ATOMIC }, { TRAIN_CMP_SWAP, SKUA_F_ATOMIC },
-		{ TRAIN_SEND_INV, SKUA_F_INVALIDATE },
+		{ TRAIN_SEND_INV, SKUA_F_INVALIDATE }, { TRAIN_MASKED_CMP_SWAP, SKUA_F_MASKED_ATOMIC },
+		{ TRAIN_MASKED_FETCH_ADD, SKUA_F_MASKED_ATOMIC }, { TRAIN_MASKED_FETCH_ADD, SKUA_F_ATOMIC },
 	};
 
 	(void)state;
@@ -608,13 +615,14 @@ static void atomics_that_are_not_aligned(void **state)
 /* The first is served, the second is one too many, the rest is flushed. */
 static void reads_and_atomics_above_the_limit(void **state)
 {
-	static const uint8_t opcodes[] = { SKUA_WQE_READ, SKUA_WQE_FETCH_ADD };
+	static const uint8_t opcodes[] = { SKUA_WQE_READ, SKUA_WQE_FETCH_ADD, SKUA_WQE_MASKED_FETCH_ADD };
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(opcodes); i++) {
 		struct world *w = world_create(false);
 		struct node *a = &w->n[0], *b = &w->n[1];
 		struct message m = { opcodes[i], 8, a->buf, b->buf, 0, 0 };
+		uint32_t blocks = opcodes[i] == SKUA_WQE_MASKED_FETCH_ADD ? 2 : 1;
 		struct skua_cmd rtr = rtr_cmd(b->qpn, a, a->qpn);
 
 		rtr.modify_qp.attr.max_dest_rd_atomic = htole16(2);
@@ -628,7 +636,7 @@ static void reads_and_atomics_above_the_limit(void **state)
 
 			assert_int_equal(cqe->status, j == 2 ? SKUA_CQE_REM_INV_REQ_ERR :
 							       SKUA_CQE_WR_FLUSH_ERR);
-			assert_int_equal(le32toh(cqe->cookie), j);
+			assert_int_equal(le32toh(cqe->cookie), j * blocks);
 		}
 		expect_event(w, b, SKUA_EVENT_QP_REQ_ERR, b->qpn);
 		world_destroy(w);
@@ -686,7 +694,7 @@ int main(void)
 		TABLE(memory_that_went_away, "MEM-5 ERR-2"),
 		TABLE(faults_at_home, "WQE-6 WQE-9 ERR-1 MEM-7 ATM-1 ATM-4"),
 		TABLE(requests_that_are_invalid, "ERR-2 ROC-6"),
-		TABLE(features_that_were_not_accepted, "FEA-2"),
+		TABLE(features_that_were_not_accepted, "FEA-2 ATM-10"),
 		STEPPED(atomics_that_are_not_aligned, "ATM-3"),
 		TABLE(reads_and_atomics_above_the_limit, "ROC-8 ERR-1 ATM-5"),
 		STEPPED(packets_that_are_dropped, "ERR-3 SEC-5 ROC-16"),

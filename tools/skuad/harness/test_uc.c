@@ -131,7 +131,8 @@ static void two_engines(void **state)
 static void wqes_that_uc_does_not_know(void **state)
 {
 	static const uint8_t opcodes[] = { SKUA_WQE_SEND_INV, SKUA_WQE_READ, SKUA_WQE_CMP_SWAP,
-					   SKUA_WQE_FETCH_ADD, 0x44 };
+					   SKUA_WQE_FETCH_ADD, SKUA_WQE_MASKED_CMP_SWAP,
+					   SKUA_WQE_MASKED_FETCH_ADD, 0x44 };
 	struct world *w = *state;
 	struct node *a = &w->n[0], *b = &w->n[1];
 

@@ -167,6 +167,7 @@ static void bad_wqes(void **state)
 	expect_vendor(w, a, wqe.c.opcode == SKUA_WQE_WRITE ? SKUA_CQE_WRITE : \
 		      wqe.c.opcode == SKUA_WQE_READ ? SKUA_CQE_READ :	\
 		      wqe.c.opcode == SKUA_WQE_LOCAL_INV ? SKUA_CQE_LOCAL_INV : \
+		      wqe.c.opcode == SKUA_WQE_MASKED_FETCH_ADD ? SKUA_CQE_MASKED_FETCH_ADD : \
 		      wqe.c.opcode == 0x77 ? SKUA_CQE_NOP : SKUA_CQE_SEND, \
 		      SKUA_CQE_##status, SKUA_VENDOR_ERR_##vendor);	\
 	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_SQE);		\
@@ -192,6 +193,7 @@ static void bad_wqes(void **state)
 	BAD(LOC_QP_OP_ERR, WQE_OPCODE, wqe.c.opcode = SKUA_WQE_WRITE);
 	BAD(LOC_QP_OP_ERR, WQE_OPCODE, wqe.c.opcode = SKUA_WQE_READ);
 	BAD(LOC_QP_OP_ERR, WQE_OPCODE, wqe.c.opcode = SKUA_WQE_LOCAL_INV);
+	BAD(LOC_QP_OP_ERR, WQE_OPCODE, wqe.c.opcode = SKUA_WQE_MASKED_FETCH_ADD);
 	BAD(LOC_PROT_ERR, KEY_STALE, wqe.s[0].lkey = htole32(a->key ^ 1));
 	BAD(LOC_PROT_ERR, BOUNDS, wqe.s[0].addr = htole64(a->buf + BUF_SIZE));
 	BAD(LOC_LEN_ERR, MSG_TOO_LONG, wqe.s[0].length = htole32(1025));

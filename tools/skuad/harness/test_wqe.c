@@ -94,9 +94,50 @@ static void formats(void **state)
 	BAD(good_fetch_add(a, b), SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_FORMAT, k->atomic.compare = 1);
 }
 
+struct masked_block {
+	struct skua_wqe_ctrl ctrl;
+	struct skua_wqe_masked_atomic atomic;
+	struct skua_sge sge[4];
+};
+
+/* A bad masked atomic in a world of its own, which has no features of @without. */
+#define BAD_MASKED(opcode_, without, status, vendor, ...) do {		\
+	struct world *w = world_create_with(false, ~(without));		\
+	struct node *a = &w->n[0], *b = &w->n[1];			\
+	struct masked_block block_ = {					\
+		.ctrl = { .opcode = SKUA_WQE_MASKED_##opcode_, .nblocks = 2, .num_sge = 1 }, \
+		.atomic = { .raddr = htole64(b->buf), .rkey = htole32(b->key) }, \
+		.sge = { { htole64(a->buf), htole32(8), htole32(a->key) },	\
+			 { htole64(a->buf), htole32(8), htole32(a->key) } } }, *k = &block_; \
+									\
+	__VA_ARGS__;							\
+	post_blocks(a, k, 2);						\
+	expect_vendor(w, a, SKUA_CQE_MASKED_##opcode_, SKUA_CQE_##status, SKUA_VENDOR_ERR_##vendor); \
+	assert_int_equal(qp_state(w, a, a->qpn), SKUA_QPS_ERR);		\
+	world_destroy(w);						\
+} while (0)
+
+static void masked_atomics(void **state)
+{
+	(void)state;
+	BAD_MASKED(CMP_SWAP, 0ull, LOC_QP_OP_ERR, WQE_FORMAT, k->atomic.rsvd = htole32(1));
+	BAD_MASKED(CMP_SWAP, 0ull, LOC_QP_OP_ERR, WQE_FORMAT, k->ctrl.imm_data = 1);
+	BAD_MASKED(CMP_SWAP, 0ull, LOC_QP_OP_ERR, WQE_FORMAT, k->ctrl.nblocks = 1);	/* no room for the SGE */
+	BAD_MASKED(CMP_SWAP, 0ull, LOC_QP_OP_ERR, WQE_FORMAT, k->ctrl.flags = SKUA_WQE_INLINE, k->ctrl.num_sge = 0,
+		   k->ctrl.length = htole32(8));
+	BAD_MASKED(FETCH_ADD, 0ull, LOC_QP_OP_ERR, WQE_FORMAT, k->atomic.compare = htole64(1));
+	BAD_MASKED(FETCH_ADD, 0ull, LOC_QP_OP_ERR, WQE_FORMAT, k->atomic.compare_mask = htole64(1));
+	BAD_MASKED(FETCH_ADD, 0ull, LOC_LEN_ERR, MSG_TOO_LONG, k->ctrl.num_sge = 0);
+	BAD_MASKED(FETCH_ADD, 0ull, LOC_LEN_ERR, MSG_TOO_LONG, k->ctrl.num_sge = 2);
+	BAD_MASKED(CMP_SWAP, 0ull, LOC_LEN_ERR, MSG_TOO_LONG, k->sge[0].length = htole32(4));
+	BAD_MASKED(CMP_SWAP, 1ull << SKUA_F_MASKED_ATOMIC, LOC_QP_OP_ERR, WQE_OPCODE, (void)0);
+	BAD_MASKED(FETCH_ADD, 1ull << SKUA_F_MASKED_ATOMIC, LOC_QP_OP_ERR, WQE_OPCODE, (void)0);
+	BAD_MASKED(FETCH_ADD, 1ull << SKUA_F_ATOMIC, LOC_QP_OP_ERR, WQE_OPCODE, (void)0);
+}
+
 static void opcodes(void **state)
 {
-	static const uint8_t unknown[] = { 0, SKUA_WQE_TAG_SYNC + 1, 0x40, 0xff };
+	static const uint8_t unknown[] = { 0, SKUA_WQE_MASKED_FETCH_ADD + 1, 0x40, 0xff };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(unknown); i++)
@@ -383,6 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "WQE-1 WQE-3 WQE-5 WQE-6 GEN-2: formats", formats, NULL, NULL, NULL },
+		{ "WQE-6 ATM-1 ATM-7 ATM-8 FEA-2: masked_atomics", masked_atomics, NULL, NULL, NULL },
 		{ "WQE-6: opcodes", opcodes, NULL, NULL, NULL },
 		STEPPED(requests_of_a_qp_that_may_have_none, "WQE-6 FLU-10"),
 		{ "WQE-6 FEA-2: opcodes_of_features", opcodes_of_features, NULL, NULL, NULL },

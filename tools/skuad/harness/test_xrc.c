@@ -880,6 +880,21 @@ static void what_sends_nothing_has_no_segment(void **state)
 	expect_sent(c, SKUA_CQE_SUCCESS);
 }
 
+static void masked_atomics_are_not_for_xrc(void **state)
+{
+	struct conn *c = *state;
+
+	for (uint8_t opcode = SKUA_WQE_MASKED_CMP_SWAP; opcode <= SKUA_WQE_MASKED_FETCH_ADD; opcode++) {
+		struct { struct skua_wqe_ctrl c; uint8_t rest[112]; } w = { .c = { opcode, 0, 2 } };
+		uint8_t cqe = opcode == SKUA_WQE_MASKED_CMP_SWAP ? SKUA_CQE_MASKED_CMP_SWAP :
+								   SKUA_CQE_MASKED_FETCH_ADD;
+
+		post_blocks(c->a, &w, 2);
+		expect_vendor(c->w, c->a, cqe, SKUA_CQE_LOC_QP_OP_ERR, SKUA_VENDOR_ERR_WQE_OPCODE);
+		goes_on(c);
+	}
+}
+
 static void neither_end_takes_what_is_for_the_other(void **state)
 {
 	struct conn *c = *state;
@@ -1109,6 +1124,7 @@ int main(void)
 		XRC(a_cq_in_error_stops_who_completes_into_it, "XRC-15"),
 		XRC(bad_segments, "XRC-8 WQE-6"),
 		XRC(what_sends_nothing_has_no_segment, "XRC-8"),
+		XRC(masked_atomics_are_not_for_xrc, "XRC-8 ATM-8"),
 		XRC(neither_end_takes_what_is_for_the_other, "XRC-4 XRC-5"),
 		XRC(it_recovers_by_selective_repeat, "XRC-7 REP-5"),
 		XRC(it_recovers_by_going_back, "XRC-7 ROC-10"),

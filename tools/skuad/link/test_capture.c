@@ -61,8 +61,7 @@ static void capture_message(struct capture *cap, enum transport transport, enum 
 /* May it have any number of bytes? */
 static bool has_payload(enum train_op op)
 {
-	return op != TRAIN_READ_REQ && op != TRAIN_ACK && op != TRAIN_CMP_SWAP &&
-	       op != TRAIN_FETCH_ADD && op != TRAIN_ATOMIC_RESP && op != TRAIN_FLUSH && op != TRAIN_ATOMIC_WRITE;
+	return op != TRAIN_READ_REQ && op != TRAIN_ACK && op < TRAIN_CMP_SWAP;
 }
 
 /* Every kind of message, of one packet and of three, a CNP and an ARP request. */

@@ -328,6 +328,7 @@ static const struct {
 } needs[] = {
 	{ F(INVALIDATE), 0, F(RC) | F(UC) },
 	{ F(ATOMIC), F(RC), 0 },
+	{ F(MASKED_ATOMIC), F(ATOMIC), 0 },
 	{ F(ETH_CSUM), F(ETHERNET), 0 },
 	{ F(ETH_RSS), F(ETHERNET), 0 },
 	{ F(XRC), F(RC) | F(SRQ), 0 },

@@ -40,6 +40,8 @@ static const uint8_t bth_opcodes[TRAIN_NUM_OPS][NUM_PLACES] = {
 	[TRAIN_CNP]	  = { [ONLY] = 0x01 },
 	[TRAIN_FLUSH]	  = { [ONLY] = 0x1c },
 	[TRAIN_ATOMIC_WRITE] = { [ONLY] = 0x1d },
+	[TRAIN_MASKED_CMP_SWAP]  = { [ONLY] = 0xd3 },
+	[TRAIN_MASKED_FETCH_ADD] = { [ONLY] = 0xd4 },
 };
 
 #define HAS_PAYLOAD	true
@@ -49,7 +51,7 @@ static const uint8_t bth_opcodes[TRAIN_NUM_OPS][NUM_PLACES] = {
 	(e), ((e) & EXT_RETH ? 16 : 0) + ((e) & EXT_AETH ? 4 : 0) + ((e) & EXT_IMM ? 4 : 0) + \
 	     ((e) & EXT_IETH ? 4 : 0) + ((e) & EXT_ATOMIC ? 28 : 0) + \
 	     ((e) & EXT_ATOMIC_ACK ? 8 : 0) + ((e) & EXT_DETH ? 8 : 0) + ((e) & EXT_CNP ? 16 : 0) + \
-	     ((e) & EXT_FETH ? 4 : 0) + ((e) & EXT_XRC ? 4 : 0)
+	     ((e) & EXT_FETH ? 4 : 0) + ((e) & EXT_XRC ? 4 : 0) + ((e) & EXT_MASKS ? 16 : 0)
 
 /* Packets in the middle do not say what the last one will be: they are those of the plain kind. */
 const struct roce_opcode roce_opcodes[256] = {
@@ -116,6 +118,8 @@ const struct roce_opcode roce_opcodes[256] = {
 	[0xb4] = { true, TRANSPORT_XRC, TRAIN_FETCH_ADD, true, true, EXT(EXT_XRC | EXT_ATOMIC), false },
 	[0xb6] = { true, TRANSPORT_XRC, TRAIN_SEND_INV, false, true, EXT(EXT_XRC | EXT_IETH), HAS_PAYLOAD },
 	[0xb7] = { true, TRANSPORT_XRC, TRAIN_SEND_INV, true, true, EXT(EXT_XRC | EXT_IETH), HAS_PAYLOAD },
+	[0xd3] = { true, TRANSPORT_RC, TRAIN_MASKED_CMP_SWAP, true, true, EXT(EXT_ATOMIC | EXT_MASKS), false },
+	[0xd4] = { true, TRANSPORT_RC, TRAIN_MASKED_FETCH_ADD, true, true, EXT(EXT_ATOMIC | EXT_MASKS), false },
 };
 
 const struct train train_blank;
@@ -242,6 +246,10 @@ static uint8_t *put_transport(uint8_t *p, const struct train *t, uint32_t i)
 		p = put32(p, t->rkey);
 		p = put64(p, t->swap_add);
 		p = put64(p, t->compare);
+	}
+	if (ext & EXT_MASKS) {
+		p = put64(p, t->swap_add_mask);
+		p = put64(p, t->compare_mask);
 	}
 	if (ext & EXT_AETH)
 		p = put32(p, (uint32_t)t->syndrome << 24 | (t->msn & 0xffffff));

@@ -15,8 +15,8 @@
 #define ROCE_UDP_PORT	4791
 #define ROCE_MAX_PAYLOAD	4096
 
-/* Ethernet 14, VLAN 4, IPv6 40, UDP 8, BTH 12, XRCETH 4, RETH 16, ImmDt 4, 4096 bytes, ICRC 4; the 28
- * bytes of an AtomicETH have no payload behind them. */
+/* Ethernet 14, VLAN 4, IPv6 40, UDP 8, BTH 12, XRCETH 4, RETH 16, ImmDt 4, 4096 bytes, ICRC 4; the 44
+ * bytes of a MaskedAtomicETH have no payload behind them. */
 #define ROCE_MAX_PACKET	(14 + 4 + 40 + 8 + 12 + 4 + 16 + 4 + ROCE_MAX_PAYLOAD + 4)
 
 /*

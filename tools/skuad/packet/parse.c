@@ -149,6 +149,10 @@ static void parse_ext(struct train *t, uint16_t ext, const uint8_t *p)
 		t->compare = get64(p + 8);
 		p += 16;
 	}
+	if (ext & EXT_MASKS) {
+		t->swap_add_mask = get64(p);
+		t->compare_mask = get64(p + 8);
+	}
 	if (ext & EXT_AETH) {
 		t->syndrome = p[0];
 		t->msn = get24(p + 1);

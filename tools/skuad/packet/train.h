@@ -30,6 +30,8 @@ enum train_op {
 	TRAIN_ATOMIC_RESP,
 	TRAIN_FLUSH,
 	TRAIN_ATOMIC_WRITE,
+	TRAIN_MASKED_CMP_SWAP,
+	TRAIN_MASKED_FETCH_ADD,
 	TRAIN_CNP,
 	TRAIN_NUM_OPS,
 };
@@ -107,6 +109,7 @@ struct train {
 	uint32_t msg_len;	/* RETH: bytes of the whole message */
 	uint64_t swap_add;	/* atomics: AtomicETH; ATOMIC_RESP: the old value */
 	uint64_t compare;
+	uint64_t swap_add_mask, compare_mask;	/* masked atomics */
 	const struct roce_path *path;
 	const struct seglist *payload;	/* of these packets; NULL: none */
 	const uint8_t *ip;	/* its IP header as it came; NULL: as the path gives it */

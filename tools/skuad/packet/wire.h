@@ -34,6 +34,7 @@
 enum ext {
 	EXT_RETH = 1, EXT_AETH = 2, EXT_IMM = 4, EXT_IETH = 8, EXT_ATOMIC = 16,
 	EXT_ATOMIC_ACK = 32, EXT_DETH = 64, EXT_CNP = 128, EXT_FETH = 256, EXT_XRC = 512,
+	EXT_MASKS = 1024,		/* with EXT_ATOMIC: both are a MaskedAtomicETH */
 };
 
 /* What a packet with a BTH opcode is. */

@@ -110,8 +110,15 @@ struct read_job {
 	uint32_t srqn;			/* XRC_TGT: the SRQ whose PD it is */
 	uint64_t served_index;		/* what is remembered of it: resp_served_at() */
 	uint64_t swap_add, compare;
-	uint64_t flush_left;		/* FLUSH to persistence: bytes from raddr on whose place is not known yet */
-	uint8_t flush;			/* FLUSH: SKUA_FLUSH_*, until it is done */
+	union {
+		struct {		/* masked atomics */
+			uint64_t swap_add_mask, compare_mask;
+		};
+		struct {		/* FLUSH */
+			uint64_t flush_left;	/* to persistence: bytes from raddr on whose place is not known yet */
+			uint8_t flush;	/* SKUA_FLUSH_*, until it is done */
+		};
+	};
 	struct pd *pd;			/* NULL: nobody's any more */
 };
 

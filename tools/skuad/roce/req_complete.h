@@ -9,16 +9,18 @@
 
 static inline bool wqe_is_atomic(const struct send_wqe *wqe)
 {
-	return wqe->opcode == SKUA_WQE_CMP_SWAP || wqe->opcode == SKUA_WQE_FETCH_ADD;
+	const uint32_t opcodes = 1u << SKUA_WQE_CMP_SWAP | 1u << SKUA_WQE_FETCH_ADD |
+				 1u << SKUA_WQE_MASKED_CMP_SWAP | 1u << SKUA_WQE_MASKED_FETCH_ADD;
+
+	return opcodes >> (wqe->opcode & 31) & 1;
 }
 
 /* Does the peer answer with a response of its own? The WQE is done when all of it has come. */
 static inline bool wqe_has_response(const struct send_wqe *wqe)
 {
-	const uint32_t opcodes = 1u << SKUA_WQE_READ | 1u << SKUA_WQE_CMP_SWAP | 1u << SKUA_WQE_FETCH_ADD |
-				 1u << SKUA_WQE_FLUSH | 1u << SKUA_WQE_ATOMIC_WRITE;
+	const uint32_t others = 1u << SKUA_WQE_READ | 1u << SKUA_WQE_FLUSH | 1u << SKUA_WQE_ATOMIC_WRITE;
 
-	return opcodes >> (wqe->opcode & 31) & 1;
+	return wqe_is_atomic(wqe) || others >> (wqe->opcode & 31) & 1;
 }
 
 /* Complete the WQEs that are done, in order. */

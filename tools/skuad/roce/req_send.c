@@ -25,6 +25,8 @@ static const enum train_op train_ops[] = {
 	[SKUA_WQE_FETCH_ADD]	= TRAIN_FETCH_ADD,
 	[SKUA_WQE_FLUSH]	= TRAIN_FLUSH,
 	[SKUA_WQE_ATOMIC_WRITE]	= TRAIN_ATOMIC_WRITE,
+	[SKUA_WQE_MASKED_CMP_SWAP]  = TRAIN_MASKED_CMP_SWAP,
+	[SKUA_WQE_MASKED_FETCH_ADD] = TRAIN_MASKED_FETCH_ADD,
 };
 
 /* How many PSNs ahead of the oldest outstanding one may new packets be? */
@@ -126,6 +128,10 @@ bool req_send_request(struct skua_qp *qp, struct send_wqe *wqe, uint32_t pkt, ui
 	} else if (wqe_is_atomic(wqe)) {
 		t.swap_add = wqe->swap_add;
 		t.compare = wqe->compare;
+		if (wqe->masked) {
+			t.swap_add_mask = le64toh(wqe->masked->swap_add_mask);
+			t.compare_mask = le64toh(wqe->masked->compare_mask);
+		}
 	} else if (wqe->opcode == SKUA_WQE_FLUSH) {
 		t.flush = wqe->flush;
 		t.msg_len = wqe->flush_length;

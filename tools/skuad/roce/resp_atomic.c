@@ -36,9 +36,10 @@ static uint64_t *atomic_target(struct skua_qp *qp, struct pd *pd, bool privilege
 
 void resp_rx_atomic(struct skua_qp *qp, const struct train *t)
 {
+	unsigned int feature = train_is_masked(t->op) ? SKUA_F_MASKED_ATOMIC : SKUA_F_ATOMIC;
 	int err;
 
-	if (conn_of(qp)->message.under_way || t->raddr % 8 || !dev_has(qp->dev, SKUA_F_ATOMIC)) {
+	if (conn_of(qp)->message.under_way || t->raddr % 8 || !dev_has(qp->dev, feature)) {
 		resp_refuse_invalid(qp);
 		return;
 	}
@@ -53,20 +54,39 @@ void resp_rx_atomic(struct skua_qp *qp, const struct train *t)
 	resp_job_add(qp, t);
 }
 
+/* The sums of the fields of @a and @b, whose most significant bits are @tops: no carry leaves its field (ATM-7). */
+static uint64_t add_fields(uint64_t a, uint64_t b, uint64_t tops)
+{
+	return ((a & ~tops) + (b & ~tops)) ^ ((a ^ b) & tops);
+}
+
+/* What @job makes of a word that is @old: the same, if there is nothing to store. */
+static uint64_t new_value(const struct read_job *job, uint64_t old)
+{
+	switch (job->op) {
+	case TRAIN_FETCH_ADD:
+		return old + job->swap_add;
+	case TRAIN_MASKED_FETCH_ADD:
+		return add_fields(old, job->swap_add, job->swap_add_mask);
+	case TRAIN_CMP_SWAP:
+		return old == job->compare ? job->swap_add : old;
+	default:
+		if ((old ^ job->compare) & job->compare_mask)
+			return old;
+		return (old & ~job->swap_add_mask) | (job->swap_add & job->swap_add_mask);
+	}
+}
+
 /* Carry it out on memory, which is little endian, and which programs use at the same time. Returns the old value. */
 static uint64_t do_atomic(uint64_t *p, const struct read_job *job)
 {
 	uint64_t old = __atomic_load_n(p, __ATOMIC_SEQ_CST), new;
 
 	do {
-		if (job->op == TRAIN_FETCH_ADD)
-			new = le64toh(old) + job->swap_add;
-		else if (le64toh(old) == job->compare)
-			new = job->swap_add;
-		else
+		new = htole64(new_value(job, le64toh(old)));
+		if (new == old)
 			break;
-	} while (!__atomic_compare_exchange_n(p, &old, htole64(new), false, __ATOMIC_SEQ_CST,
-					      __ATOMIC_SEQ_CST));
+	} while (!__atomic_compare_exchange_n(p, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
 	return le64toh(old);
 }
 

@@ -7,9 +7,14 @@
 
 #include "roce/rc.h"
 
+static inline bool train_is_masked(enum train_op op)
+{
+	return op == TRAIN_MASKED_CMP_SWAP || op == TRAIN_MASKED_FETCH_ADD;
+}
+
 static inline bool train_is_atomic(enum train_op op)
 {
-	return op == TRAIN_CMP_SWAP || op == TRAIN_FETCH_ADD;
+	return op == TRAIN_CMP_SWAP || op == TRAIN_FETCH_ADD || train_is_masked(op);
 }
 
 /* An atomic with the expected PSN. */

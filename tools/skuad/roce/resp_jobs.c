@@ -100,9 +100,16 @@ void resp_job_fill(struct skua_qp *qp, struct read_job *job, const struct train 
 	*job = (struct read_job){
 		.psn = t->psn, .npkts = qp_packets(qp, length), .rkey = t->rkey,
 		.raddr = t->raddr, .length = length, .msn = rc_of(qp)->resp.msn, .op = t->op,
-		.swap_add = t->swap_add, .compare = t->compare, .flush = t->flush, .flush_left = t->msg_len,
+		.swap_add = t->swap_add, .compare = t->compare,
 		.pd = qp->pd, .privileged = qp->privileged, .srqn = t->srqn,
 	};
+	if (t->op == TRAIN_FLUSH) {
+		job->flush = t->flush;
+		job->flush_left = t->msg_len;
+	} else {
+		job->swap_add_mask = t->swap_add_mask;
+		job->compare_mask = t->compare_mask;
+	}
 	qp_activate(qp);
 }
 
