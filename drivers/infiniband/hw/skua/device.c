@@ -106,7 +106,8 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 				 IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_SYS_IMAGE_GUID;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	attr->atomic_cap = skua_has(dev, SKUA_F_ATOMIC) ? IB_ATOMIC_HCA : IB_ATOMIC_NONE;
-	attr->masked_atomic_cap = IB_ATOMIC_NONE;
+	attr->masked_atomic_cap = skua_has(dev, SKUA_F_MASKED_ATOMIC) ? IB_ATOMIC_HCA :
+									IB_ATOMIC_NONE;
 
 	attr->max_mr_size = min(limits->max_mr_size, SKUA_IB_MAX_MR_SIZE);
 	attr->page_size_cap = GENMASK(SKUA_PL_MAX_LOG_PAGE, SKUA_PL_MIN_LOG_PAGE);

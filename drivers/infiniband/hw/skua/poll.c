@@ -27,6 +27,8 @@ static const u8 skua_ib_wc_opcodes[] = {
 	[SKUA_CQE_CMP_SWAP]		= IB_WC_COMP_SWAP,
 	[SKUA_CQE_FETCH_ADD]		= IB_WC_FETCH_ADD,
 	[SKUA_CQE_REG_MR]		= IB_WC_REG_MR,
+	[SKUA_CQE_MASKED_CMP_SWAP]	= IB_WC_MASKED_COMP_SWAP,
+	[SKUA_CQE_MASKED_FETCH_ADD]	= IB_WC_MASKED_FETCH_ADD,
 };
 
 /* The numbers of status are those of Linux. */

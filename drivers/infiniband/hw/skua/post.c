@@ -22,6 +22,7 @@
  * @inv: with a key to invalidate
  * @read: the SGEs are written to, so that it is never inline
  * @atomic: with the operands of an atomic operation
+ * @masked: and with their masks
  * @reg: with a region to register
  */
 struct skua_ib_op {
@@ -33,6 +34,7 @@ struct skua_ib_op {
 	bool inv;
 	bool read;
 	bool atomic;
+	bool masked;
 	bool reg;
 };
 
@@ -56,6 +58,12 @@ static const struct skua_ib_op skua_ib_ops_table[] = {
 					    .atomic = true, .read = true },
 	[IB_WR_ATOMIC_FETCH_AND_ADD]	= { SKUA_WQE_FETCH_ADD, SKUA_F_ATOMIC, SKUA_IB_RC,
 					    .atomic = true, .read = true },
+	[IB_WR_MASKED_ATOMIC_CMP_AND_SWP] = { SKUA_WQE_MASKED_CMP_SWAP, SKUA_F_MASKED_ATOMIC,
+					      SKUA_IB_RC, .atomic = true, .masked = true,
+					      .read = true },
+	[IB_WR_MASKED_ATOMIC_FETCH_AND_ADD] = { SKUA_WQE_MASKED_FETCH_ADD, SKUA_F_MASKED_ATOMIC,
+						SKUA_IB_RC, .atomic = true, .masked = true,
+						.read = true },
 	[IB_WR_LOCAL_INV]		= { SKUA_WQE_LOCAL_INV, SKUA_F_INVALIDATE, SKUA_IB_RC_UC,
 					    .inv = true },
 	[IB_WR_REG_MR]			= { SKUA_WQE_REG_MR, SKUA_F_FAST_REG, SKUA_IB_RC_UC,
@@ -132,7 +140,7 @@ static int skua_ib_check_send(struct skua_ib_qp *qp, const struct skua_ib_op *op
 	if (!op || wr->num_sge < 0 || wr->num_sge > qp->cap.max_send_sge ||
 	    wr->send_flags & ~SKUA_IB_SEND_FLAGS)
 		return -EINVAL;
-	/* One SGE and no more: then an atomic has one block, however few SGEs the QP has. */
+	/* One SGE and no more: the queue has room for such atomics, however few SGEs the QP has. */
 	if (op->atomic && wr->num_sge != 1)
 		return -EINVAL;
 	if (inl && (op->read || skua_ib_inline_size(wr) > qp->cap.max_inline_data))
@@ -150,18 +158,25 @@ static void skua_ib_add_rdma(struct skua_wqe_builder *wqe, const struct ib_rdma_
 	rdma->flush = 0;
 }
 
-static void skua_ib_add_atomic(struct skua_wqe_builder *wqe, const struct ib_atomic_wr *wr)
+/* Two segments, or three with masks, always in one block with the control segment. */
+static void skua_ib_add_atomic(struct skua_wqe_builder *wqe, const struct skua_ib_op *op,
+			       const struct ib_atomic_wr *wr)
 {
-	struct skua_wqe_atomic *atomic = skua_wqe_segment(wqe);
-	bool add = wr->wr.opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
+	bool add = op->wqe == SKUA_WQE_FETCH_ADD || op->wqe == SKUA_WQE_MASKED_FETCH_ADD;
+	/* It begins as struct skua_wqe_atomic does. */
+	struct skua_wqe_masked_atomic *atomic = skua_wqe_segment(wqe);
 
-	/* Two segments, always in one block. */
-	skua_wqe_segment(wqe);
 	atomic->raddr = cpu_to_le64(wr->remote_addr);
 	atomic->rkey = cpu_to_le32(wr->rkey);
 	atomic->rsvd = 0;
 	atomic->swap_add = cpu_to_le64(add ? wr->compare_add : wr->swap);
 	atomic->compare = cpu_to_le64(add ? 0 : wr->compare_add);
+	wqe->size += sizeof(struct skua_wqe_atomic) - SKUA_WQE_SEG;
+	if (!op->masked)
+		return;
+	atomic->swap_add_mask = cpu_to_le64(add ? wr->compare_add_mask : wr->swap_mask);
+	atomic->compare_mask = cpu_to_le64(add ? 0 : wr->compare_add_mask);
+	wqe->size += sizeof(*atomic) - sizeof(struct skua_wqe_atomic);
 }
 
 /* Three segments, always in one block with the control segment. */
@@ -229,7 +244,7 @@ static void skua_ib_build_send(struct skua_dev *dev, struct skua_ib_qp *qp,
 	else if (op->rdma)
 		skua_ib_add_rdma(&wqe, rdma_wr(wr));
 	else if (op->atomic)
-		skua_ib_add_atomic(&wqe, atomic_wr(wr));
+		skua_ib_add_atomic(&wqe, op, atomic_wr(wr));
 	else if (op->reg)
 		skua_ib_add_reg(&wqe, dev, reg_wr(wr));
 	if (op->imm)

@@ -268,14 +268,19 @@ static int skua_ib_user_queues_take(struct skua_ib_dev *dev, struct skua_ib_qp *
 /* The kernel's queues */
 
 /* 64-byte blocks of the longest WQE. */
-static u32 skua_ib_wqe_blocks(const struct skua_ib_qp *qp)
+static u32 skua_ib_wqe_blocks(struct skua_dev *dev, const struct skua_ib_qp *qp)
 {
 	u32 header = skua_ib_is_datagram(&qp->ibqp) ? sizeof(struct skua_wqe_ud) :
 						      sizeof(struct skua_wqe_rdma);
 	u32 data = max_t(u32, qp->cap.max_send_sge * sizeof(struct skua_sge),
 			 qp->cap.max_inline_data);
+	u32 size = header + data;
 
-	return DIV_ROUND_UP(sizeof(struct skua_wqe_ctrl) + header + data, SKUA_WQE_BLOCK);
+	/* With one SGE, it is longer than a WRITE with two. */
+	if (qp->ibqp.qp_type == IB_QPT_RC && skua_has(dev, SKUA_F_MASKED_ATOMIC))
+		size = max_t(u32, size, sizeof(struct skua_wqe_masked_atomic) +
+					sizeof(struct skua_sge));
+	return DIV_ROUND_UP(sizeof(struct skua_wqe_ctrl) + size, SKUA_WQE_BLOCK);
 }
 
 static int skua_ib_sq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp,
@@ -285,7 +290,7 @@ static int skua_ib_sq_alloc(struct skua_dev *dev, struct skua_ib_qp *qp,
 
 	if (!qp->cap.max_send_wr)
 		return 0;
-	qp->sq.blocks = roundup_pow_of_two(qp->cap.max_send_wr * skua_ib_wqe_blocks(qp));
+	qp->sq.blocks = roundup_pow_of_two(qp->cap.max_send_wr * skua_ib_wqe_blocks(dev, qp));
 	qp->sq_wrs = kvcalloc(qp->sq.blocks, sizeof(*qp->sq_wrs), GFP_KERNEL);
 	qp->sq.nblocks = kvcalloc(qp->sq.blocks, sizeof(*qp->sq.nblocks), GFP_KERNEL);
 	if (!qp->sq_wrs || !qp->sq.nblocks)

@@ -34,7 +34,8 @@
 				 SKUA_ON_DEMAND)
 
 /* Where a word of the device is one of the host (ATM-1). */
-#define SKUA_ATOMICS		(IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? 0 : BIT_ULL(SKUA_F_ATOMIC))
+#define SKUA_ATOMICS		(IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? 0 : \
+				 BIT_ULL(SKUA_F_ATOMIC) | BIT_ULL(SKUA_F_MASKED_ATOMIC))
 
 /* Where the kernel tells of pages that come and go. */
 #define SKUA_ON_DEMAND		(IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING) ? \
