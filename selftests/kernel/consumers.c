@@ -42,6 +42,7 @@ static const char *st_limits(const struct ib_device *dev)
 	CHECK(attrs->max_qp_rd_atom >= 32);
 	CHECK(attrs->max_qp_init_rd_atom >= 32);
 	CHECK(attrs->atomic_cap == IB_ATOMIC_HCA);
+	CHECK(attrs->masked_atomic_cap == IB_ATOMIC_HCA);
 	CHECK(attrs->vendor_id && attrs->vendor_id != 0xffffff);
 	return NULL;
 }

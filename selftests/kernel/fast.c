@@ -64,17 +64,6 @@ static bool st_fast_equal(struct st_side *side, const struct ib_mr *mr, const u8
 	return true;
 }
 
-/* Post, and wait for it. The status of its completion, or -1. */
-static int st_do(struct st_side *side, struct ib_send_wr *wr)
-{
-	wr->wr_cqe = &side->send.cqe;
-	wr->send_flags |= IB_SEND_SIGNALED;
-	reinit_completion(&side->send.done);
-	if (ib_post_send(side->qp, wr, NULL) || !st_wait(side, &side->send))
-		return -1;
-	return side->send.wc.status;
-}
-
 static struct ib_reg_wr st_reg_wr(struct ib_mr *mr, int access)
 {
 	return (struct ib_reg_wr) {

@@ -309,3 +309,13 @@ int st_post_rdma(struct st_side *side, struct st_side *peer, enum ib_wr_opcode o
 		reinit_completion(&side->send.done);
 	return ib_post_send(side->qp, &wr.wr, NULL);
 }
+
+int st_do(struct st_side *side, struct ib_send_wr *wr)
+{
+	wr->wr_cqe = &side->send.cqe;
+	wr->send_flags |= IB_SEND_SIGNALED;
+	reinit_completion(&side->send.done);
+	if (ib_post_send(side->qp, wr, NULL) || !st_wait(side, &side->send))
+		return -1;
+	return side->send.wc.status;
+}

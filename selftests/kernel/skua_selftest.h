@@ -91,6 +91,9 @@ int st_post_recv(struct st_side *side, u32 offset, u32 size);
 int st_post_rdma(struct st_side *side, struct st_side *peer, enum ib_wr_opcode opcode, u32 from,
 		 u32 to, u32 size, int flags);
 
+/* Post, and wait for it. The status of its completion, or -1. */
+int st_do(struct st_side *side, struct ib_send_wr *wr);
+
 /* Ways to poll CQs, by name. */
 #define ST_POLLS	3
 extern const struct st_poll {
@@ -125,6 +128,9 @@ const char *st_fast_errors(struct st_side *side);
 const char *st_fast_lists(struct st_side *side);
 const char *st_fast_chain(struct st_side *side);
 const char *st_fast_pieces(struct st_side *side);
+
+/* atomic.c: the same. */
+const char *st_atomics(struct st_side *side);
 
 /* consumers.c: the same. */
 const char *st_announced(struct st_side *side);

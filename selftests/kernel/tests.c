@@ -742,6 +742,7 @@ static const struct {
 	{ "fast registration: lists", st_fast_lists },
 	{ "fast registration: chains and drains", st_fast_chain },
 	{ "fast registration: small pieces", st_fast_pieces },
+	{ "atomics, masked or not", st_atomics },
 	{ "consumers: what is announced", st_announced },
 	{ "consumers: queues", st_demanded_queues },
 	{ "consumers: a WRITE of nothing", st_write_of_nothing },
