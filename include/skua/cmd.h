@@ -277,26 +277,27 @@ enum skua_qp_state {
 #define SKUA_ACCESS_MASK		0x37f
 
 /* MODIFY_QP: fields of struct skua_qp_attr that are given. */
-#define SKUA_QP_ATTR_STATE		0x00001
-#define SKUA_QP_ATTR_CUR_STATE		0x00002
-#define SKUA_QP_ATTR_ACCESS		0x00004
-#define SKUA_QP_ATTR_AV			0x00008
-#define SKUA_QP_ATTR_PATH_MTU		0x00010
-#define SKUA_QP_ATTR_TIMEOUT		0x00020
-#define SKUA_QP_ATTR_RETRY_CNT		0x00040
-#define SKUA_QP_ATTR_RNR_RETRY		0x00080
-#define SKUA_QP_ATTR_RQ_PSN		0x00100
-#define SKUA_QP_ATTR_SQ_PSN		0x00200
-#define SKUA_QP_ATTR_MAX_RD_ATOMIC	0x00400	/* as initiator */
-#define SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC	0x00800	/* as responder */
-#define SKUA_QP_ATTR_MIN_RNR_TIMER	0x01000
-#define SKUA_QP_ATTR_DEST_QPN		0x02000
-#define SKUA_QP_ATTR_PKEY_INDEX		0x04000
-#define SKUA_QP_ATTR_SQD_EVENT		0x08000	/* RTS to SQD: raise SQ_DRAINED; no field */
-#define SKUA_QP_ATTR_QKEY		0x10000
-#define SKUA_QP_ATTR_RATE_LIMIT		0x40000	/* and rate_burst, rate_packet */
-#define SKUA_QP_ATTR_ECE		0x80000
-#define SKUA_QP_ATTR_MASK		0xdffff
+#define SKUA_QP_ATTR_STATE		0x000001
+#define SKUA_QP_ATTR_CUR_STATE		0x000002
+#define SKUA_QP_ATTR_ACCESS		0x000004
+#define SKUA_QP_ATTR_AV			0x000008
+#define SKUA_QP_ATTR_PATH_MTU		0x000010
+#define SKUA_QP_ATTR_TIMEOUT		0x000020
+#define SKUA_QP_ATTR_RETRY_CNT		0x000040
+#define SKUA_QP_ATTR_RNR_RETRY		0x000080
+#define SKUA_QP_ATTR_RQ_PSN		0x000100
+#define SKUA_QP_ATTR_SQ_PSN		0x000200
+#define SKUA_QP_ATTR_MAX_RD_ATOMIC	0x000400	/* as initiator */
+#define SKUA_QP_ATTR_MAX_DEST_RD_ATOMIC	0x000800	/* as responder */
+#define SKUA_QP_ATTR_MIN_RNR_TIMER	0x001000
+#define SKUA_QP_ATTR_DEST_QPN		0x002000
+#define SKUA_QP_ATTR_PKEY_INDEX		0x004000
+#define SKUA_QP_ATTR_SQD_EVENT		0x008000	/* RTS to SQD: raise SQ_DRAINED; no field */
+#define SKUA_QP_ATTR_QKEY		0x010000
+#define SKUA_QP_ATTR_RATE_LIMIT		0x040000	/* and rate_burst, rate_packet */
+#define SKUA_QP_ATTR_ECE		0x080000
+#define SKUA_QP_ATTR_STRIP_CVLAN	0x100000
+#define SKUA_QP_ATTR_MASK		0x1dffff
 
 struct skua_qp_attr {
 	__u8 state;		/* enum skua_qp_state */
@@ -321,7 +322,8 @@ struct skua_qp_attr {
 	__le16 rate_packet;	/* typical bytes of a packet, a hint; 0: none */
 	__le16 rsvd1;
 	__le32 ece_options;	/* of the peer; query: those in use */
-	__u8 rsvd2[12];
+	__u8 strip_cvlan;	/* ETH: 1: from received frames; 0: not */
+	__u8 rsvd2[11];
 	struct skua_av av;
 	__u8 rsvd3[32];
 };
@@ -331,6 +333,7 @@ SKUA_ASSERT_OFFSET(struct skua_qp_attr, access, 8);
 SKUA_ASSERT_OFFSET(struct skua_qp_attr, max_rd_atomic, 24);
 SKUA_ASSERT_OFFSET(struct skua_qp_attr, qkey, 32);
 SKUA_ASSERT_OFFSET(struct skua_qp_attr, ece_options, 48);
+SKUA_ASSERT_OFFSET(struct skua_qp_attr, strip_cvlan, 52);
 SKUA_ASSERT_OFFSET(struct skua_qp_attr, av, 64);
 
 struct skua_cmd_modify_qp {

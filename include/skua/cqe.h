@@ -113,10 +113,10 @@ struct skua_cqe {
 	};
 	__le32 sq_ci;		/* send side: the SQ's consumer index behind this WQE */
 	union {
-		struct {		/* receives of UD and GSI; else 0 */
+		struct {		/* receives of UD and GSI; else 0, but for vlan */
 			__le32 src_qpn;
 			__u8 smac[6];	/* MAC that it came from */
-			__le16 vlan;	/* 802.1Q id and priority; or SKUA_VLAN_NONE */
+			__le16 vlan;	/* id, priority; or SKUA_VLAN_NONE. ETH: tag, or 0 */
 			__u8 ip_version;	/* 4 or 6 */
 			__u8 rsvd0[3];
 		};

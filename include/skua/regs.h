@@ -102,6 +102,7 @@ enum skua_health {
 #define SKUA_F_IP_CSUM		29	/* ETH: the device finds the checksums that it fills in */
 #define SKUA_F_TAG_MATCHING	30	/* shared receive queues with tags */
 #define SKUA_F_MASKED_ATOMIC	31	/* MASKED_CMP_SWAP and MASKED_FETCH_ADD of RC */
+#define SKUA_F_STRIP_CVLAN	32	/* ETH: VLAN tags of received frames go to their CQEs */
 
 #define SKUA_PAGE_SIZE		4096	/* unit of doorbell pages and page-list pages */
 

@@ -96,9 +96,10 @@ static const struct transition ud_transitions[] = {
 
 static const struct transition eth_transitions[] = {
 	{ SKUA_QPS_RESET, SKUA_QPS_INIT, 0, 0 },
-	{ SKUA_QPS_INIT, SKUA_QPS_RTR, 0, 0 },
-	{ SKUA_QPS_RTR, SKUA_QPS_RTS, 0, 0 },
-	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, 0 },
+	{ SKUA_QPS_INIT, SKUA_QPS_RTR, 0, SKUA_QP_ATTR_STRIP_CVLAN },
+	{ SKUA_QPS_RTR, SKUA_QPS_RTR, SKUA_QP_ATTR_STRIP_CVLAN, 0 },
+	{ SKUA_QPS_RTR, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_STRIP_CVLAN },
+	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_STRIP_CVLAN },
 	{ 0 }
 };
 
@@ -184,7 +185,7 @@ static bool av_good(const struct skua_dev *dev, const struct skua_av *av)
 	return av_valid(av) && !(av->dmac[0] & 1) && !path_resolve(dev, av, 0, 0, &path);
 }
 
-/* RAT-1, ECE-1: without its feature an attribute is unknown, and its fields are reserved. */
+/* FEA-2: without its feature an attribute is unknown, and its fields are reserved. */
 static bool bad_options(const struct skua_dev *dev, const struct skua_qp_attr *a, uint32_t mask)
 {
 	uint32_t rate = le32toh(a->rate_limit);
@@ -194,7 +195,11 @@ static bool bad_options(const struct skua_dev *dev, const struct skua_qp_attr *a
 		return true;
 	if (!dev_has(dev, SKUA_F_ECE) && (mask & SKUA_QP_ATTR_ECE || a->ece_options))
 		return true;
+	if (!dev_has(dev, SKUA_F_STRIP_CVLAN) && (mask & SKUA_QP_ATTR_STRIP_CVLAN || a->strip_cvlan))
+		return true;
 	if (mask & SKUA_QP_ATTR_ECE && le32toh(a->ece_options) & ~ECE_OPTIONS)
+		return true;
+	if (mask & SKUA_QP_ATTR_STRIP_CVLAN && a->strip_cvlan > 1)
 		return true;
 	if (!(mask & SKUA_QP_ATTR_RATE_LIMIT))
 		return false;
@@ -286,6 +291,8 @@ static void apply(struct skua_qp *qp, const struct skua_qp_attr *a, uint32_t mas
 	}
 	if (mask & SKUA_QP_ATTR_ECE)
 		to->ece_options = a->ece_options;
+	if (mask & SKUA_QP_ATTR_STRIP_CVLAN)
+		to->strip_cvlan = a->strip_cvlan;
 }
 
 /* From SQE, in steps: what was posted before the command is flushed. BAD_STATE: a queue was found that cannot

@@ -77,7 +77,7 @@ struct transport_ops;
 	 1ull << SKUA_F_MR_MODIFY | 1ull << SKUA_F_ON_DEMAND | 1ull << SKUA_F_DM | 1ull << SKUA_F_FLUSH | 1ull << SKUA_F_ATOMIC_WRITE | \
 	 1ull << SKUA_F_CQ_RESIZE | 1ull << SKUA_F_CQ_MODER | 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_COUNTER_SET | \
 	 1ull << SKUA_F_RATE_LIMIT | 1ull << SKUA_F_ECE | 1ull << SKUA_F_MR_REVOKE | 1ull << SKUA_F_TSO | \
-	 1ull << SKUA_F_IP_CSUM | 1ull << SKUA_F_TAG_MATCHING | 1ull << SKUA_F_MASKED_ATOMIC)
+	 1ull << SKUA_F_IP_CSUM | 1ull << SKUA_F_TAG_MATCHING | 1ull << SKUA_F_MASKED_ATOMIC | 1ull << SKUA_F_STRIP_CVLAN)
 
 /* Asynchronous events that wait for room, one of a kind and object at most. */
 struct async_event {

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/copy.h"
 #include "core/flow.h"
 #include "core/pacer.h"
@@ -200,10 +201,26 @@ static struct skua_qp *port_receiver(const struct skua_dev *dev, const uint8_t *
 	return numtab_get(&dev->qps, qpn);
 }
 
+/* The frame without its tag, which goes to @cqe, if it has one. @rest is what that is then. */
+static const struct seglist *strip_tag(const struct seglist *frame, struct seglist *rest, struct skua_cqe *cqe)
+{
+	uint8_t *p = frame->seg[0].p;
+
+	if (!frame_has_tag(p, frame->bytes))
+		return frame;
+	cqe->vlan = htole16(get16(p + FRAME_TAG_AT + 2));
+	rest->n = 2;
+	rest->bytes = frame->bytes - FRAME_TAG;
+	rest->seg[0] = (struct seg){ p, FRAME_TAG_AT };
+	rest->seg[1] = (struct seg){ p + FRAME_TAG_AT + FRAME_TAG, rest->bytes - FRAME_TAG_AT };
+	return rest;
+}
+
 /* To a receive of @qp, if that has one; its completion is @cqe. */
 static void deliver(struct skua_dev *dev, struct skua_qp *qp, const struct seglist *frame, struct skua_cqe *cqe)
 {
-	struct seglist *dst = &dev->engine->dst;
+	struct seglist *dst = &dev->engine->dst, rest;
+	uint32_t came = frame->bytes;
 	struct recv_wqe wqe;
 	enum rq_result r;
 	uint8_t err;
@@ -213,6 +230,8 @@ static void deliver(struct skua_dev *dev, struct skua_qp *qp, const struct segli
 		STAT_INC(dev, rx_no_buffer);
 		return;
 	}
+	if (qp->attr.strip_cvlan)
+		frame = strip_tag(frame, &rest, cqe);
 	if (r == RQ_OK && wqe.length < frame->bytes) {
 		STAT_INC(dev, rx_dropped);
 		return;
@@ -227,7 +246,7 @@ static void deliver(struct skua_dev *dev, struct skua_qp *qp, const struct segli
 		copy_segs(dst, frame);
 		cqe->byte_len = htole32(frame->bytes);
 		STAT_INC(dev, rx_frames);
-		STAT_ADD(dev, rx_bytes, frame->bytes);
+		STAT_ADD(dev, rx_bytes, came);
 		qp_complete_recv(qp, cqe);
 		return;
 	}

@@ -13,7 +13,6 @@
 
 #define ETHERTYPE_IPV4	0x0800
 #define ETHERTYPE_IPV6	0x86dd
-#define ETHERTYPE_VLAN	0x8100
 #define IPV4_HEADER	20
 #define IPV6_HEADER	40
 #define IPV4_FRAGMENT	0x3fff		/* more to come, or not the first */
@@ -73,7 +72,7 @@ static union flow_key read_key(const struct seglist *frame)
 
 	memcpy(key->dmac, p, 6);
 	memcpy(key->smac, p + 6, 6);
-	if (get16(p + 12) == ETHERTYPE_VLAN && frame->bytes >= FRAME_OVERHEAD) {
+	if (frame_has_tag(p, frame->bytes)) {
 		key->headers |= SKUA_FLOW_VLAN;
 		memcpy(&key->vlan, p + 14, 2);
 		at = FRAME_OVERHEAD;

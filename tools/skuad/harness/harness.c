@@ -322,6 +322,7 @@ void bring_up(struct world *w, struct node *n)
 	n->cmd_cpl = take(n, sizeof(struct skua_cmd_cpl) << LOG_CMD);
 	n->cmd_dbr = take(n, sizeof(struct skua_dbr));
 	reg_write(n, SKUA_REG_ACCEPTED_LO, reg_read(n, SKUA_REG_FEATURES_LO) & (uint32_t)n->features);
+	reg_write(n, SKUA_REG_ACCEPTED_HI, reg_read(n, SKUA_REG_FEATURES_HI) & (uint32_t)(n->features >> 32));
 	reg_write(n, SKUA_REG_CMD_RING_LO, (uint32_t)n->cmd_ring);
 	reg_write(n, SKUA_REG_CMD_RING_HI, (uint32_t)(n->cmd_ring >> 32));
 	reg_write(n, SKUA_REG_CMD_CPL_LO, (uint32_t)n->cmd_cpl);

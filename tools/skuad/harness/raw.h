@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Raw packet QPs, their flows, and frames. For test_raw.c and test_rss.c.
+ * Raw packet QPs, their flows, and frames. For test_raw.c, test_rss.c and test_strip.c.
  */
 #ifndef SKUAD_HARNESS_RAW_H
 #define SKUAD_HARNESS_RAW_H

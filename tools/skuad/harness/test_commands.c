@@ -130,6 +130,7 @@ static void features_that_lack_others(void **state)
 		if (rows[i].cap && *(__le32 *)(void *)(caps + rows[i].cap))
 			fail_msg("row %zu: limit", i);
 		assert_int_equal(reg_read(n, SKUA_REG_ACCEPTED_LO), (uint32_t)(FEATURES_OFFERED & ~rows[i].without));
+		assert_int_equal(reg_read(n, SKUA_REG_ACCEPTED_HI), (FEATURES_OFFERED & ~rows[i].without) >> 32);
 		world_destroy(w);
 	}
 }

@@ -61,9 +61,10 @@ static const struct transition ud[] = {
 
 static const struct transition eth[] = {
 	{ SKUA_QPS_RESET, SKUA_QPS_INIT, 0, 0 },
-	{ SKUA_QPS_INIT, SKUA_QPS_RTR, 0, 0 },
-	{ SKUA_QPS_RTR, SKUA_QPS_RTS, 0, 0 },
-	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, 0 },
+	{ SKUA_QPS_INIT, SKUA_QPS_RTR, 0, SKUA_QP_ATTR_STRIP_CVLAN },
+	{ SKUA_QPS_RTR, SKUA_QPS_RTR, SKUA_QP_ATTR_STRIP_CVLAN, 0 },
+	{ SKUA_QPS_RTR, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_STRIP_CVLAN },
+	{ SKUA_QPS_RTS, SKUA_QPS_RTS, 0, SKUA_QP_ATTR_STRIP_CVLAN },
 };
 
 #define TABLE(t, ...)	{ t, sizeof(t) / sizeof((t)[0]), __VA_ARGS__ }
@@ -289,7 +290,7 @@ static void values(void **state)
 	WRONG(TO_INIT, a->rsvd0 = 1);
 	WRONG(TO_INIT, a->rsvd1 = 1);
 	WRONG(TO_INIT, a->av.rsvd = 1);
-	WRONG(TO_INIT, a->rsvd2[11] = 1);
+	WRONG(TO_INIT, a->rsvd2[10] = 1);
 	WRONG(TO_INIT, a->rsvd3[31] = 1);
 	WRONG(TO_RTR, a->path_mtu = 0);
 	WRONG(TO_RTR, a->path_mtu = 6);

@@ -340,6 +340,7 @@ static const struct {
 	{ F(RAW_PACKET), F(ETHERNET), 0 },
 	{ F(TSO), F(ETHERNET), 0 },
 	{ F(IP_CSUM), F(ETHERNET), 0 },
+	{ F(STRIP_CVLAN), F(ETHERNET), 0 },
 	{ F(TAG_MATCHING), F(RC) | F(UD) | F(SRQ), 0 },
 };
 

@@ -94,18 +94,17 @@ static void parse_ipv6(struct frame_info *info, const uint8_t *frame, size_t at,
 	parse_l4(info, ip[6], at + IPV6_HEADER, get16(ip + 4));
 }
 
+bool frame_has_tag(const uint8_t *frame, size_t len)
+{
+	return len >= FRAME_OVERHEAD && get16(frame + FRAME_TAG_AT) == ETHERTYPE_VLAN;
+}
+
 struct frame_info frame_parse(const uint8_t *frame, size_t len)
 {
+	size_t at = frame_has_tag(frame, len) ? FRAME_OVERHEAD : FRAME_HEADER;
+	uint16_t type = get16(frame + at - 2);
 	struct frame_info info = { 0 };
-	size_t at = FRAME_HEADER;
-	uint16_t type = get16(frame + 12);
 
-	if (type == ETHERTYPE_VLAN) {
-		if (len < FRAME_OVERHEAD)
-			return info;
-		type = get16(frame + 16);
-		at = FRAME_OVERHEAD;
-	}
 	if (type == ETHERTYPE_IPV4)
 		parse_ipv4(&info, frame, at, len);
 	else if (type == ETHERTYPE_IPV6)

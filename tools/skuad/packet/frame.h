@@ -23,6 +23,12 @@ struct frame_info {
 	uint16_t l4_len;		/* its bytes with those behind it, as IP says */
 };
 
+#define FRAME_TAG_AT		12	/* offset of a VLAN tag with its type */
+#define FRAME_TAG		(FRAME_OVERHEAD - FRAME_HEADER)
+
+/* It begins with a VLAN tag, and has the type behind that. */
+bool frame_has_tag(const uint8_t *frame, size_t len);
+
 /* @len is FRAME_HEADER at least. */
 struct frame_info frame_parse(const uint8_t *frame, size_t len);
 
