@@ -101,13 +101,13 @@ struct ibv_cq *skua_create_cq(struct ibv_context *ibv_ctx, int cqe,
 	return cq ? &cq->vcq.cq : NULL;
 }
 
-/* VLAN tags are not stripped from frames. */
 #define SKUA_CQ_WC_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
 			  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_FLOW_TAG)
 
 static uint64_t skua_cq_wc_flags(const struct skua_context *ctx)
 {
-	return SKUA_CQ_WC_FLAGS | (skua_has_tags(ctx) ? IBV_WC_EX_WITH_TM_INFO : 0);
+	return SKUA_CQ_WC_FLAGS | (skua_has_tags(ctx) ? IBV_WC_EX_WITH_TM_INFO : 0) |
+	       (skua_has_strip_cvlan(ctx) ? IBV_WC_EX_WITH_CVLAN : 0);
 }
 
 /*

@@ -372,6 +372,17 @@ static uint32_t skua_read_flow_tag(struct ibv_cq_ex *cq_ex)
 	return le32toh(to_skua_cq_ex(cq_ex)->current.flow_tag);
 }
 
+/* The VLAN tag that was stripped from a frame, or the one that a datagram had; 0: none. */
+static uint16_t skua_read_cvlan(struct ibv_cq_ex *cq_ex)
+{
+	const struct skua_cqe *cqe = &to_skua_cq_ex(cq_ex)->current;
+	uint16_t vlan = le16toh(cqe->vlan);
+
+	if (skua_cqe_is_tm(cqe) || (skua_cqe_is_datagram(cqe) && vlan == SKUA_VLAN_NONE))
+		return 0;
+	return vlan;
+}
+
 /* Of the message that a tag has matched, told once: when it has. */
 static void skua_read_tm_info(struct ibv_cq_ex *cq_ex, struct ibv_wc_tm_info *info)
 {
@@ -420,6 +431,8 @@ void skua_cq_fill_ex_ops(struct ibv_cq_ex *cq_ex, uint64_t wc_flags)
 		cq_ex->read_dlid_path_bits = skua_read_dlid_path_bits;
 	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
 		cq_ex->read_flow_tag = skua_read_flow_tag;
+	if (wc_flags & IBV_WC_EX_WITH_CVLAN)
+		cq_ex->read_cvlan = skua_read_cvlan;
 	if (wc_flags & IBV_WC_EX_WITH_TM_INFO)
 		cq_ex->read_tm_info = skua_read_tm_info;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)

@@ -11,6 +11,7 @@
 #include <ccan/array_size.h>
 #include <util/util.h>
 
+#include "compat.h"
 #include "op.h"
 #include "skua.h"
 #include "skua-abi.h"
@@ -144,28 +145,52 @@ void skua_qp_free_rings(struct skua_qp *qp)
 	free(qp->sq.slots);
 }
 
-static int skua_qp_cmd_create(struct ibv_pd *ibv_pd, struct skua_qp *qp,
-			      struct ibv_qp_init_attr *attr)
+static struct skua_create_qp_req skua_qp_describe(const struct skua_qp *qp)
 {
-	struct skua_cmd_create_qp_resp resp = {};
-	struct skua_cmd_create_qp cmd = {};
+	struct skua_create_qp_req req = { .qp_handle = (uintptr_t)qp };
 
-	cmd.qp_handle = (uintptr_t)qp;
 	if (qp->sq.blocks) {
-		cmd.sq_addr = (uintptr_t)qp->sq.buf;
-		cmd.sq_dbr_addr = (uintptr_t)qp->sq.dbr;
-		cmd.log_sq_blocks = __builtin_ctz(qp->sq.blocks);
+		req.sq_addr = (uintptr_t)qp->sq.buf;
+		req.sq_dbr_addr = (uintptr_t)qp->sq.dbr;
+		req.log_sq_blocks = __builtin_ctz(qp->sq.blocks);
 	} else {
-		cmd.flags |= SKUA_CREATE_QP_NO_SQ;
+		req.flags |= SKUA_CREATE_QP_NO_SQ;
 	}
 	if (qp->rq.size) {
-		cmd.rq_addr = (uintptr_t)qp->rq.buf;
-		cmd.rq_dbr_addr = (uintptr_t)qp->rq.dbr;
-		cmd.log_rq_size = __builtin_ctz(qp->rq.size);
-		cmd.log_rq_stride = qp->rq.log_stride;
+		req.rq_addr = (uintptr_t)qp->rq.buf;
+		req.rq_dbr_addr = (uintptr_t)qp->rq.dbr;
+		req.log_rq_size = __builtin_ctz(qp->rq.size);
+		req.log_rq_stride = qp->rq.log_stride;
 	} else {
-		cmd.flags |= SKUA_CREATE_QP_NO_RQ;
+		req.flags |= SKUA_CREATE_QP_NO_RQ;
 	}
+	return req;
+}
+
+/* With flags, which the older command does not carry. */
+static int skua_qp_cmd_create_ex(struct ibv_pd *ibv_pd, struct skua_qp *qp, const struct ibv_qp_init_attr *attr,
+				 uint32_t create_flags)
+{
+	struct ibv_qp_init_attr_ex attr_ex = {
+		.qp_context = attr->qp_context, .send_cq = attr->send_cq, .recv_cq = attr->recv_cq, .srq = attr->srq,
+		.cap = attr->cap, .qp_type = attr->qp_type, .sq_sig_all = attr->sq_sig_all, .pd = ibv_pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS, .create_flags = create_flags,
+	};
+	struct skua_cmd_create_qp_ex cmd = { .drv_payload = skua_qp_describe(qp) };
+	struct skua_cmd_create_qp_ex_resp resp = {};
+
+	return skua_cmd_create_qp_ex2(ibv_pd->context, &qp->vqp, &attr_ex, &cmd.ibv_cmd, sizeof(cmd),
+				      &resp.ibv_resp, sizeof(resp));
+}
+
+static int skua_qp_cmd_create(struct ibv_pd *ibv_pd, struct skua_qp *qp, struct ibv_qp_init_attr *attr,
+			      uint32_t create_flags)
+{
+	struct skua_cmd_create_qp cmd = { .drv_payload = skua_qp_describe(qp) };
+	struct skua_cmd_create_qp_resp resp = {};
+
+	if (create_flags)
+		return skua_qp_cmd_create_ex(ibv_pd, qp, attr, create_flags);
 	return ibv_cmd_create_qp(ibv_pd, &qp->vqp.qp, attr, &cmd.ibv_cmd, sizeof(cmd),
 				 &resp.ibv_resp, sizeof(resp));
 }
@@ -219,15 +244,22 @@ static enum skua_peer skua_qp_peer(enum ibv_qp_type type)
 	}
 }
 
-struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr, uint64_t send_ops,
-			       uint16_t max_tso_header)
+/* Flags that a QP of this type may be created with. */
+static uint32_t skua_qp_create_flags(const struct skua_context *ctx, enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RAW_PACKET && skua_has_strip_cvlan(ctx) ? IBV_QP_CREATE_CVLAN_STRIPPING : 0;
+}
+
+struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr,
+			       const struct skua_qp_extras *extras)
 {
 	struct skua_context *ctx = to_skua_context(ibv_pd->context);
 	struct skua_pd *pd = to_skua_pd(ibv_pd);
 	struct skua_qp *qp;
 	int err;
 
-	if (!skua_qp_has_type(ctx, attr->qp_type)) {
+	if (!skua_qp_has_type(ctx, attr->qp_type) ||
+	    extras->create_flags & ~skua_qp_create_flags(ctx, attr->qp_type)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -243,11 +275,11 @@ struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *a
 	qp->opcodes = skua_op_mask(ctx->caps.features, attr->qp_type) & ~SKUA_RARE_OPS;
 	qp->rare_opcodes = skua_op_mask(ctx->caps.features, attr->qp_type) & SKUA_RARE_OPS;
 	qp->sq_sig = attr->sq_sig_all ? SKUA_WQE_SIGNALED : 0;
-	qp->max_tso_header = max_tso_header;
+	qp->max_tso_header = extras->max_tso_header;
 	err = EOPNOTSUPP;
-	if (max_tso_header && !(qp->rare_opcodes & 1u << IBV_WR_TSO))
+	if (extras->max_tso_header && !(qp->rare_opcodes & 1u << IBV_WR_TSO))
 		goto err_free;
-	if (!skua_qp_fill_wr_ops(qp, send_ops))
+	if (!skua_qp_fill_wr_ops(qp, extras->send_ops))
 		goto err_free;
 	err = skua_qp_size_sq(&ctx->caps, qp, &attr->cap);
 	if (err)
@@ -261,7 +293,7 @@ struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *a
 	err = skua_qp_alloc_rings(ctx, qp, pd);
 	if (err)
 		goto err_free;
-	err = skua_qp_cmd_create(ibv_pd, qp, attr);
+	err = skua_qp_cmd_create(ibv_pd, qp, attr, extras->create_flags);
 	if (err)
 		goto err_rings;
 
@@ -288,8 +320,8 @@ void skua_qp_delete(struct skua_qp *qp)
 }
 
 /* That of a program. */
-static struct skua_qp *skua_qp_create_asked(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr, uint64_t send_ops,
-					    uint16_t max_tso_header)
+static struct skua_qp *skua_qp_create_asked(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr,
+					    const struct skua_qp_extras *extras)
 {
 	struct skua_qp *qp;
 
@@ -297,7 +329,7 @@ static struct skua_qp *skua_qp_create_asked(struct ibv_pd *ibv_pd, struct ibv_qp
 		errno = EINVAL;
 		return NULL;
 	}
-	qp = skua_qp_create(ibv_pd, attr, send_ops, max_tso_header);
+	qp = skua_qp_create(ibv_pd, attr, extras);
 	if (qp)
 		skua_tm_hold(attr->srq);
 	return qp;
@@ -307,7 +339,7 @@ struct ibv_qp *skua_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *at
 {
 	struct skua_qp *qp;
 
-	qp = skua_qp_create_asked(ibv_pd, attr, 0, 0);
+	qp = skua_qp_create_asked(ibv_pd, attr, &(struct skua_qp_extras) {});
 	return qp ? &qp->vqp.qp : NULL;
 }
 
@@ -324,16 +356,20 @@ struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 		.sq_sig_all = attr_ex->sq_sig_all,
 	};
 	bool send_ops = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	const struct skua_qp_extras extras = {
+		.send_ops = send_ops ? attr_ex->send_ops_flags : 0,
+		.create_flags = attr_ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr_ex->create_flags : 0,
+		.max_tso_header = attr_ex->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER ? attr_ex->max_tso_header : 0,
+	};
 	bool recv = attr_ex->qp_type == IBV_QPT_XRC_RECV;
-	uint16_t max_tso_header = attr_ex->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER ? attr_ex->max_tso_header : 0;
 	uint32_t rss = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
 	uint32_t needs = recv ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
 	struct skua_qp *qp;
 
 	if (attr_ex->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 				   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER | rss) ||
-	    (attr_ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr_ex->create_flags) ||
-	    ((recv || rss & attr_ex->comp_mask) && ((send_ops && attr_ex->send_ops_flags) || max_tso_header))) {
+	    ((recv || rss & attr_ex->comp_mask) &&
+	     (extras.send_ops || extras.create_flags || extras.max_tso_header))) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -349,7 +385,7 @@ struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 	if (recv)
 		return skua_create_xrc_recv_qp(ibv_ctx, attr_ex);
 
-	qp = skua_qp_create_asked(attr_ex->pd, &attr, send_ops ? attr_ex->send_ops_flags : 0, max_tso_header);
+	qp = skua_qp_create_asked(attr_ex->pd, &attr, &extras);
 	if (!qp)
 		return NULL;
 

@@ -32,6 +32,8 @@ DECLARE_DRV_CMD(skua_cmd_modify_qp_ex, IB_USER_VERBS_EX_CMD_MODIFY_QP,
 		skua_modify_qp_req, empty);
 DECLARE_DRV_CMD(skua_cmd_create_wq, IB_USER_VERBS_EX_CMD_CREATE_WQ,
 		skua_create_wq_req, empty);
+DECLARE_DRV_CMD(skua_cmd_create_qp_ex, IB_USER_VERBS_EX_CMD_CREATE_QP,
+		skua_create_qp_req, skua_create_qp_resp);
 DECLARE_DRV_CMD(skua_cmd_create_rss_qp, IB_USER_VERBS_EX_CMD_CREATE_QP,
 		skua_create_rss_qp_req, empty);
 

@@ -171,6 +171,14 @@ static inline bool skua_has_tso(const struct skua_context *ctx)
 	return !(needs & ~ctx->caps.features);
 }
 
+/* They may receive frames without their VLAN tags. */
+static inline bool skua_has_strip_cvlan(const struct skua_context *ctx)
+{
+	const uint64_t needs = 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_STRIP_CVLAN;
+
+	return !(needs & ~ctx->caps.features);
+}
+
 static inline struct skua_td *to_skua_td(struct ibv_td *ibv_td)
 {
 	return container_of(ibv_td, struct skua_td, ibv_td);
@@ -295,6 +303,13 @@ int skua_poll_cq(struct ibv_cq *ibv_cq, int num_entries, struct ibv_wc *wc);
 void skua_cq_fill_ex_ops(struct ibv_cq_ex *cq_ex, uint64_t wc_flags);
 
 /* qp.c */
+/* What a QP may be created with besides struct ibv_qp_init_attr. */
+struct skua_qp_extras {
+	uint64_t send_ops;		/* enum ibv_qp_create_send_ops_flags */
+	uint32_t create_flags;		/* enum ibv_qp_create_flags */
+	uint16_t max_tso_header;
+};
+
 struct skua_qp *skua_qp_new(void);
 void skua_qp_init_locks(struct skua_qp *qp, bool needed);
 /* Of these two: 0 or an errno. */
@@ -302,8 +317,8 @@ int skua_qp_size_rq(const struct skua_alloc_ucontext_resp *caps, struct skua_qp 
 int skua_qp_alloc_rings(struct skua_context *ctx, struct skua_qp *qp, struct skua_pd *pd);
 void skua_qp_free_rings(struct skua_qp *qp);
 /* Whatever SRQ it has. Errors as of ibv_create_qp(). @attr->cap becomes what the rings hold. */
-struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr, uint64_t send_ops,
-			       uint16_t max_tso_header);
+struct skua_qp *skua_qp_create(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr,
+			       const struct skua_qp_extras *extras);
 /* The kernel has none of it any more, and no CQE. */
 void skua_qp_delete(struct skua_qp *qp);
 struct ibv_qp *skua_create_qp(struct ibv_pd *ibv_pd, struct ibv_qp_init_attr *attr);

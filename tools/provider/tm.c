@@ -59,7 +59,7 @@ static int skua_tm_make_qp(struct skua_tm *tm, struct skua_srq *srq, const struc
 		.cap = { .max_send_wr = attr->tm_cap.max_ops },
 	};
 
-	tm->qp = skua_qp_create(attr->pd, &qp_attr, 0, 0);
+	tm->qp = skua_qp_create(attr->pd, &qp_attr, &(struct skua_qp_extras) {});
 	if (!tm->qp)
 		return errno;
 	/* The ring may have more room, but the program has a CQ for so many. */

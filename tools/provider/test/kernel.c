@@ -141,7 +141,11 @@ int ibv_cmd_create_qp_ex2(struct ibv_context *context, struct verbs_qp *qp, stru
 #endif
 			  )
 {
-	rss_req = ((struct skua_cmd_create_rss_qp *)cmd)->drv_payload;
+	qp_attr = *attr;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
+		rss_req = ((struct skua_cmd_create_rss_qp *)cmd)->drv_payload;
+	else
+		qp_req = ((struct skua_cmd_create_qp_ex *)cmd)->drv_payload;
 	qp->qp.context = context;
 	qp->qp.send_cq = attr->send_cq;
 	qp->qp.recv_cq = attr->recv_cq;

@@ -19,7 +19,7 @@ extern struct skua_resize_cq_req resize_req;	/* of resizing a CQ */
 extern struct skua_create_qp_req qp_req;	/* of creating a QP with queues */
 extern struct ibv_qp_init_attr qp_init;		/* what verbs say of it */
 extern unsigned int qp_states;			/* bits of the states that QPs were moved to since */
-extern struct ibv_qp_init_attr_ex qp_attr;	/* of creating a QP without queues (XRC_RECV) */
+extern struct ibv_qp_init_attr_ex qp_attr;	/* of creating a QP without queues (XRC_RECV), or with flags */
 extern struct skua_create_rss_qp_req rss_req;	/* of creating a QP that spreads over WQs */
 extern struct skua_modify_qp_req modify_req;	/* of the extended command that modifies a QP */
 extern int modify_mask;				/* its attribute mask */

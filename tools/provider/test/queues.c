@@ -43,7 +43,8 @@ int setup(void **state)
 	qp.vqp.qp.state = IBV_QPS_RTS;
 	assert_true(skua_qp_fill_wr_ops(&qp, ALL_OPS));
 	skua_cq_fill_ex_ops(&cq.vcq.cq_ex,
-			    IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_FLOW_TAG);
+			    IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_FLOW_TAG |
+			    IBV_WC_EX_WITH_CVLAN);
 	return 0;
 }
 

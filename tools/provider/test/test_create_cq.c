@@ -76,6 +76,7 @@ static void test_cq_ex_refuses_what_it_cannot(void **state)
 	assert_non_null(cq_ex);
 	assert_null(cq_ex->read_completion_ts);
 	assert_null(cq_ex->read_flow_tag);
+	assert_null(cq_ex->read_cvlan);
 	skua_destroy_cq(ibv_cq_ex_to_cq(cq_ex));
 
 	for (i = 0; i < sizeof(not_served) / sizeof(not_served[0]); i++) {
@@ -98,6 +99,35 @@ static void test_cq_ex_refuses_what_it_cannot(void **state)
 		assert_null(cq_ex->read_byte_len);
 		skua_destroy_cq(ibv_cq_ex_to_cq(cq_ex));
 	}
+}
+
+/* Tags are told only where a device that strips them from frames of programs says so. */
+static void test_cq_ex_of_a_device_that_strips_tags(void **state)
+{
+	static const struct { uint64_t features; bool served; } rows[] = {
+		{ 1ull << SKUA_F_RAW_PACKET, false }, { 1ull << SKUA_F_STRIP_CVLAN, false },
+		{ 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_STRIP_CVLAN, true },
+	};
+	struct ibv_cq_init_attr_ex attr = { .cqe = 4, .wc_flags = IBV_WC_EX_WITH_CVLAN };
+	uint64_t features = ctx.caps.features;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ibv_cq_ex *cq_ex;
+
+		ctx.caps.features = features | rows[i].features;
+		errno = 0;
+		cq_ex = skua_create_cq_ex(&ctx.vctx.context, &attr);
+		assert_int_equal(!!cq_ex, rows[i].served);
+		if (!cq_ex) {
+			assert_int_equal(errno, EOPNOTSUPP);
+			continue;
+		}
+		assert_non_null(cq_ex->read_cvlan);
+		assert_null(cq_ex->read_flow_tag);
+		skua_destroy_cq(ibv_cq_ex_to_cq(cq_ex));
+	}
+	ctx.caps.features = features;
 }
 
 /* The heap gives what others have left; a CQE of theirs would be one of ours. */
@@ -143,6 +173,7 @@ int main(void)
 		T(test_cq_limits),
 		T(test_cq_takes_another_ring),
 		T(test_cq_ex_refuses_what_it_cannot),
+		T(test_cq_ex_of_a_device_that_strips_tags),
 		T(test_rings_begin_empty),
 		T(test_notify_rings_over_a_cqe),
 	};

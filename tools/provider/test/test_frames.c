@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Frames of RAW_PACKET: TSO, and checksums. */
+/* Frames of RAW_PACKET: TSO, checksums, and VLAN tags. */
+#include <skua/cmd.h>
+
 #include "queues.h"
 
 #define TSO_HEADER	138
@@ -182,6 +184,26 @@ static void test_checksums_of_a_received_frame(void **state)
 	}
 }
 
+/* ETH-19: the tag is read as it was, whatever it is, and 0 is none. */
+static void test_tags_of_received_frames(void **state)
+{
+	static const uint16_t tags[] = { 0, 1, 0xa007, SKUA_VLAN_NONE };
+	struct ibv_recv_wr wr = { .sg_list = sges, .num_sge = 1 }, *bad;
+	struct ibv_cq_ex *cq_ex = &cq.vcq.cq_ex;
+	struct ibv_poll_cq_attr attr = {};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
+		assert_int_equal(skua_post_recv(&qp.vqp.qp, &wr, &bad), 0);
+		complete((struct skua_cqe) { .opcode = SKUA_CQE_RECV, .vlan = htole16(tags[i]) });
+		assert_int_equal(ibv_start_poll(cq_ex, &attr), 0);
+		assert_int_equal(ibv_wc_read_cvlan(cq_ex), tags[i]);
+		assert_int_equal(ibv_wc_read_sl(cq_ex), 0);
+		assert_int_equal(ibv_wc_read_wc_flags(cq_ex), 0);
+		ibv_end_poll(cq_ex);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +211,7 @@ int main(void)
 		T(test_tso_that_is_refused),
 		T(test_checksums_are_asked_for),
 		T(test_checksums_of_a_received_frame),
+		T(test_tags_of_received_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

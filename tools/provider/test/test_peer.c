@@ -301,10 +301,12 @@ static void test_poll_datagram(void **state)
 	assert_int_equal(ibv_wc_read_src_qp(cq_ex), 0x654321);
 	assert_int_equal(ibv_wc_read_wc_flags(cq_ex), IBV_WC_GRH | IBV_WC_WITH_IMM);
 	assert_int_equal(ibv_wc_read_sl(cq_ex), 5);
+	assert_int_equal(ibv_wc_read_cvlan(cq_ex), 5 << 13 | 100);
 	assert_int_equal(ibv_wc_read_slid(cq_ex), 0);
 	assert_int_equal(ibv_wc_read_dlid_path_bits(cq_ex), 0);
 	assert_int_equal(ibv_next_poll(cq_ex), 0);
 	assert_int_equal(ibv_wc_read_sl(cq_ex), 2);
+	assert_int_equal(ibv_wc_read_cvlan(cq_ex), 0);
 	ibv_end_poll(cq_ex);
 	cqe.ip_version = 6;
 	complete(cqe);

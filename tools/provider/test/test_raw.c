@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Raw packets: their QPs, TSO, flows, WQs, and QPs that spread frames over WQs. */
+/* Raw packets: their QPs, TSO, VLAN tags, flows, WQs, and QPs that spread frames over WQs. */
 #include "kernel.h"
 #include "objects.h"
 
@@ -83,6 +83,46 @@ static void test_a_raw_packet_qp_with_tso(void **state)
 		skua_destroy_qp(qp);
 	}
 	ctx.caps.features = features;
+	skua_destroy_cq(cq);
+}
+
+/* QPs of other types have no flag, and no QP has others. The kernel is told of it, and of the rings. */
+static void test_a_raw_packet_qp_that_strips_tags(void **state)
+{
+	const uint64_t features = ctx.caps.features, raw = 1 << SKUA_F_RAW_PACKET | 1 << SKUA_F_UD;
+	const struct { uint64_t features; enum ibv_qp_type type; uint32_t flags; int gives; } rows[] = {
+		{ raw, IBV_QPT_RAW_PACKET, IBV_QP_CREATE_CVLAN_STRIPPING, EOPNOTSUPP },
+		{ raw | 1ull << SKUA_F_STRIP_CVLAN, IBV_QPT_RAW_PACKET, 0, 0 },
+		{ raw | 1ull << SKUA_F_STRIP_CVLAN, IBV_QPT_RAW_PACKET, IBV_QP_CREATE_CVLAN_STRIPPING, 0 },
+		{ raw | 1ull << SKUA_F_STRIP_CVLAN, IBV_QPT_RAW_PACKET, IBV_QP_CREATE_SCATTER_FCS, EOPNOTSUPP },
+		{ raw | 1ull << SKUA_F_STRIP_CVLAN, IBV_QPT_UD, IBV_QP_CREATE_CVLAN_STRIPPING, EOPNOTSUPP },
+	};
+	struct ibv_cq *cq = make_cq(16);
+	unsigned int i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ibv_qp_init_attr_ex attr = {
+			.qp_type = rows[i].type, .pd = &pd.ibv_pd, .send_cq = cq, .recv_cq = cq,
+			.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+			.cap = { .max_recv_wr = 7, .max_recv_sge = 1 }, .create_flags = rows[i].flags,
+		};
+		struct ibv_qp *qp;
+
+		ctx.caps.features |= rows[i].features;
+		memset(&qp_attr, 0, sizeof(qp_attr));
+		errno = 0;
+		qp = skua_create_qp_ex(&ctx.vctx.context, &attr);
+		assert_int_equal(errno, rows[i].gives);
+		assert_int_equal(qp_attr.create_flags, qp ? rows[i].flags : 0);
+		if (qp) {
+			assert_int_equal(attr.cap.max_recv_wr, 8);
+			assert_int_equal(qp_req.log_rq_size, 3);
+			assert_int_equal(qp_req.flags, SKUA_CREATE_QP_NO_SQ);
+			assert_int_equal(qp_req.qp_handle, (uintptr_t)to_skua_qp(qp));
+			skua_destroy_qp(qp);
+		}
+		ctx.caps.features = features;
+	}
 	skua_destroy_cq(cq);
 }
 
@@ -182,6 +222,12 @@ static void test_a_qp_that_spreads(void **state)
 	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
 	assert_int_equal(errno, EOPNOTSUPP);
 	attr.send_ops_flags = 0;
+	/* Its WQs strip tags. */
+	attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	attr.create_flags = IBV_QP_CREATE_CVLAN_STRIPPING;
+	assert_null(skua_create_qp_ex(&ctx.vctx.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	attr.create_flags = 0;
 	qp = skua_create_qp_ex(&ctx.vctx.context, &attr);
 	assert_non_null(qp);
 	assert_int_equal(skua_destroy_qp(qp), 0);
@@ -235,6 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_a_raw_packet_qp),
 		T(test_a_raw_packet_qp_with_tso),
+		T(test_a_raw_packet_qp_that_strips_tags),
 		T(test_flows_are_the_kernels),
 		T(test_a_wq_receives),
 		T(test_a_qp_that_spreads),

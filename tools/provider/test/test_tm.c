@@ -27,12 +27,14 @@ static struct ibv_srq_init_attr_ex tm_attr(void)
 
 static int setup_cq(void **state)
 {
-	struct ibv_cq_init_attr_ex attr = { .cqe = 64, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_TM_INFO };
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 64, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_TM_INFO | IBV_WC_EX_WITH_CVLAN,
+	};
 
 	if (setup(state))
 		return -1;
 	features = ctx.caps.features;
-	ctx.caps.features |= TM_FEATURES;
+	ctx.caps.features |= TM_FEATURES | 1ull << SKUA_F_RAW_PACKET | 1ull << SKUA_F_STRIP_CVLAN;
 	cq_ex = skua_create_cq_ex(&ctx.vctx.context, &attr);
 	assert_non_null(cq_ex);
 	cq = ibv_cq_ex_to_cq(cq_ex);
@@ -638,6 +640,7 @@ static void test_what_completions_tell(void **state)
 				assert_int_equal(ibv_wc_read_byte_len(cq_ex), 300);
 				assert_int_equal(ibv_wc_read_src_qp(cq_ex), 0);
 				assert_int_equal(ibv_wc_read_sl(cq_ex), 0);
+				assert_int_equal(ibv_wc_read_cvlan(cq_ex), 0);
 				ibv_wc_read_tm_info(cq_ex, &tm_info);
 				assert_int_equal(tm_info.tag, row->tag);
 				assert_int_equal(tm_info.priv, row->priv);
