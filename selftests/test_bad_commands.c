@@ -410,7 +410,9 @@ TEST_F(commands, create_wq)
 		{ "as many as can be said", { WQ() }, whole, OF(.max_wr = UINT32_MAX), EINVAL },
 		{ "too many SGEs", { WQ() }, whole, OF(.max_sge = 31), EINVAL },
 		{ "no such type", { WQ() }, whole, OF(.wq_type = 1), EINVAL },
-		{ "flags", { WQ() }, whole, OF(.create_flags = 1), EOPNOTSUPP },
+		{ "that strips tags", { WQ() }, whole, OF(.create_flags = IBV_WQ_FLAGS_CVLAN_STRIPPING), 0 },
+		{ "other flags", { WQ() }, whole, OF(.create_flags = IBV_WQ_FLAGS_SCATTER_FCS), EOPNOTSUPP },
+		{ "a flag without a name", { WQ() }, whole, OF(.create_flags = 1u << 31), EOPNOTSUPP },
 	};
 #pragma GCC diagnostic pop
 
@@ -425,6 +427,43 @@ TEST_F(commands, create_wq)
 		GAVE(row->err, err, row);
 		if (!err)
 			ASSERT_EQ(0, raw_destroy_wq(self->fd, handle));
+	}
+}
+
+/* With flags, which the provider looks at, too. */
+TEST_F(commands, create_qp_with_flags)
+{
+	const struct {
+		const char *name;
+		enum ibv_qp_type type;
+		uint32_t flags;
+		int err;
+	} rows[] = {
+		{ "none", IBV_QPT_RAW_PACKET, 0, 0 },
+		{ "that strips tags", IBV_QPT_RAW_PACKET, IBV_QP_CREATE_CVLAN_STRIPPING, 0 },
+		{ "other flags", IBV_QPT_RAW_PACKET, IBV_QP_CREATE_SCATTER_FCS, EOPNOTSUPP },
+		{ "others, too", IBV_QPT_RAW_PACKET, IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_PCI_WRITE_END_PADDING,
+		  EOPNOTSUPP },
+		{ "of RC", IBV_QPT_RC, IBV_QP_CREATE_CVLAN_STRIPPING, EOPNOTSUPP },
+		{ "of UD", IBV_QPT_UD, IBV_QP_CREATE_CVLAN_STRIPPING, EOPNOTSUPP },
+	};
+	const struct skua_create_qp_req req = {
+		.rq_addr = (uintptr_t)self->mem + 8192, .rq_dbr_addr = RECORDS + 128, .log_rq_size = 4, .log_rq_stride = 5,
+		.flags = SKUA_CREATE_QP_NO_SQ,
+	};
+
+	for EACH(row, rows) {
+		const struct ib_uverbs_ex_create_qp cmd = {
+			.pd_handle = self->pd, .send_cq_handle = self->cq, .recv_cq_handle = self->cq, .max_recv_wr = 16,
+			.max_recv_sge = 1, .qp_type = row->type, .create_flags = row->flags,
+		};
+		struct { struct ib_uverbs_ex_create_qp_resp core; struct skua_create_qp_resp drv; } resp = {};
+		int err = raw_write_ex(self->fd, IB_USER_VERBS_EX_CMD_CREATE_QP, &cmd, sizeof(cmd), &req, sizeof(req), &resp,
+				       sizeof(resp.core));
+
+		GAVE(row->err, err, row);
+		if (!err)
+			ASSERT_EQ(0, raw_destroy_qp(self->fd, resp.core.base.qp_handle));
 	}
 }
 

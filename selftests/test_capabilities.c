@@ -2,7 +2,7 @@
 /*
  * What ibv_query_device_ex() says, and whether it is so. Other tests have the fields of their features: odp_caps and
  * xrc_odp_caps test_odp, rss_caps test_rss, cq_mod_caps test_cq, max_dm_size test_dm, packet_pacing_caps test_rate,
- * tm_caps test_tags.
+ * tm_caps test_tags, raw_packet_caps test_raw.
  */
 #include <errno.h>
 #include <string.h>

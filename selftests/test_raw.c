@@ -151,7 +151,7 @@ TEST_F(raw, capabilities)
 	EXPECT_LT(0, attr.orig_attr.max_raw_ethy_qp);
 	EXPECT_NE(0, attr.orig_attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM);
 	EXPECT_EQ(0, attr.orig_attr.device_cap_flags & IBV_DEVICE_UD_IP_CSUM);
-	EXPECT_EQ(IBV_RAW_PACKET_CAP_IP_CSUM, attr.raw_packet_caps);
+	EXPECT_EQ(IBV_RAW_PACKET_CAP_IP_CSUM | IBV_RAW_PACKET_CAP_CVLAN_STRIPPING, attr.raw_packet_caps);
 	EXPECT_LE(65536, attr.tso_caps.max_tso);
 	EXPECT_EQ(1u << IBV_QPT_RAW_PACKET, attr.tso_caps.supported_qpts);
 	ASSERT_EQ(0, ibv_query_qp(self->a.qp, &qp, IBV_QP_STATE, &init));

@@ -69,6 +69,12 @@ bool skua_ib_has_raw_packet(const struct skua_dev *dev)
 	return skua_has(dev, SKUA_F_RAW_PACKET) && skua_has(dev, SKUA_F_ETHERNET);
 }
 
+/* VLAN tags can be taken out of what they receive. */
+bool skua_ib_has_strip_cvlan(const struct skua_dev *dev)
+{
+	return skua_has(dev, SKUA_F_STRIP_CVLAN) && skua_ib_has_raw_packet(dev);
+}
+
 /* Their checksums are filled in when they are sent, and checked when they are received. */
 static bool skua_ib_has_raw_csum(const struct skua_dev *dev)
 {
@@ -179,6 +185,8 @@ int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			attr->device_cap_flags |= IB_DEVICE_RAW_IP_CSUM;
 			attr->raw_packet_caps |= IB_RAW_PACKET_CAP_IP_CSUM;
 		}
+		if (skua_ib_has_strip_cvlan(dev))
+			attr->raw_packet_caps |= IB_RAW_PACKET_CAP_CVLAN_STRIPPING;
 	}
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = limits->clock_khz;

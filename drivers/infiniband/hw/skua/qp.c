@@ -106,13 +106,21 @@ static int skua_ib_check_tags(const struct ib_pd *pd, const struct ib_qp_init_at
 	}
 }
 
+/* Flags that a QP of this type may be created with: IB_QP_CREATE_*. */
+static u32 skua_ib_create_flags(const struct skua_dev *dev, enum ib_qp_type type)
+{
+	return type == IB_QPT_RAW_PACKET && skua_ib_has_strip_cvlan(dev) ?
+	       IB_QP_CREATE_CVLAN_STRIPPING : 0;
+}
+
 static int skua_ib_check_create(struct skua_dev *dev, const struct ib_pd *pd,
 				const struct ib_qp_init_attr *attr, bool user)
 {
 	const struct skua_limits *limits = &dev->limits;
 	const struct ib_qp_cap *cap = &attr->cap;
 
-	if (!skua_ib_has_type(dev, attr->qp_type) || attr->create_flags)
+	if (!skua_ib_has_type(dev, attr->qp_type) ||
+	    attr->create_flags & ~skua_ib_create_flags(dev, attr->qp_type))
 		return -EOPNOTSUPP;
 	if (attr->srq && (attr->qp_type == IB_QPT_GSI || attr->qp_type == IB_QPT_RAW_PACKET))
 		return -EOPNOTSUPP;
@@ -464,6 +472,7 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	qp->state = IB_QPS_RESET;
 	qp->cap = attr->cap;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->strip_cvlan = attr->create_flags & IB_QP_CREATE_CVLAN_STRIPPING;
 
 	err = skua_ib_queues_get(dev, qp, &params, udata);
 	if (err)
@@ -651,6 +660,11 @@ static int skua_ib_modify_locked(struct ib_qp *ibqp, const struct ib_qp_attr *at
 	options = skua_ib_qp_options_to_hw(ibqp, attr, mask, req, &hw);
 	if (options < 0)
 		return options;
+	/* The device forgets it in RESET. */
+	if (qp->strip_cvlan && next == IB_QPS_RTR) {
+		hw.strip_cvlan = 1;
+		options |= SKUA_QP_ATTR_STRIP_CVLAN;
+	}
 
 	/* Nothing is posted any more to a queue that is about to be emptied. */
 	if (next == IB_QPS_RESET)

@@ -38,6 +38,7 @@ struct skua_ib_wr {
  * @recv_cqn: the same of its receive CQ
  * @cap: limits of its queues
  * @sig_all: all sends are signaled
+ * @strip_cvlan: VLAN tags are stripped from frames that it receives
  * @last_wqe_told: LAST_WQE_REACHED was raised since INIT, by the device or for it when it died
  * @sq_mem: memory of its SQ
  * @rq_mem: memory of its RQ
@@ -61,6 +62,7 @@ struct skua_ib_qp {
 	u32 recv_cqn;
 	struct ib_qp_cap cap;
 	bool sig_all;
+	bool strip_cvlan;
 	bool last_wqe_told;
 
 	struct skua_ib_qmem sq_mem;

@@ -32,11 +32,17 @@ static void skua_ib_wq_event(struct skua_obj_watch *watch, u8 type)
 		wq->ibwq.event_handler(&event, wq->ibwq.wq_context);
 }
 
+/* Flags that a WQ may have: enum ib_wq_flags. */
+static u32 skua_ib_wq_flags(const struct skua_dev *dev)
+{
+	return skua_ib_has_strip_cvlan(dev) ? IB_WQ_FLAGS_CVLAN_STRIPPING : 0;
+}
+
 static int skua_ib_wq_check(const struct skua_dev *dev, const struct ib_wq_init_attr *attr)
 {
 	if (attr->wq_type != IB_WQT_RQ)
 		return -EINVAL;
-	if (attr->create_flags)
+	if (attr->create_flags & ~skua_ib_wq_flags(dev))
 		return -EOPNOTSUPP;
 	return !attr->max_wr || attr->max_wr > skua_ib_max_qp_wr(dev) ||
 	       attr->max_sge > dev->limits.max_recv_sge ? -EINVAL : 0;
@@ -90,6 +96,7 @@ struct ib_wq *skua_ib_create_wq(struct ib_pd *ibpd, struct ib_wq_init_attr *attr
 	wq->ibwq.wq_context = attr->wq_context;
 	mutex_init(&wq->modify_lock);
 	wq->watch.event = skua_ib_wq_event;
+	wq->strip_cvlan = attr->create_flags & IB_WQ_FLAGS_CVLAN_STRIPPING;
 
 	err = skua_ib_wq_take(dev, wq, &params, udata);
 	if (err)
@@ -111,24 +118,41 @@ err_free:
 	return ERR_PTR(err);
 }
 
+static int skua_ib_wq_set(struct skua_ib_wq *wq, u32 mask, const struct skua_qp_attr *hw)
+{
+	return skua_cmd_modify_qp(to_skua_dev(wq->ibwq.device), wq->watch.number, mask, hw);
+}
+
 static int skua_ib_wq_set_state(struct skua_ib_wq *wq, u8 state)
 {
 	struct skua_qp_attr hw = { .state = state };
 
-	return skua_cmd_modify_qp(to_skua_dev(wq->ibwq.device), wq->watch.number,
-				  SKUA_QP_ATTR_STATE, &hw);
+	return skua_ib_wq_set(wq, SKUA_QP_ATTR_STATE, &hw);
 }
 
 /* It is ready as soon as it receives; nothing is sent from it. */
-static int skua_ib_wq_to_ready(struct skua_ib_wq *wq)
+static int skua_ib_wq_to_ready(struct skua_ib_wq *wq, bool strip)
 {
+	struct skua_qp_attr hw = { .state = SKUA_QPS_RTR, .strip_cvlan = strip };
+	u32 mask = SKUA_QP_ATTR_STATE;
 	int err;
 
+	if (strip)
+		mask |= SKUA_QP_ATTR_STRIP_CVLAN;
 	err = skua_ib_wq_set_state(wq, SKUA_QPS_INIT);
-	return err ?: skua_ib_wq_set_state(wq, SKUA_QPS_RTR);
+	return err ?: skua_ib_wq_set(wq, mask, &hw);
 }
 
-static int skua_ib_modify_wq_locked(struct skua_ib_wq *wq, const struct ib_wq_attr *attr, u32 mask)
+/* It is ready, and stays so. */
+static int skua_ib_wq_set_strip(struct skua_ib_wq *wq, bool strip)
+{
+	struct skua_qp_attr hw = { .strip_cvlan = strip };
+
+	return strip == wq->strip_cvlan ? 0 : skua_ib_wq_set(wq, SKUA_QP_ATTR_STRIP_CVLAN, &hw);
+}
+
+static int skua_ib_modify_wq_locked(struct skua_ib_wq *wq, const struct ib_wq_attr *attr, u32 mask,
+				    bool strip)
 {
 	enum ib_wq_state was = wq->ibwq.state;
 	enum ib_wq_state next = mask & IB_WQ_STATE ? attr->wq_state : was;
@@ -136,13 +160,15 @@ static int skua_ib_modify_wq_locked(struct skua_ib_wq *wq, const struct ib_wq_at
 	lockdep_assert_held(&wq->modify_lock);
 	if (mask & IB_WQ_CUR_STATE && attr->curr_wq_state != was)
 		return -EINVAL;
+	if (next == was && next == IB_WQS_RDY)
+		return skua_ib_wq_set_strip(wq, strip);
 	if (next == was && next != IB_WQS_RESET)
 		return 0;
 	switch (next) {
 	case IB_WQS_RESET:
 		return skua_ib_wq_set_state(wq, SKUA_QPS_RESET);
 	case IB_WQS_RDY:
-		return was == IB_WQS_RESET ? skua_ib_wq_to_ready(wq) : -EINVAL;
+		return was == IB_WQS_RESET ? skua_ib_wq_to_ready(wq, strip) : -EINVAL;
 	case IB_WQS_ERR:
 		return was == IB_WQS_RDY ? skua_ib_wq_set_state(wq, SKUA_QPS_ERR) : -EINVAL;
 	default:
@@ -154,17 +180,24 @@ int skua_ib_modify_wq(struct ib_wq *ibwq, struct ib_wq_attr *attr, u32 mask,
 		      struct ib_udata *udata)
 {
 	struct skua_ib_wq *wq = to_skua_ib_wq(ibwq);
+	bool strip;
 	int err;
 
 	err = ib_no_udata_io(udata);
 	if (err)
 		return err;
-	if (mask & IB_WQ_FLAGS)
+	if (mask & IB_WQ_FLAGS && attr->flags_mask & ~skua_ib_wq_flags(to_skua_dev(ibwq->device)))
 		return -EOPNOTSUPP;
 	mutex_lock(&wq->modify_lock);
-	err = skua_ib_modify_wq_locked(wq, attr, mask);
-	if (!err && mask & IB_WQ_STATE)
-		ibwq->state = attr->wq_state;
+	strip = wq->strip_cvlan;
+	if (mask & IB_WQ_FLAGS && attr->flags_mask & IB_WQ_FLAGS_CVLAN_STRIPPING)
+		strip = attr->flags & IB_WQ_FLAGS_CVLAN_STRIPPING;
+	err = skua_ib_modify_wq_locked(wq, attr, mask, strip);
+	if (!err) {
+		wq->strip_cvlan = strip;
+		if (mask & IB_WQ_STATE)
+			ibwq->state = attr->wq_state;
+	}
 	mutex_unlock(&wq->modify_lock);
 	return err;
 }

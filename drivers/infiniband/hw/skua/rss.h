@@ -18,13 +18,15 @@ struct skua_ib_dev;
  * struct skua_ib_wq - a work queue, which is a raw packet QP without an SQ
  * @ibwq: as the core knows it
  * @watch: its number, and its events
- * @modify_lock: held while its state is changed
+ * @modify_lock: held while its state and @strip_cvlan are changed
+ * @strip_cvlan: VLAN tags are stripped from frames that it receives. The device forgets it in RESET
  * @mem: memory of its ring
  */
 struct skua_ib_wq {
 	struct ib_wq ibwq;
 	struct skua_obj_watch watch;
 	struct mutex modify_lock;	/* see above */
+	bool strip_cvlan;
 	struct skua_ib_qmem mem;
 };
 

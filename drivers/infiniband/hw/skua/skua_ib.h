@@ -80,6 +80,7 @@ u32 skua_ib_max_fast_list(const struct skua_dev *dev);
 bool skua_ib_has_xrc(const struct skua_dev *dev);
 bool skua_ib_has_tags(const struct skua_dev *dev);
 bool skua_ib_has_raw_packet(const struct skua_dev *dev);
+bool skua_ib_has_strip_cvlan(const struct skua_dev *dev);
 u32 skua_ib_max_qp_wr(const struct skua_dev *dev);
 int skua_ib_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			 struct ib_udata *udata);

@@ -31,7 +31,7 @@
 				 BIT_ULL(SKUA_F_RATE_LIMIT) | BIT_ULL(SKUA_F_ECE) | \
 				 BIT_ULL(SKUA_F_MR_REVOKE) | BIT_ULL(SKUA_F_TSO) | \
 				 BIT_ULL(SKUA_F_IP_CSUM) | BIT_ULL(SKUA_F_TAG_MATCHING) | \
-				 SKUA_ON_DEMAND)
+				 BIT_ULL(SKUA_F_STRIP_CVLAN) | SKUA_ON_DEMAND)
 
 /* Where a word of the device is one of the host (ATM-1). */
 #define SKUA_ATOMICS		(IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? 0 : \

@@ -112,7 +112,8 @@ CHECKS = [
     guest_tests('guest-middleware', 500, './run_selftests.sh', 'test_middleware.sh', full=True),
     # What the driver does in another way on this kernel; all the rest is in make check-full.
     guest_tests('guest-' + NEWER, 800, './run_selftests.sh', 'test_rc', 'test_ud', 'test_cq', 'test_odp', 'test_dmabuf',
-                'test_raw', 'test_rss', 'test_capabilities', 'test_buffers', 'test_device.sh', series=NEWER),
+                'test_raw', 'test_rss', 'test_strip', 'test_capabilities', 'test_buffers', 'test_device.sh',
+                series=NEWER),
     guest_tests('pyverbs-' + OLDER, 600, './pyverbs/run'),
     # From one NIC to the other; make check-full has the other way, too.
     guest_tests('guest-cm', 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_CM_FROM=0')),
@@ -130,7 +131,7 @@ CHECKS = [
                 'test_bad_work', 'test_bad_commands', 'test_bad_handles', 'test_threads', 'test_fork', 'test_teardown'),
     debug_tests('guest-debug-datagrams', 'test_ud', 'test_uc', 'test_srq', 'test_tags', 'test_xrc', 'test_cq',
                 'test_mw', 'test_dm', 'test_rereg', 'test_flush', 'test_odp', 'test_dmabuf', 'test_mcast', 'test_raw',
-                'test_rss', 'test_tso', 'test_rate', 'test_import', 'test_domains'),
+                'test_rss', 'test_strip', 'test_tso', 'test_rate', 'test_import', 'test_domains'),
     debug_tests('guest-debug-cm', 'test_cm.sh'),
     debug_tests('guest-debug-death', 'test_death.sh'),
     debug_tests('guest-debug-inject', 'test_inject.sh'),
