@@ -703,7 +703,7 @@ static void poll_side(struct traffic *t, struct side *s, unsigned int most)
 			break;
 		CHECK(le32toh(cqe->qpn) == s->qpn && le64toh(cqe->qp_handle) == QP_HANDLE);
 		CHECK(cqe->status <= SKUA_CQE_GENERAL_ERR);
-		CHECK((cqe->opcode & ~SKUA_CQE_OPCODE_RECV) <= SKUA_CQE_TSO);
+		CHECK((cqe->opcode & ~SKUA_CQE_OPCODE_RECV) <= SKUA_CQE_MASKED_FETCH_ADD);
 		CHECK(cqe->status || !cqe->vendor_err);
 		s->cq_ci++;
 	}
