@@ -184,12 +184,12 @@ int st_to_init(struct ib_qp *qp)
 			    IB_QP_ACCESS_FLAGS);
 }
 
-static int st_to_rtr(struct ib_qp *qp, struct ib_qp *peer, const struct ib_gid_attr *own,
+static int st_to_rtr(struct ib_qp *qp, u32 peer, const struct ib_gid_attr *own,
 		     const struct ib_gid_attr *other)
 {
 	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_RTR, .path_mtu = IB_MTU_1024, .dest_qp_num = peer->qp_num,
-		.rq_psn = 0xfffffe, .max_dest_rd_atomic = 4, .min_rnr_timer = 1,
+		.qp_state = IB_QPS_RTR, .path_mtu = IB_MTU_1024, .dest_qp_num = peer,
+		.rq_psn = ST_PSN, .max_dest_rd_atomic = 4, .min_rnr_timer = 1,
 	};
 	union ib_gid dgid = other->gid;
 	int err;
@@ -209,7 +209,7 @@ static int st_to_rtr(struct ib_qp *qp, struct ib_qp *peer, const struct ib_gid_a
 static int st_to_rts(struct ib_qp *qp)
 {
 	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_RTS, .sq_psn = 0xfffffe, .timeout = 10, .retry_cnt = 3,
+		.qp_state = IB_QPS_RTS, .sq_psn = ST_PSN, .timeout = 10, .retry_cnt = 3,
 		.rnr_retry = 3, .max_rd_atomic = 4,
 	};
 
@@ -217,29 +217,34 @@ static int st_to_rts(struct ib_qp *qp)
 			    IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC);
 }
 
-int st_connect(struct st_side side[2])
+int st_listen(struct ib_qp *qp, struct st_side *side, struct st_side *peer, u32 qpn)
 {
-	const struct ib_gid_attr *gid[2];
-	int err, i;
+	const struct ib_gid_attr *own, *other;
+	int err;
 
-	gid[0] = st_gid(side[0].dev);
-	if (IS_ERR(gid[0]))
-		return PTR_ERR(gid[0]);
-	gid[1] = st_gid(side[1].dev);
-	if (IS_ERR(gid[1])) {
-		err = PTR_ERR(gid[1]);
+	own = st_gid(side->dev);
+	if (IS_ERR(own))
+		return PTR_ERR(own);
+	other = st_gid(peer->dev);
+	if (IS_ERR(other)) {
+		err = PTR_ERR(other);
 		goto out;
 	}
-	for (i = 0, err = 0; i < 2 && !err; i++) {
-		err = st_to_init(side[i].qp);
-		if (!err)
-			err = st_to_rtr(side[i].qp, side[!i].qp, gid[i], gid[!i]);
-	}
+	err = st_to_init(qp) ?: st_to_rtr(qp, qpn, own, other);
+	rdma_put_gid_attr(other);
+out:
+	rdma_put_gid_attr(own);
+	return err;
+}
+
+int st_connect(struct st_side side[2])
+{
+	int err, i;
+
+	for (i = 0, err = 0; i < 2 && !err; i++)
+		err = st_listen(side[i].qp, &side[i], &side[!i], side[!i].qp->qp_num);
 	for (i = 0; i < 2 && !err; i++)
 		err = st_to_rts(side[i].qp);
-	rdma_put_gid_attr(gid[1]);
-out:
-	rdma_put_gid_attr(gid[0]);
 	return err;
 }
 

@@ -26,6 +26,7 @@
 #define ST_SGES		4
 #define ST_INLINE	64		/* bytes */
 #define ST_TIMEOUT	(10 * HZ)
+#define ST_PSN		0xfffff0	/* the first; that of programs, too (pair.c) */
 
 /**
  * struct st_wr - a work request that somebody waits for
@@ -69,6 +70,8 @@ struct st_side {
 int st_to_init(struct ib_qp *qp);
 int st_open(struct st_side side[2], struct ib_device *const devs[2], enum ib_poll_context poll);
 void st_close(struct st_side side[2]);
+/* From RESET to RTR: @qp of @side receives from QP @qpn of @peer. */
+int st_listen(struct ib_qp *qp, struct st_side *side, struct st_side *peer, u32 qpn);
 int st_connect(struct st_side side[2]);
 /* To RESET and connected again, after an error. */
 int st_reconnect(struct st_side side[2]);
