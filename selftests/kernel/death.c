@@ -101,6 +101,7 @@ struct st_sharing {
  * @sharing: an SRQ and its QP
  * @member: a QP that is attached to a multicast group
  * @domain: an XRC domain and its QP, in INIT
+ * @srq: an SRQ in the domain with a receive, which completes in @armed's CQ, or never
  */
 struct st_dying {
 	struct st_side side[2];
@@ -114,6 +115,7 @@ struct st_dying {
 	struct st_sharing sharing;
 	struct ib_qp *member;
 	struct st_domain domain;
+	struct ib_srq *srq;
 };
 
 static struct st_dying *st_dying;
@@ -441,7 +443,29 @@ static const char *st_sharing_judge(struct st_sharing *sharing)
 	return st_sharing_fill(sharing->srq);
 }
 
-/* An XRC domain of a device that is dead is taken apart, and there is no new one. */
+static int st_domain_end(struct st_dying *dying)
+{
+	if (!IS_ERR_OR_NULL(dying->srq))
+		ib_destroy_srq(dying->srq);
+	dying->srq = NULL;
+	return st_domain_close(&dying->domain);
+}
+
+static int st_domain_begin(struct st_dying *dying, struct st_side *side)
+{
+	struct ib_recv_wr wr = {};
+	int err;
+
+	err = st_domain_open(&dying->domain, side) ?: st_to_init(dying->domain.qp);
+	if (err)
+		return err;
+	dying->srq = st_domain_srq(&dying->domain, side->pd, dying->armed.cq, NULL, NULL);
+	if (IS_ERR(dying->srq))
+		return PTR_ERR(dying->srq);
+	return ib_post_srq_recv(dying->srq, &wr, NULL);
+}
+
+/* An XRC domain of a device that is dead is taken apart, and there is nothing new. */
 static const char *st_domain_judge(struct st_dying *dying)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
@@ -449,7 +473,9 @@ static const char *st_domain_judge(struct st_dying *dying)
 
 	CHECK(!ib_modify_qp(dying->domain.qp, &attr, IB_QP_STATE));
 	CHECK(st_domain_open(&other, &dying->side[0]) == -EIO);
-	CHECK(!st_domain_close(&dying->domain));
+	CHECK(PTR_ERR(st_domain_srq(&dying->domain, dying->side[0].pd, dying->armed.cq, NULL,
+				    NULL)) == -EIO);
+	CHECK(!st_domain_end(dying));
 	return NULL;
 }
 
@@ -483,7 +509,7 @@ static const char *st_death_close(struct st_dying *dying)
 
 	if (!IS_ERR_OR_NULL(dying->member) && st_leave(dying->member))
 		wrong = "the member of a group";
-	if (st_domain_close(&dying->domain))
+	if (st_domain_end(dying))
 		wrong = wrong ?: "the XRC domain";
 	st_sharing_close(&dying->sharing);
 	st_handled_close(&dying->armed);
@@ -502,8 +528,7 @@ static int st_death_open(struct st_dying *dying)
 	err = st_handled_open(&dying->unarmed, side);
 	err = err ?: st_handled_open(&dying->armed, side);
 	err = err ?: st_sharing_open(&dying->sharing, side);
-	err = err ?: st_domain_open(&dying->domain, side);
-	err = err ?: st_to_init(dying->domain.qp);
+	err = err ?: st_domain_begin(dying, side);
 	if (err)
 		return err;
 	ib_req_notify_cq(dying->armed.cq, IB_CQ_NEXT_COMP);

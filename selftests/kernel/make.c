@@ -60,8 +60,18 @@ static int st_make_member(struct st_side *side)
 static int st_make_domain(struct st_side *side)
 {
 	struct st_domain domain;
+	struct ib_srq *srq;
+	int err;
 
-	return st_domain_open(&domain, side) ?: st_domain_close(&domain);
+	err = st_domain_open(&domain, side);
+	if (err)
+		return err;
+	srq = st_domain_srq(&domain, side->pd, side->cq, NULL, NULL);
+	if (IS_ERR(srq))
+		err = PTR_ERR(srq);
+	else
+		ib_destroy_srq(srq);
+	return st_domain_close(&domain) ?: err;
 }
 
 int st_make(struct ib_device *const devs[2])

@@ -158,6 +158,10 @@ struct st_domain {
 /* xrc.c: 0 or an errno; what fails leaves nothing behind. */
 int st_domain_open(struct st_domain *domain, struct st_side *side);
 int st_domain_close(struct st_domain *domain);
+/* An SRQ in the domain of ST_WRS receives, which complete in @cq; or an error pointer. */
+struct ib_srq *st_domain_srq(struct st_domain *domain, struct ib_pd *pd, struct ib_cq *cq,
+			     void (*handler)(struct ib_event *event, void *context),
+			     void *context);
 /* NULL, or what went wrong. */
 const char *st_xrc(struct st_side *side);
 

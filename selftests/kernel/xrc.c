@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * XRC domains and the target QPs in them: all of XRC that the kernel can make. A work request of
- * the kernel's cannot name an SRQ of the peer, so initiators and SRQs are refused.
+ * XRC domains, and the SRQs and target QPs in them, without messages. A work request of the kernel
+ * cannot name an SRQ of the peer, so initiators are refused, and programs have to send (xrc_srq.c).
  */
 #include "skua_selftest.h"
 
@@ -57,20 +57,97 @@ static const char *st_xrc_target(struct ib_qp *qp)
 	return NULL;
 }
 
-static const char *st_xrc_refused(struct st_side *side, struct ib_xrcd *xrcd)
+struct ib_srq *st_domain_srq(struct st_domain *domain, struct ib_pd *pd, struct ib_cq *cq,
+			     void (*handler)(struct ib_event *event, void *context),
+			     void *context)
 {
-	struct ib_srq_init_attr srq = {
+	struct ib_srq_init_attr attr = {
+		.event_handler = handler, .srq_context = context, .srq_type = IB_SRQT_XRC,
+		.attr = { .max_wr = ST_WRS, .max_sge = 1 },
+		.ext = { .cq = cq, .xrc.xrcd = domain->xrcd },
+	};
+
+	return ib_create_srq(pd, &attr);
+}
+
+/* An errno, or 0: there was such an SRQ. */
+static int st_try_srq(struct st_side *side, struct ib_srq_init_attr *attr)
+{
+	struct ib_srq *srq = ib_create_srq(side->pd, attr);
+
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	ib_destroy_srq(srq);
+	return 0;
+}
+
+/* Whatever @attr is changed to is refused. */
+static const char *st_xrc_bad_srqs(struct st_side *side, struct ib_xrcd *xrcd,
+				   struct ib_xrcd *foreign)
+{
+	const struct ib_srq_init_attr good = {
 		.srq_type = IB_SRQT_XRC, .attr = { .max_wr = ST_WRS, .max_sge = 1 },
 		.ext = { .cq = side->cq, .xrc.xrcd = xrcd },
 	};
-	struct ib_qp_init_attr initiator = {
-		.qp_type = IB_QPT_XRC_INI, .send_cq = side->cq, .sq_sig_type = IB_SIGNAL_REQ_WR,
+	struct ib_srq_init_attr attr = good;
+
+	CHECK(!st_try_srq(side, &attr));
+	attr.ext.xrc.xrcd = NULL;
+	CHECK(st_try_srq(side, &attr) == -EINVAL);
+	attr.ext.xrc.xrcd = foreign;
+	CHECK(st_try_srq(side, &attr) == -EINVAL);
+	attr = good;
+	attr.attr.max_wr = 0;
+	CHECK(st_try_srq(side, &attr) == -EINVAL);
+	attr = good;
+	attr.attr.srq_limit = ST_WRS + 1;
+	CHECK(st_try_srq(side, &attr) == -EINVAL);
+	attr = good;
+	attr.srq_type = IB_SRQT_TM;
+	attr.ext.tag_matching.max_num_tags = 1;
+	CHECK(st_try_srq(side, &attr) == -EOPNOTSUPP);
+	return NULL;
+}
+
+static const char *st_xrc_foreign_domain(struct st_side *side, struct ib_xrcd *xrcd)
+{
+	struct ib_xrcd *foreign = ib_alloc_xrcd_user(side[1].dev, NULL, NULL);
+	const char *wrong;
+
+	CHECK(!IS_ERR(foreign));
+	wrong = st_xrc_bad_srqs(&side[0], xrcd, foreign);
+	if (ib_dealloc_xrcd_user(foreign, NULL))
+		wrong = wrong ?: "the domain of the other device";
+	return wrong;
+}
+
+/* XRC-3: no connection but that of a target QP has an XRC SRQ. */
+static const char *st_xrc_bad_qps(struct st_side *side, struct ib_srq *srq)
+{
+	struct ib_qp_init_attr attr = {
+		.qp_type = IB_QPT_RC, .send_cq = side->cq, .recv_cq = side->cq, .srq = srq,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.cap = { .max_send_wr = ST_WRS, .max_send_sge = 1 },
 	};
 
-	CHECK(PTR_ERR(ib_create_srq(side->pd, &srq)) == -EOPNOTSUPP);
-	CHECK(PTR_ERR(ib_create_qp(side->pd, &initiator)) == -EOPNOTSUPP);
+	CHECK(PTR_ERR(ib_create_qp(side->pd, &attr)) == -EINVAL);
+	attr.srq = NULL;
+	attr.recv_cq = NULL;
+	attr.qp_type = IB_QPT_XRC_INI;
+	CHECK(PTR_ERR(ib_create_qp(side->pd, &attr)) == -EOPNOTSUPP);
 	return NULL;
+}
+
+static const char *st_xrc_srq(struct st_side *side, struct st_domain *domain)
+{
+	struct ib_srq *srq = st_domain_srq(domain, side->pd, side->cq, NULL, NULL);
+	const char *wrong;
+
+	CHECK(!IS_ERR(srq));
+	wrong = srq->ext.xrc.srq_num ? NULL : "it has no number";
+	wrong = wrong ?: st_xrc_bad_qps(side, srq);
+	ib_destroy_srq(srq);
+	return wrong;
 }
 
 const char *st_xrc(struct st_side *side)
@@ -80,7 +157,8 @@ const char *st_xrc(struct st_side *side)
 
 	CHECK(!st_domain_open(&domain, side));
 	wrong = st_xrc_target(domain.qp);
-	wrong = wrong ?: st_xrc_refused(side, domain.xrcd);
+	wrong = wrong ?: st_xrc_foreign_domain(side, domain.xrcd);
+	wrong = wrong ?: st_xrc_srq(side, &domain);
 	if (st_domain_close(&domain))
 		wrong = wrong ?: "the domain cannot be taken apart";
 	return wrong;

@@ -126,6 +126,7 @@ int skua_ib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	spin_lock_init(&cq->lock);
 	INIT_LIST_HEAD(&cq->send_qps);
 	INIT_LIST_HEAD(&cq->recv_qps);
+	INIT_LIST_HEAD(&cq->srqs);
 	cq->watch.comp = skua_ib_kernel_cq_comp;
 	cq->ring.size = roundup_pow_of_two(attr->cqe);
 	err = skua_ib_qmem_alloc(dev->dev, &cq->mem,
@@ -307,13 +308,16 @@ int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	return there && flags & IB_CQ_REPORT_MISSED_EVENTS;
 }
 
-/* Is it of this QP? Then it goes. An entry of an SRQ that it is for is complete with it (SRQ-7). */
+/*
+ * Is it of this QP? Then it goes. An entry of an SRQ that it is for is complete with it (SRQ-7). A
+ * CQE of an XRC SRQ stays: its target QP may be gone, and the number in use again (XRC-12).
+ */
 static bool skua_ib_cqe_goes(const struct skua_cqe *cqe, void *arg)
 {
 	struct skua_ib_qp *qp = arg;
 	u64 wr_id;
 
-	if (le32_to_cpu(cqe->qpn) != qp->watch.number)
+	if (le32_to_cpu(cqe->qpn) != qp->watch.number || skua_ib_is_of_xrc_srq(cqe))
 		return false;
 	if (qp->ibqp.srq && cqe->opcode & SKUA_CQE_OPCODE_RECV)
 		skua_ib_srq_complete(to_skua_ib_srq(qp->ibqp.srq), cqe, &wr_id);
@@ -340,4 +344,37 @@ void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, struct skua_ib_qp *qp)
 	else
 		skua_cq_remove(&cq->ring, skua_cq_end(&cq->ring), skua_ib_cqe_goes, qp);
 	spin_unlock_irqrestore(&cq->lock, irq);
+}
+
+void skua_ib_cq_add_srq(struct skua_ib_cq *cq, struct skua_ib_srq *srq)
+{
+	spin_lock_irq(&cq->lock);
+	list_add_tail(&srq->cq_node, &cq->srqs);
+	spin_unlock_irq(&cq->lock);
+}
+
+static bool skua_ib_cqe_is_of_srq(const struct skua_cqe *cqe, void *arg)
+{
+	struct skua_ib_srq *srq = arg;
+
+	return skua_ib_is_of_xrc_srq(cqe) && le64_to_cpu(cqe->qp_handle) == srq->handle;
+}
+
+void skua_ib_cq_remove_srq(struct skua_ib_cq *cq, struct skua_ib_srq *srq)
+{
+	spin_lock_irq(&cq->lock);
+	list_del(&srq->cq_node);
+	skua_cq_remove(&cq->ring, skua_cq_end(&cq->ring), skua_ib_cqe_is_of_srq, srq);
+	spin_unlock_irq(&cq->lock);
+}
+
+struct skua_ib_srq *skua_ib_cq_find_srq(struct skua_ib_cq *cq, u64 handle)
+{
+	struct skua_ib_srq *srq;
+
+	lockdep_assert_held(&cq->lock);
+	list_for_each_entry(srq, &cq->srqs, cq_node)
+		if (srq->handle == handle)
+			return srq;
+	return NULL;
 }

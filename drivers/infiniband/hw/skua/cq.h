@@ -16,6 +16,7 @@
 #include "qmem.h"
 
 struct skua_ib_qp;
+struct skua_ib_srq;
 
 /**
  * struct skua_ib_cq - a completion queue
@@ -30,6 +31,7 @@ struct skua_ib_qp;
  * @armed_ci: index that it was armed at
  * @send_qps: the kernel's QPs whose sends complete here
  * @recv_qps: the same for receives
+ * @srqs: the kernel's XRC SRQs whose receives complete here. Few share a CQ
  */
 struct skua_ib_cq {
 	struct ib_cq ibcq;
@@ -45,11 +47,18 @@ struct skua_ib_cq {
 	u32 armed_ci;
 	struct list_head send_qps;
 	struct list_head recv_qps;
+	struct list_head srqs;
 };
 
 static inline struct skua_ib_cq *to_skua_ib_cq(struct ib_cq *ibcq)
 {
 	return container_of(ibcq, struct skua_ib_cq, ibcq);
+}
+
+/* Of the receives from SRQs of the kernel's only those of XRC have a handle: other SRQs have 0. */
+static inline bool skua_ib_is_of_xrc_srq(const struct skua_cqe *cqe)
+{
+	return cqe->flags & SKUA_CQE_FROM_SRQ && cqe->qp_handle;
 }
 
 /* cq.c */
@@ -65,6 +74,11 @@ void skua_ib_post_destroy_cq(struct ib_cq *ibcq);
 int skua_ib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 /* Take the CQEs of a QP out of a kernel CQ. The device writes no more of them. */
 void skua_ib_cq_remove_qp(struct skua_ib_cq *cq, struct skua_ib_qp *qp);
+/* Receives from an XRC SRQ of the kernel complete in its CQ, until it is removed with its CQEs. */
+void skua_ib_cq_add_srq(struct skua_ib_cq *cq, struct skua_ib_srq *srq);
+void skua_ib_cq_remove_srq(struct skua_ib_cq *cq, struct skua_ib_srq *srq);
+/* NULL: none of this CQ's has the handle. It stays while the CQ's lock is held. */
+struct skua_ib_srq *skua_ib_cq_find_srq(struct skua_ib_cq *cq, u64 handle);
 
 /* poll.c */
 int skua_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);

@@ -65,8 +65,8 @@ static void skua_ib_flush_call(struct skua_ib_cq *cq)
 }
 
 /*
- * What is there or due is of a QP of this CQ, and no QP is destroyed while the device's lock is
- * held. So the consumer has not begun to destroy the CQ, and takes the call.
+ * What is there or due is of a QP or an XRC SRQ of this CQ, and none of them is destroyed while the
+ * device's lock is held. So the consumer has not begun to destroy the CQ, and takes the call.
  */
 static void skua_ib_flush_notify(struct skua_ib_cq *cq)
 {

@@ -2,6 +2,7 @@
 /*
  * skua_ib.ko: binding to the auxiliary device that skua.ko makes, and the table of verbs.
  */
+#include <linux/lockdep.h>
 #include <linux/module.h>
 
 #include <rdma/skua-abi.h>
@@ -292,6 +293,7 @@ static int skua_ib_check_limits(struct device *device, const struct skua_limits 
 
 static void skua_ib_setup(struct skua_ib_dev *dev)
 {
+	static struct lock_class_key targets_key;
 	struct skua_dev *skua = dev->dev;
 	struct ib_device *ibdev = &dev->ibdev;
 
@@ -299,6 +301,9 @@ static void skua_ib_setup(struct skua_ib_dev *dev)
 	INIT_LIST_HEAD(&dev->ucontexts);
 	INIT_LIST_HEAD(&dev->cqs);
 	xa_init(&dev->qps);
+	/* lockdep would take its lock for that of @qps, which is taken with interrupts on. */
+	xa_init_flags(&dev->targets, XA_FLAGS_LOCK_IRQ);
+	lockdep_set_class(&dev->targets.xa_lock, &targets_key);
 	skua_ib_flush_init(dev);
 	skua_ib_clock_init(dev);
 
@@ -435,6 +440,7 @@ static void skua_ib_remove(struct auxiliary_device *adev)
 	cancel_work_sync(&dev->flush);
 	cancel_delayed_work_sync(&dev->clock);
 	WARN_ON(!xa_empty(&dev->qps));
+	WARN_ON(!xa_empty(&dev->targets));
 	WARN_ON(!list_empty(&dev->cqs));
 	WARN_ON(!list_empty(&dev->ucontexts));
 	ib_dealloc_device(&dev->ibdev);

@@ -5,6 +5,9 @@
  * The QP of a CQE is looked up by number. It is there: destroying a QP takes its CQEs out of its
  * CQs, under the lock that polling holds, before it is taken out of the table. A device that
  * completes what is not outstanding has lost track of its work, and is dead.
+ *
+ * A receive from an XRC SRQ is different: the CQ is that of the SRQ, and the CQE may outlive the
+ * target QP that took the entry (XRC-12). Its SRQ is looked up by handle among those of the CQ.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -69,7 +72,7 @@ static void skua_ib_poll_source(const struct skua_cqe *cqe, struct ib_wc *wc)
 }
 
 /* What every receive has. */
-static void skua_ib_fill_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
+static void skua_ib_fill_recv(const struct skua_cqe *cqe, struct ib_wc *wc)
 {
 	wc->opcode = IB_WC_RECV;
 	if (cqe->opcode == SKUA_CQE_RECV_WRITE_IMM)
@@ -82,24 +85,47 @@ static void skua_ib_fill_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe,
 		wc->wc_flags |= IB_WC_WITH_INVALIDATE;
 		wc->ex.invalidate_rkey = le32_to_cpu(cqe->inv_key);
 	}
-	if (skua_ib_is_datagram(&qp->ibqp))
-		skua_ib_poll_source(cqe, wc);
-	else
-		wc->src_qp = qp->dest_qpn;
 }
 
 /* False if the CQE is impossible. */
-static bool skua_ib_poll_srq(struct skua_ib_qp *qp, const struct skua_cqe *cqe, struct ib_wc *wc)
+static bool skua_ib_poll_srq(struct skua_ib_srq *srq, const struct skua_cqe *cqe, struct ib_wc *wc)
 {
-	struct skua_ib_srq *srq = to_skua_ib_srq(qp->ibqp.srq);
 	bool expected;
 
 	spin_lock(&srq->lock);
 	expected = skua_ib_srq_complete(srq, cqe, &wc->wr_id);
 	spin_unlock(&srq->lock);
-	if (likely(expected))
-		skua_ib_fill_recv(qp, cqe, wc);
 	return expected;
+}
+
+/*
+ * A target QP may be destroyed before its completions are polled. They then name no QP, but still
+ * tell the consumer which receives came back. The table's lock keeps the QP while it is read.
+ */
+static void skua_ib_poll_target(struct skua_ib_dev *dev, u32 qpn, struct ib_wc *wc)
+{
+	struct skua_ib_qp *qp;
+
+	xa_lock(&dev->targets);
+	qp = xa_load(&dev->targets, qpn);
+	if (likely(qp)) {
+		wc->qp = &qp->ibqp;
+		wc->src_qp = qp->dest_qpn;
+	}
+	xa_unlock(&dev->targets);
+}
+
+/* False if the CQE is impossible. */
+static bool skua_ib_poll_xrc_recv(struct skua_ib_dev *dev, struct skua_ib_cq *cq,
+				  const struct skua_cqe *cqe, struct ib_wc *wc)
+{
+	struct skua_ib_srq *srq = skua_ib_cq_find_srq(cq, le64_to_cpu(cqe->qp_handle));
+
+	if (unlikely(!srq || !skua_ib_poll_srq(srq, cqe, wc)))
+		return false;
+	skua_ib_fill_recv(cqe, wc);
+	skua_ib_poll_target(dev, le32_to_cpu(cqe->qpn), wc);
+	return true;
 }
 
 /* False if the CQE is impossible. */
@@ -107,32 +133,38 @@ static bool skua_ib_poll_recv(struct skua_ib_qp *qp, const struct skua_cqe *cqe,
 {
 	u32 slot = qp->rq.ci & (qp->rq.size - 1);
 
+	skua_ib_fill_recv(cqe, wc);
+	if (skua_ib_is_datagram(&qp->ibqp))
+		skua_ib_poll_source(cqe, wc);
+	else
+		wc->src_qp = qp->dest_qpn;
 	if (qp->ibqp.srq)
-		return skua_ib_poll_srq(qp, cqe, wc);
+		return skua_ib_poll_srq(to_skua_ib_srq(qp->ibqp.srq), cqe, wc);
 	if (unlikely(!qp->rq.size || !skua_rq_expects(&qp->rq, cqe)))
 		return false;
-	skua_ib_fill_recv(qp, cqe, wc);
 	wc->wr_id = qp->rq_wr_ids[slot];
 	/* Release: pairs with the acquire in post_recv, which may now use the slot again. */
 	smp_store_release(&qp->rq.ci, qp->rq.ci + 1);
 	return true;
 }
 
-static bool skua_ib_poll_one(struct skua_ib_dev *dev, const struct skua_cqe *cqe,
-			     struct ib_wc *wc)
+static bool skua_ib_poll_one(struct skua_ib_dev *dev, struct skua_ib_cq *cq,
+			     const struct skua_cqe *cqe, struct ib_wc *wc)
 {
 	bool recv = cqe->opcode & SKUA_CQE_OPCODE_RECV;
 	struct skua_ib_qp *qp;
 
-	qp = xa_load(&dev->qps, le32_to_cpu(cqe->qpn));
-	if (unlikely(!qp || !(recv || qp->sq.blocks)))
-		return false;
-
 	memset(wc, 0, sizeof(*wc));
-	wc->qp = &qp->ibqp;
 	wc->status = cqe->status;
 	wc->vendor_err = cqe->vendor_err;
 	wc->port_num = 1;
+	if (recv && skua_ib_is_of_xrc_srq(cqe))
+		return skua_ib_poll_xrc_recv(dev, cq, cqe, wc);
+
+	qp = xa_load(&dev->qps, le32_to_cpu(cqe->qpn));
+	if (unlikely(!qp || !(recv || qp->sq.blocks)))
+		return false;
+	wc->qp = &qp->ibqp;
 	return recv ? skua_ib_poll_recv(qp, cqe, wc) : skua_ib_poll_send(qp, cqe, wc);
 }
 
@@ -149,7 +181,7 @@ int skua_ib_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 	/* Acquire: before the ring is looked at, to which nothing is added any more if so. */
 	dead = smp_load_acquire(&dev->dead);
 	while (polled < num_entries && skua_cq_take(&cq->ring, &cqe)) {
-		if (likely(skua_ib_poll_one(dev, &cqe, &wc[polled])))
+		if (likely(skua_ib_poll_one(dev, cq, &cqe, &wc[polled])))
 			polled++;
 		else
 			skua_dev_fail(dev->dev, "it completed work that is not outstanding");

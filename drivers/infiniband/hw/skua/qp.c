@@ -481,9 +481,12 @@ int skua_ib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct i
 	err = skua_ib_qp_start(dev->dev, qp, &params);
 	if (err)
 		goto err_queues;
-	if (udata)
+	/* What a target QP has taken from an XRC SRQ of the kernel's completes in the SRQ's CQ. */
+	if (skua_ib_has_no_queues(ibqp))
+		err = xa_insert_irq(&dev->targets, qp->watch.number, qp, GFP_KERNEL);
+	else if (udata)
 		err = skua_ib_qp_respond(qp, udata);
-	else if (!skua_ib_has_no_queues(ibqp))
+	else
 		err = skua_ib_qp_publish(dev, qp, to_skua_ib_cq(attr->send_cq),
 					 to_skua_ib_cq(attr->recv_cq));
 	if (err)
@@ -507,7 +510,9 @@ int skua_ib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 		return 0;
 	}
 	skua_ib_queues_stop(dev->dev, &qp->watch);
-	if (!udata && !skua_ib_has_no_queues(ibqp))
+	if (skua_ib_has_no_queues(ibqp))
+		xa_erase_irq(&dev->targets, qp->watch.number);
+	else if (!udata)
 		skua_ib_qp_withdraw(dev, qp);
 	skua_ib_queues_free(dev->dev, qp);
 	return 0;

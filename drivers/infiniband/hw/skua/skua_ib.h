@@ -6,7 +6,8 @@
  * and never looks at) or the kernel's own (linux/skua/queue.h), used by post.c and poll.c.
  *
  * Lock order: a QP's or SRQ's mutex, the device's mutex, a CQ's lock, a QP's SQ lock, its RQ lock
- * or the lock of its SRQ. The locks of two CQs are never held at once.
+ * or the lock of its SRQ. The locks of two CQs are never held at once. The lock of the table of
+ * target QPs is taken last.
  */
 #ifndef SKUA_IB_H
 #define SKUA_IB_H
@@ -40,6 +41,7 @@
  * @registered: events may be dispatched
  * @dead: the device is dead and fenced: software completes what it left. Read without @lock, too
  * @qps: the kernel's QPs by qpn
+ * @targets: XRC target QPs by qpn, those of programs included
  * @flush: work that calls the handlers of the kernel's CQs when the device is dead
  * @faults: page faults of memory on demand
  * @shown_stats: counters on demand that the port shows, by their numbers (stats.c)
@@ -57,6 +59,7 @@ struct skua_ib_dev {
 	bool registered;
 	bool dead;
 	struct xarray qps;
+	struct xarray targets;
 	struct work_struct flush;
 	struct skua_ib_faults faults;
 	DECLARE_BITMAP(shown_stats, SKUA_IB_MAX_STATS);

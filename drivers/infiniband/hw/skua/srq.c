@@ -5,6 +5,7 @@
  * QPs complete entries in any order. What frees a slot of the ring is the count of completions
  * (SRQ-5); what tells entries apart are cookies, which are kept in a list of their own.
  */
+#include <linux/atomic.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 
@@ -100,6 +101,12 @@ static int skua_ib_user_srq_take(struct skua_ib_dev *dev, struct skua_ib_srq *sr
 
 /* The kernel's */
 
+/*
+ * The last one that was given to an XRC SRQ. None is 0, and none is given twice. It is no address,
+ * because the device need not know where the kernel has its memory.
+ */
+static atomic64_t skua_ib_srq_handle;
+
 static void skua_ib_srq_free_cookies(struct skua_ib_srq *srq, u32 first)
 {
 	u32 i;
@@ -131,6 +138,9 @@ static int skua_ib_srq_alloc(struct skua_dev *dev, struct skua_ib_srq *srq,
 		.size = srq->num_wrs,
 		.log_stride = srq->log_stride,
 	};
+	if (ib_srq_has_cq(srq->ibsrq.srq_type))
+		srq->handle = atomic64_inc_return(&skua_ib_srq_handle);
+	params->handle = srq->handle;
 	params->privileged = true;
 	params->log_size = ilog2(rq->size);
 	return 0;
@@ -158,19 +168,25 @@ static int skua_ib_srq_respond(struct skua_ib_srq *srq, struct ib_udata *udata)
 }
 
 /*
- * In the kernel a send cannot name an SRQ of the peer, and no verb adds a tag. So SRQs with a CQ of
- * their own are for programs.
+ * In the kernel a send cannot name an SRQ of the peer: an XRC SRQ receives from programs. No verb
+ * adds a tag there, so an SRQ with tags is for programs.
  */
-static int skua_ib_set_srq_type(struct skua_dev *dev, const struct ib_srq_init_attr *attr,
+static int skua_ib_set_srq_type(struct ib_srq *ibsrq, const struct ib_srq_init_attr *attr,
 				struct skua_srq_params *params, struct ib_udata *udata)
 {
+	struct skua_dev *dev = to_skua_dev(ibsrq->device);
+	struct ib_xrcd *ibxrcd = attr->ext.xrc.xrcd;
+
 	switch (attr->srq_type) {
 	case IB_SRQT_BASIC:
 		return 0;
 	case IB_SRQT_XRC:
-		if (!skua_ib_has_xrc(dev) || !udata)
+		if (!skua_ib_has_xrc(dev))
 			return -EOPNOTSUPP;
-		params->xrcdn = to_skua_ib_xrcd(attr->ext.xrc.xrcd)->xrcdn;
+		/* The core lets a consumer in the kernel name none, or that of another device. */
+		if (!ibxrcd || ibxrcd->device != ibsrq->device)
+			return -EINVAL;
+		params->xrcdn = to_skua_ib_xrcd(ibxrcd)->xrcdn;
 		break;
 	case IB_SRQT_TM:
 		if (!skua_ib_has_tags(dev) || !udata)
@@ -197,7 +213,7 @@ int skua_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 	};
 	int err;
 
-	err = skua_ib_set_srq_type(dev->dev, attr, &params, udata);
+	err = skua_ib_set_srq_type(ibsrq, attr, &params, udata);
 	if (err)
 		return err;
 	err = skua_ib_check_srq_attr(dev->dev, &attr->attr);
@@ -220,6 +236,8 @@ int skua_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 		goto err_stop;
 	if (params.xrcdn)
 		ibsrq->ext.xrc.srq_num = srq->watch.number;
+	if (srq->handle)
+		skua_ib_cq_add_srq(to_skua_ib_cq(attr->ext.cq), srq);
 	return 0;
 
 err_stop:
@@ -229,13 +247,23 @@ err_mem:
 	return err;
 }
 
+static void skua_ib_srq_leave_cq(struct skua_ib_dev *dev, struct skua_ib_srq *srq)
+{
+	/* No handler is called on its behalf any more: its CQ may go next. */
+	mutex_lock(&dev->lock);
+	skua_ib_cq_remove_srq(to_skua_ib_cq(srq->ibsrq.ext.cq), srq);
+	mutex_unlock(&dev->lock);
+}
+
 int skua_ib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
-	struct skua_dev *dev = to_skua_dev(ibsrq->device);
+	struct skua_ib_dev *dev = to_skua_ib_dev(ibsrq->device);
 	struct skua_ib_srq *srq = to_skua_ib_srq(ibsrq);
 
-	skua_ib_srq_stop(dev, srq);
-	skua_ib_srq_free(dev, srq);
+	skua_ib_srq_stop(dev->dev, srq);
+	if (srq->handle)
+		skua_ib_srq_leave_cq(dev, srq);
+	skua_ib_srq_free(dev->dev, srq);
 	return 0;
 }
 

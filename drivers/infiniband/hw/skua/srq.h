@@ -5,6 +5,7 @@
 #ifndef SKUA_IB_SRQ_H
 #define SKUA_IB_SRQ_H
 
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
@@ -33,6 +34,8 @@ struct skua_ib_srq_wr {
  * @mem: its memory
  * @log_stride: bytes of an entry, log2
  * @max_sge: of an entry
+ * @handle: of the kernel's XRC SRQs: how CQEs name it; else 0
+ * @cq_node: the same: in its CQ's list
  * @modify_lock: held while it is modified
  * @lock: the kernel's: all below
  * @max_wr: entries at most that are posted and not completed
@@ -48,6 +51,8 @@ struct skua_ib_srq {
 	struct skua_ib_qmem mem;
 	u8 log_stride;
 	u32 max_sge;
+	u64 handle;
+	struct list_head cq_node;
 	struct mutex modify_lock;	/* one modify_srq at a time */
 
 	spinlock_t lock;		/* all below */
