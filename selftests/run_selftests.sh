@@ -19,7 +19,8 @@ cd "$(dirname "$0")" || exit 1
 		test_bad_work test_bad_commands test_bad_handles test_rc test_ud test_uc test_srq test_tags test_xrc test_cq \
 		test_mw test_dm test_rereg test_flush test_odp test_dmabuf test_mcast test_events test_threads test_fork \
 		test_teardown test_netdev.sh test_counters.sh test_cgroup.sh test_netns.sh test_raw test_rss test_strip test_tso \
-		test_rate test_import test_domains test_capabilities test_programs.sh test_kernel.sh test_device.sh
+		test_rate test_import test_domains test_capabilities test_programs.sh test_kernel.sh test_xrc_kernel \
+		test_device.sh
 passed=0 failed=0 skipped=0
 
 for test; do

@@ -11,7 +11,6 @@
 
 #include "skua_selftest.h"
 
-#define ST_FAST_PAGES	8
 #define ST_FAST_OFFSET	100	/* where the memory begins in its first page */
 #define ST_FAST_SIZE	(ST_FAST_PAGES * SZ_4K - ST_FAST_OFFSET)
 #define ST_FAST_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
@@ -71,7 +70,7 @@ static struct ib_reg_wr st_reg_wr(struct ib_mr *mr, int access)
 	};
 }
 
-static int st_register(struct st_side *side, struct ib_mr *mr, int access)
+int st_register(struct st_side *side, struct ib_mr *mr, int access)
 {
 	struct ib_reg_wr wr;
 	int err;

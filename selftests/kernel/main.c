@@ -38,6 +38,7 @@ static void st_remove(struct ib_device *dev, void *client_data)
 	mutex_lock(&st_lock);
 	st_release(dev);
 	st_death_end(dev);
+	st_xrc_end(dev);
 	for (i = 0; i < ARRAY_SIZE(st_devs); i++)
 		if (st_devs[i] == dev)
 			st_devs[i] = NULL;
@@ -184,6 +185,37 @@ static ssize_t st_carrier_write(struct file *file, const char __user *data, size
 
 DEFINE_SHOW_STORE_ATTRIBUTE(st_carrier);
 
+static int st_xrc_show(struct seq_file *file, void *data)
+{
+	struct seq_buf out;
+	char text[256];
+
+	seq_buf_init(&out, text, sizeof(text));
+	mutex_lock(&st_lock);
+	st_xrc_tell(&out);
+	mutex_unlock(&st_lock);
+	seq_write(file, text, seq_buf_used(&out));
+	return 0;
+}
+
+static ssize_t st_xrc_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
+{
+	char text[64] = {};
+	int err = -ENODEV;
+
+	if (size >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, data, size))
+		return -EFAULT;
+	mutex_lock(&st_lock);
+	if (st_devs[0] && st_devs[1])
+		err = st_xrc_step(st_devs, text);
+	mutex_unlock(&st_lock);
+	return err ?: size;
+}
+
+DEFINE_SHOW_STORE_ATTRIBUTE(st_xrc);
+
 static ssize_t st_make_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
 {
 	int err = -ENODEV;
@@ -246,6 +278,7 @@ static int __init st_init(void)
 	debugfs_create_file("hold", 0600, st_dir, NULL, &st_hold_fops);
 	debugfs_create_file("death", 0600, st_dir, NULL, &st_death_fops);
 	debugfs_create_file("carrier", 0600, st_dir, NULL, &st_carrier_fops);
+	debugfs_create_file("xrc", 0600, st_dir, NULL, &st_xrc_fops);
 	debugfs_create_file("make", 0200, st_dir, NULL, &st_make_fops);
 	debugfs_create_file("shutdown", 0200, st_dir, NULL, &st_shutdown_fops);
 	return 0;

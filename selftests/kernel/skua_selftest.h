@@ -11,6 +11,9 @@
  * has; read, tells what its consumers saw that they must not.
  * debugfs/skua_selftest/carrier: 1 holds up the next who says that the first NIC has a link, until
  * 0 is written; read, tells how that goes.
+ * debugfs/skua_selftest/xrc: written to, does a step of a test in which a program sends to XRC SRQs
+ * of the second device; read, tells the numbers of the target QP and of the SRQs, the rkey of a
+ * region, and what was wrong in the last step.
  * debugfs/skua_selftest/make: written to, makes one object of each kind, and destroys them.
  */
 #ifndef SKUA_SELFTEST_H
@@ -125,7 +128,10 @@ int st_leave(struct ib_qp *qp);
 /* The way of the side's connected QP, and its MAC. */
 struct ib_ah *st_ud_ah(struct st_side *side, u8 mac[ETH_ALEN]);
 
-/* fast.c: the same. */
+/* fast.c: post REG_MR of so many pages, and wait. 0, the status of its completion, or -1. */
+#define ST_FAST_PAGES	8
+int st_register(struct st_side *side, struct ib_mr *mr, int access);
+/* NULL, or what went wrong. */
 const char *st_fast(struct st_side *side);
 const char *st_fast_errors(struct st_side *side);
 const char *st_fast_lists(struct st_side *side);
@@ -164,6 +170,12 @@ struct ib_srq *st_domain_srq(struct st_domain *domain, struct ib_pd *pd, struct 
 			     void *context);
 /* NULL, or what went wrong. */
 const char *st_xrc(struct st_side *side);
+
+/* xrc_srq.c: a step, "open" being the first. An errno, of which -EPROTO says that it went wrong. */
+int st_xrc_step(struct ib_device *const devs[2], const char *text);
+/* Ends it if @dev, or NULL for any, takes part in it. */
+void st_xrc_end(struct ib_device *dev);
+void st_xrc_tell(struct seq_buf *out);
 
 /* race.c: NULL, or what went wrong. */
 const char *st_post_during_reset(struct st_side *side);
