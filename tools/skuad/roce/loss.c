@@ -111,7 +111,7 @@ static void have_lost(struct skua_qp *qp, const struct losses *lost)
 	repeat_agreed(qp);	/* this asks a peer that did not offer it yet */
 	if (lost->order > rc_of(qp)->req.congestion.recovery_order)
 		forget_reordering(l);
-	/* One packet may be late for another reason, and the RTT may be smoothed from such: a queue delays both. */
+	/* A pause of the peer delays one NAK, or raises the smoothed RTT. A queue does both. */
 	congestion_lost(qp, lost->on_the_line, lost->order,
 			lost->nak_rtt && lost->nak_rtt < l->path_rtt ? lost->nak_rtt : l->path_rtt);
 	qp_activate(qp);

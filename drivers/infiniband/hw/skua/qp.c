@@ -284,7 +284,7 @@ static u32 skua_ib_wqe_blocks(struct skua_dev *dev, const struct skua_ib_qp *qp)
 			 qp->cap.max_inline_data);
 	u32 size = header + data;
 
-	/* With one SGE, it is longer than a WRITE with two. */
+	/* A masked atomic, which has one SGE, is longer than a WRITE with two. */
 	if (qp->ibqp.qp_type == IB_QPT_RC && skua_has(dev, SKUA_F_MASKED_ATOMIC))
 		size = max_t(u32, size, sizeof(struct skua_wqe_masked_atomic) +
 					sizeof(struct skua_sge));
