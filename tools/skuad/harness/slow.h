@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,7 +40,10 @@ static inline int slow_socket(int *peer)
 	return fd;
 }
 
-/* A slow socket. A test that waits for it, too, is freed after a while by a thread, and fails. */
+/*
+ * A slow socket. A test that waits for it, too, is freed after a while by a thread, which prints where everybody is,
+ * and fails.
+ */
 struct slow {
 	int fd, peer;
 	int over[2];			/* a pipe */
@@ -54,6 +58,8 @@ static inline void *slow_watch(void *arg)
 
 	pfd.fd = s->over[0];
 	s->waited = !poll(&pfd, 1, 10000);
+	if (s->waited && system("ps -eLo pid,ppid,tid,stat,wchan:32,args"))
+		print_message("ps has failed\n");
 	close(s->peer);
 	return NULL;
 }
