@@ -182,20 +182,47 @@ static bool end_workers(unsigned int n, bool done)
 	return good || !done;
 }
 
-static int one(uint64_t seed, struct sim_off off)
+/* A world by itself, as a test of cmocka's, which prints what an assert of the harness has to say. */
+static struct {
+	uint64_t seed;
+	struct sim_off off;
+} alone;
+
+static void it_passes(void **state)
 {
-	struct sim_failure f = run(seed, off, stdout).failure;
+	struct sim_failure f = run(alone.seed, alone.off, stdout).failure;
 	char path[4096];
 
-	if (!f.kind[0]) {
-		printf("world %llu passed\n", (unsigned long long)seed);
-		return 0;
-	}
-	capture_path(path, sizeof(path), seed);
-	sim_world(seed, off, path, NULL);
-	printf("world %llu fails after %.6f s: %s: %s\ncapture of node a: %s\n",
-	       (unsigned long long)seed, (double)f.at / 1e9, f.kind, f.text, path);
-	return 1;
+	(void)state;
+	if (!f.kind[0])
+		return;
+	capture_path(path, sizeof(path), alone.seed);
+	sim_world(alone.seed, alone.off, path, NULL);
+	fail_msg("world %llu fails after %.6f s: %s: %s\ncapture of node a: %s", (unsigned long long)alone.seed,
+		 (double)f.at / 1e9, f.kind, f.text, path);
+}
+
+static int one(uint64_t seed, struct sim_off off)
+{
+	const struct CMUnitTest world[] = { cmocka_unit_test(it_passes) };
+
+	alone.seed = seed;
+	alone.off = off;
+	return cmocka_run_group_tests(world, NULL, NULL);
+}
+
+/* Once more, in a process of its own. */
+static void explain_death(uint64_t seed, struct sim_off off)
+{
+	pid_t pid;
+
+	printf("world %llu: the process died\n", (unsigned long long)seed);
+	say_command(seed, off);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		exit(one(seed, off));
+	waitpid(pid, NULL, 0);
 }
 
 static double seconds(void)
@@ -249,7 +276,7 @@ int main(int argc, char **argv)
 		       (unsigned long long)kinds[i].count, (unsigned long long)kinds[i].first);
 	died = done < worlds && failed < enough;
 	if (died)
-		printf("world %llu: the process died\n", (unsigned long long)(seed + done));
+		explain_death(seed + done, off);
 	if (!end_workers(n, done == worlds)) {
 		printf("a process failed after its last world\n");
 		died = true;
