@@ -121,6 +121,12 @@ def ulp_tests(kernel):
                      needs=SELFTESTS, kernel=kernel, full=True)
 
 
+def middleware(name, budget, *words, needs=(), kernel=DISTRO.kernel, full=True):
+    """Software of user space between guests."""
+    return lab_tests(name, budget, 'test-middleware', *words, inputs=[paths.lab('tests/ceph.py')],
+                     needs=[*SELFTESTS, *needs], kernel=kernel, full=full)
+
+
 def cycles(kind, number):
     """What is lost each time shows after very many."""
     name = 'cycles-' + kind

@@ -6,8 +6,8 @@ import time
 from skualab.checks.check import Check
 from skualab.checks.kinds import (
     ALL, ALL_BUT_C, cycles, debug_tests, fuzzers, guest_tests, in_root, JOINED, KERNEL, LAB, LAB_OF_GUESTS, lab_tests,
-    long_test, loss_tests, made, MANUAL, modules_command, PROVIDER, provider_tests, ROOT, SCRIPTS, SELFTESTS, SKUAD,
-    skuad_tests, storage, SYSTEM, ulp_tests, worlds)
+    long_test, loss_tests, made, MANUAL, middleware, modules_command, PROVIDER, provider_tests, ROOT, SCRIPTS, SELFTESTS,
+    SKUAD, skuad_tests, storage, SYSTEM, ulp_tests, worlds)
 from skualab.checks.selftests import selftests
 from skualab.host import paths
 from skualab.products import kernels, modules, programs, provider, sources, stages
@@ -120,8 +120,8 @@ CHECKS = [
     guest_tests('guest-cm-' + OLDER, 500, './run_selftests.sh', 'test_cm.sh', more=('--env', 'SKUA_TEST_TIMEOUT=450'),
                 full=True),
     # One PUT of UCX and some collectives of Open MPI; all the rest is in make check-full.
-    lab_tests('mpi', 500, 'test-middleware', '--tests', '@(rc_verbs, put_bw|ucx, 2 ranks in 2 guests, collectives)', 'ucx',
-              'openmpi', needs=SELFTESTS),
+    middleware('mpi', 500, '--tests', '@(rc_verbs, put_bw|ucx, 2 ranks in 2 guests, collectives)', 'ucx', 'openmpi',
+               full=False),
     debug_tests('guest-debug', 'test_verbs', 'test_rc', 'test_events', 'test_device.sh'),
     debug_tests('guest-debug-netdev', 'test_netdev.sh', 'test_counters.sh'),
     # By itself, since lockdep tells of one thing only (kernellog.NO_DEADLOCK), and is silent then.
@@ -174,12 +174,10 @@ CHECKS = [
     *[storage('storage-' + series, 3600, series) for series in DISTRO.series],
     storage('storage-debug', 3600, 'debug', 'nvme-death', 'nfs-reset', 'nfs-death', 'iser-death', 'srp-death'),
     *map(ulp_tests, (*DISTRO.series, *kernels.DEBUG)),
-    lab_tests('middleware', 3600, 'test-middleware', 'rsockets', 'ucx', 'libfabric', 'rpma', 'qperf', 'dmabuf',
-              needs=SELFTESTS, full=True),
-    lab_tests('preload', 1800, 'test-middleware', '--kernel', NEWER, '--rdma-core', NEXT, '--mem', '3G',
-              '--env', 'SKUA_PRELOAD_MIB=1024', 'preload', needs=[*SELFTESTS, *provider.stages(NEXT)], kernel=NEWER,
-              full=True),
-    lab_tests('mpi-four', 3000, 'test-middleware', '--guests', '4', 'openmpi', 'mpich', needs=SELFTESTS, full=True),
+    middleware('middleware', 3600, 'rsockets', 'ucx', 'libfabric', 'rpma', 'qperf', 'dmabuf', 'ceph'),
+    middleware('preload', 1800, '--kernel', NEWER, '--rdma-core', NEXT, '--mem', '3G', '--env', 'SKUA_PRELOAD_MIB=1024',
+               'preload', needs=provider.stages(NEXT), kernel=NEWER),
+    middleware('mpi-four', 3000, '--guests', '4', 'openmpi', 'mpich'),
     lab_tests('mpi-death', 900, 'test-mpi-death', needs=SELFTESTS, full=True),
     lab_tests('links', 660, 'test-links', inputs=[paths.repo('Documentation/user/skuad.rst')], full=True),
     lab_tests('hosts', 1200, 'test-hosts', full=True,
