@@ -183,21 +183,28 @@ class Stream:
         if rest or not self.total:
             raise ValueError('a stream ended after %d bytes' % self.total)
 
-    def work(self, seconds):
+    def attempt(self, work, *args):
+        """Unless an earlier attempt went wrong."""
         try:
-            self.open()
-            self.run(seconds)
+            if not self.wrong:
+                work(self, *args)
         except (OSError, ValueError) as error:
             self.wrong = error
 
 
-def streams(address, seconds, number):
-    those = [Stream(address) for _ in range(int(number))]
-    threads = [threading.Thread(target=one.work, args=(float(seconds),)) for one in those]
+def attempt_all(those, work, *args):
+    threads = [threading.Thread(target=one.attempt, args=(work, *args)) for one in those]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def streams(address, seconds, number):
+    those = [Stream(address) for _ in range(int(number))]
+    # All are open before one sends. A fault comes with the first bytes, and the kernel would not tell a handshake of it.
+    attempt_all(those, Stream.open)
+    attempt_all(those, Stream.run, float(seconds))
     print('%d streams, %d MB each way' % (len(those), sum(one.total for one in those) / 1e6))
     wrong = [str(one.wrong) for one in those if one.wrong]
     if wrong:
