@@ -1,4 +1,5 @@
-"""Which files of selftests/ are inputs of a stage: all except the tests that its guests do not run.
+"""Which files of selftests/ are inputs of a stage: all except the tests that its guests do not run, and the scripts in
+Python of these.
 
 A test is a file test_*. Those that a stage runs are found by their names in its command or its script, and what such a
 test names is an input as well. So are the directories of tests that it names, as ulp/. Of programs the binary is an
@@ -16,6 +17,7 @@ from skualab.roots.stage import Tree
 HOME = paths.repo('selftests')
 NAME = re.compile(r'\btest_\w+(?:\.sh)?')
 RUNS_ALL = './run_selftests.sh'     # if no test is named
+PYTHON = re.compile(r'\b\w+\.py\b')
 DIRECTORIES = {'interop', 'pyverbs', 'ulp'}
 
 
@@ -48,6 +50,13 @@ def _run(words):
     return found
 
 
+def _unused(there, tests):
+    """The scripts in Python that are named neither by these tests nor by what all tests may source."""
+    sourced = [name for name in there if name.endswith('.sh') and not name.startswith('test_')]
+    named = PYTHON.findall(text(*map(_source, tests), *(os.path.join(HOME, name) for name in sourced)))
+    return sorted(name for name in there if name.endswith('.py') and name not in named)
+
+
 def selftests(words=RUNS_ALL):
     """What a stage with these words reads: the directory without the tests that it does not run, and programs."""
     there = {name.removesuffix('.c') for name in os.listdir(HOME) if name.startswith('test_')}
@@ -55,6 +64,7 @@ def selftests(words=RUNS_ALL):
     if not tests and RUNS_ALL in words.split():
         tests = there
     others = sorted(os.path.basename(_source(test)) for test in there - tests)
+    others += _unused(os.listdir(HOME), tests)
     others += sorted(DIRECTORIES - set(re.findall(r'\b(\w+)/', words)))
     programs = sorted([*(test for test in tests if not test.endswith('.sh')),
                        *(name[:-2] for name in os.listdir(HOME) if name.endswith('.c') and not name.startswith('test_'))])

@@ -56,8 +56,13 @@ class Selftests(unittest.TestCase):
     def test_whatever_is_no_test(self):
         guests = {one.name for one in CHECKS if 'guest' in one.name or one.name.startswith(('loss', 'pyverbs', 'interop'))}
         for name in os.listdir(HOME):
-            if not name.startswith('test_') and name not in {'skips', *DIRECTORIES}:
+            if not name.startswith('test_') and not name.endswith('.py') and name not in {'skips', *DIRECTORIES}:
                 self.assertLessEqual(guests, reads(name), name)
+
+    def test_a_script_of_a_few_tests(self):
+        self.assertLessEqual({'guest-debug', 'guest-debug-netdev', 'guest-devlink', 'scripts', 'guest-' + OLDER},
+                             reads('frames.py'))
+        self.assertFalse({'guest-cm', 'guest-limits', 'ulp-' + OLDER, 'pyverbs-' + OLDER} & reads('frames.py'))
 
     def test_directories(self):
         """Tests that are no kselftests, of a few stages."""
