@@ -50,10 +50,11 @@ def _run(words):
     return found
 
 
-def _unused(there, tests):
-    """The scripts in Python that are named neither by these tests nor by what all tests may source."""
+def _unused_scripts(words, tests):
+    """The scripts in Python that neither the words name, nor these tests, nor what all tests may source."""
+    there = os.listdir(HOME)
     sourced = [name for name in there if name.endswith('.sh') and not name.startswith('test_')]
-    named = PYTHON.findall(text(*map(_source, tests), *(os.path.join(HOME, name) for name in sourced)))
+    named = PYTHON.findall(text(words, *map(_source, tests), *(os.path.join(HOME, name) for name in sourced)))
     return sorted(name for name in there if name.endswith('.py') and name not in named)
 
 
@@ -64,7 +65,7 @@ def selftests(words=RUNS_ALL):
     if not tests and RUNS_ALL in words.split():
         tests = there
     others = sorted(os.path.basename(_source(test)) for test in there - tests)
-    others += _unused(os.listdir(HOME), tests)
+    others += _unused_scripts(words, tests)
     others += sorted(DIRECTORIES - set(re.findall(r'\b(\w+)/', words)))
     programs = sorted([*(test for test in tests if not test.endswith('.sh')),
                        *(name[:-2] for name in os.listdir(HOME) if name.endswith('.c') and not name.startswith('test_'))])

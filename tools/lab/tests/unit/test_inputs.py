@@ -63,6 +63,9 @@ class Selftests(unittest.TestCase):
         self.assertLessEqual({'guest-debug', 'guest-debug-netdev', 'guest-devlink', 'scripts', 'guest-' + OLDER},
                              reads('frames.py'))
         self.assertFalse({'guest-cm', 'guest-limits', 'ulp-' + OLDER, 'pyverbs-' + OLDER} & reads('frames.py'))
+        for words, is_read in ('test_cm.sh', False), ('test_cm.sh frames.py', True), ('test_device.sh', True):
+            sources, *_ = selftests(words)
+            self.assertEqual(sources.has(os.path.join(HOME, 'frames.py')), is_read, words)
 
     def test_directories(self):
         """Tests that are no kselftests, of a few stages."""
