@@ -134,7 +134,8 @@ static const char *objects_come_and_go(struct side s[2], uint8_t seed)
 	return wrong;
 }
 
-TEST_F_TIMEOUT(pressure, all_memory_is_taken, 600)
+/* A round takes more than three minutes in the debug kernel. */
+TEST_F_TIMEOUT(pressure, all_memory_is_taken, 1800)
 {
 	uint8_t seed = 0;
 
