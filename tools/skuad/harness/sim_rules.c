@@ -323,13 +323,15 @@ static bool is_recovered(const struct view *v, uint64_t recovery_order)
 	return false;
 }
 
-/* At most so many packets have arrived since the last look: those that are outstanding no longer, or held. */
+/*
+ * At most so many packets have arrived since the last look: those that are outstanding no longer, or held. A READ whose
+ * request waits at the peer is held.
+ */
 static uint32_t arrived_since(const struct view *v)
 {
 	const struct sent *sent = &v->req->sent;
 
-	return psn_add(v->req->next_psn, -v->seen->una_psn) - sent_in_flight(sent) -
-	       sent->npkts[SENT_WAITING] - sent->npkts[SENT_LOST];
+	return psn_add(v->req->next_psn, -v->seen->una_psn) - sent_in_flight(sent) - sent->npkts[SENT_LOST];
 }
 
 /* CNG-12, CNG-15, CNG-16: how the window grows and shrinks. CNG-17 may set it back, and then it goes on. */
@@ -339,8 +341,12 @@ static void check_growth(const struct view *v)
 	const struct sim_seen *seen = v->seen;
 	uint64_t arrived = seen->flight + seen->gaps + v->req->sent.next_order - seen->next_order;
 
-	/* What was outstanding, or was sent after it, may have arrived in the same instant: slow start. */
-	if (v->loss->retries > seen->retries && c->window > 4 + arrived_since(v) && v->now != v->s->resumed_at)
+	/*
+	 * What was outstanding, or was sent after it, may have arrived in the same instant: slow start. After an RNR NAK,
+	 * nobody knows what had arrived.
+	 */
+	if (v->loss->retries > seen->retries && c->window > 4 + arrived_since(v) && v->now != v->s->resumed_at &&
+	    v->req->rnr_until == seen->rnr_until)
 		BROKEN(v, "growth", "the window is %u after a retry", c->window);
 	if (v->loss->retries != seen->retries || c->window == seen->window_before)
 		return;
@@ -404,8 +410,13 @@ static void check_rnr(const struct view *v)
 		BROKEN(v, "rnr", "%llu packets were sent while it waits", (unsigned long long)sent);
 	if (sent && v->now < v->req->rnr_until)
 		SUSPECT(v, "rnr", "%llu packets were sent while it should wait", (unsigned long long)sent);
-	/* A READ goes as a whole. Its first response is all that is left of it if the others have come before that. */
-	first = !run->response ? 1 : run->npkts > seen->first_npkts ? run->npkts : seen->first_npkts;
+	/*
+	 * A READ goes as a whole. Its first response is all that is left of it if the others have come before that.
+	 * When the table is full, the whole run of the oldest packet counts as sent.
+	 */
+	first = run->npkts > seen->first_npkts ? run->npkts : seen->first_npkts;
+	if (!run->response && !sent_is_full(&v->req->sent))
+		first = 1;
 	/* Before and after a pause it may have tried more often between two looks. */
 	if (sent > 2 * first && seen->at >= v->s->resumed_at)
 		BROKEN(v, "rnr", "%llu packets were sent to try", (unsigned long long)sent);

@@ -167,6 +167,39 @@ static void lost_packets_count(void **state)
 	assert_memory_equal(at(r.sender, r.sender->buf), at(&w->n[1], w->n[1].buf), LEN);
 }
 
+/* However soon the peer lets the requester try again: the limit holds, and READs of the peer wait behind no debt. */
+static void tries_after_an_rnr_nak_wait(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct record r = { .sender = a };
+	struct skua_cmd rts = rts_cmd(a->qpn);
+	uint64_t start;
+
+	rts.modify_qp.attr.rnr_retry = 7;
+	must(w, a, state_cmd(a->qpn, SKUA_QPS_RESET));
+	must(w, a, init_cmd(a->qpn));
+	must(w, a, rtr_cmd(a->qpn, b, b->qpn));
+	must(w, a, rts);
+	must(w, b, modify_cmd(b->qpn, SKUA_QP_ATTR_MIN_RNR_TIMER, (struct skua_qp_attr){ .min_rnr_timer = 1 }));
+	must(w, a, limit_cmd(a, KBPS, 0));
+	start = engine_now(w->engines[0]);
+	post(a, SKUA_WQE_SEND, SKUA_WQE_SIGNALED, a->buf, 1024, 0, 0, 0);
+	note(&r);
+	while (engine_now(w->engines[0]) < start + 10 * MS) {
+		next_event(w);
+		note(&r);
+	}
+	assert_true(STAT(w, a, rnr_nak_received) > 50);
+	check(&r, KBPS, KBPS / 8 + 4096 + 4 * 90);
+	start = engine_now(w->engines[0]);
+	post(b, SKUA_WQE_READ, SKUA_WQE_SIGNALED, b->buf, 1024, a->buf, a->key, 0);
+	await_success(w, b);
+	assert_true(engine_now(w->engines[0]) - start < MS);
+	post_recv(b, b->buf, 1024);
+	await_success(w, a);
+}
+
 /* After a pause the burst leaves at once, and no more than that. */
 static void a_burst_leaves_at_once(void **state)
 {
@@ -623,6 +656,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "RAT-2: each_service_keeps_to_its_limit", each_service_keeps_to_its_limit, NULL, NULL, NULL },
 		STEPPED(lost_packets_count, "RAT-2"),
+		STEPPED(tries_after_an_rnr_nak_wait, "RAT-2 CNG-9 ROC-12"),
 		STEPPED(a_burst_leaves_at_once, "RAT-2"),
 		STEPPED(the_lower_rate_counts, "RAT-3"),
 		STEPPED(a_new_limit_counts_at_once, "RAT-4"),

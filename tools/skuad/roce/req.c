@@ -245,9 +245,10 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 	qp->sq.waits = true;
 	req_complete_acked(qp);
 	if (req->rnr_waiting) {
-		if (now_of(qp) < req->rnr_until)
+		/* The peer's time may be so short that what is sent again and again would use up the rate for long. */
+		if (now_of(qp) < req->rnr_until || req_must_wait(qp, sq_wqe(qp, qp->sq.una)))
 			return false;
-		/* The oldest packet is sent alone, as a probe. The others follow when the peer has accepted it. */
+		/* The oldest packet is sent alone. The others follow when the peer has accepted it. */
 		req->rnr_waiting = false;
 		req->rnr_probing = true;
 		req->probe_due = true;
