@@ -357,6 +357,34 @@ static void respond(struct node *to, struct node *from, uint32_t i, uint32_t npk
 	arrive_only(to, from, t);
 }
 
+/* The same after an RNR NAK, when a lost packet goes only as the one that tries. */
+static void a_response_after_an_rnr_nak_is_asked_for_at_once(void **state)
+{
+	struct world *w = *state;
+	struct node *a = &w->n[0], *b = &w->n[1];
+	struct train nak = train_from(a, TRAIN_ACK, FIRST_PSN);
+	uint32_t key = create_region(w, a);
+	struct skua_fault_eqe eqe;
+
+	nak.syndrome = AETH_RNR | 1;
+	fill(b, 1024, 9);
+	give_pages(w, a, key, 0, PAGES, 0);
+	IMPAIR(b, "drop=100%,dir=out");
+	post_key(a, SKUA_WQE_READ, key, MR_IOVA, 1024, b->buf, b->key);
+	settle(w);
+	arrive_only(a, b, nak);
+	pass(w, 10000);
+	assert_int_equal(STAT(w, a, retransmits), 1);
+	drop_pages(w, a, key, 0, PAGES);
+	respond(a, b, 0, 1);
+	eqe = expect_fault(w, a, SKUA_PAGE_FAULT_REQUESTER, true, MR_IOVA);
+	assert_true(skua_dev_set_impair(b->dev, NULL));
+	give_pages(w, a, key, 0, PAGES, 0);
+	resume_fault(w, a, eqe);
+	expect(w, a, SKUA_CQE_READ, SKUA_CQE_SUCCESS);
+	expect_same(a, 0, b, b->buf, 1024);
+}
+
 /* It has come early, and was held. When its turn comes, its page is gone. What is behind it is still held. */
 static void a_held_response_without_a_place_is_asked_for_again(void **state)
 {
@@ -875,6 +903,7 @@ int main(void)
 		STEPPED(the_place_of_a_read_comes_first, "ODP-9"),
 		STEPPED(so_much_of_a_read_is_looked_at_before, "ODP-9 SEC-8"),
 		STEPPED(a_response_without_a_place_is_asked_for_again, "ODP-9 ODP-14"),
+		STEPPED(a_response_after_an_rnr_nak_is_asked_for_at_once, "ODP-9 ROC-12"),
 		STEPPED(a_held_response_without_a_place_is_asked_for_again, "ODP-9"),
 		STEPPED(losses_of_a_requester_wait_for_the_host, "ODP-9 ODP-14 SEC-8"),
 		STEPPED(a_read_of_missing_pages, "ODP-10"),

@@ -49,8 +49,11 @@ void req_resumed(struct skua_qp *qp)
 {
 	struct roce_req *req = &rc_of(qp)->req;
 
-	if (req->npkts_dropped)
+	if (req->npkts_dropped) {
 		loss_response_dropped(qp, req->npkts_dropped);
+		/* It may have answered what was sent alone after an RNR NAK: other lost packets do not go then. */
+		req->probe_due |= req->rnr_probing;
+	}
 	req->npkts_dropped = 0;
 	if (sent_is_empty(&req->sent))
 		return;
