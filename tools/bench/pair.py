@@ -52,7 +52,8 @@ class Pair:
         found = {}
         for name, way, size, depth, in_bytes in ROWS:
             before = {who: process.cpu_seconds() for who, process in self.processes.items()}
-            job, = json.loads(must(self.user, FIO.format(path=path, engine=engine, way=way, size=size, depth=depth)))['jobs']
+            command = FIO.format(path=path, engine=engine, way=way, size=size, depth=depth)
+            job, = json.loads(must(self.user, command))['jobs']
             done = job['write' if way == 'write' else 'read']
             operations = done['iops'] * (SECONDS + RAMP)
             found[name] = {'figure': done['bw_bytes' if in_bytes else 'iops'],

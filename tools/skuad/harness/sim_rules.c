@@ -324,14 +324,19 @@ static bool is_recovered(const struct view *v, uint64_t recovery_order)
 }
 
 /*
- * At most so many packets have arrived since the last look: those that are outstanding no longer, or held. A READ whose
- * request waits at the peer is held.
+ * At most so many packets have arrived since the last look: those that are outstanding no longer, or held. Of a READ
+ * that waits at the peer, the request has arrived.
  */
 static uint32_t arrived_since(const struct view *v)
 {
 	const struct sent *sent = &v->req->sent;
+	const struct sent_run *run;
+	uint32_t requests = 0;
 
-	return psn_add(v->req->next_psn, -v->seen->una_psn) - sent_in_flight(sent) - sent->npkts[SENT_LOST];
+	TAILQ_FOREACH(run, &sent->runs, entry)
+		requests += run->state == SENT_WAITING && run->first;
+	return psn_add(v->req->next_psn, -v->seen->una_psn) - sent_in_flight(sent) -
+	       sent->npkts[SENT_WAITING] - sent->npkts[SENT_LOST] + requests;
 }
 
 /* CNG-12, CNG-15, CNG-16: how the window grows and shrinks. CNG-17 may set it back, and then it goes on. */

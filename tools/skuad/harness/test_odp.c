@@ -357,7 +357,7 @@ static void respond(struct node *to, struct node *from, uint32_t i, uint32_t npk
 	arrive_only(to, from, t);
 }
 
-/* The same after an RNR NAK, when a lost packet goes only as the one that tries. */
+/* The same when the request was sent alone, after an RNR NAK: the probe timeout need not pass. */
 static void a_response_after_an_rnr_nak_is_asked_for_at_once(void **state)
 {
 	struct world *w = *state;

@@ -167,7 +167,7 @@ static void lost_packets_count(void **state)
 	assert_memory_equal(at(r.sender, r.sender->buf), at(&w->n[1], w->n[1].buf), LEN);
 }
 
-/* However soon the peer lets the requester try again: the limit holds, and READs of the peer wait behind no debt. */
+/* The RNR timer of the peer is short, and it posts no receive. The limit holds, and READs of the peer are answered. */
 static void tries_after_an_rnr_nak_wait(void **state)
 {
 	struct world *w = *state;

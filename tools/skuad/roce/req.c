@@ -51,7 +51,7 @@ void req_resumed(struct skua_qp *qp)
 
 	if (req->npkts_dropped) {
 		loss_response_dropped(qp, req->npkts_dropped);
-		/* It may have answered what was sent alone after an RNR NAK: other lost packets do not go then. */
+		/* After an RNR NAK, a lost packet goes only as a probe. */
 		req->probe_due |= req->rnr_probing;
 	}
 	req->npkts_dropped = 0;
@@ -248,7 +248,7 @@ bool req_run(struct skua_qp *qp, int32_t *budget)
 	qp->sq.waits = true;
 	req_complete_acked(qp);
 	if (req->rnr_waiting) {
-		/* The peer's time may be so short that what is sent again and again would use up the rate for long. */
+		/* The rate counts, too: packets that are sent again after a short time would use it up for long. */
 		if (now_of(qp) < req->rnr_until || req_must_wait(qp, sq_wqe(qp, qp->sq.una)))
 			return false;
 		/* The oldest packet is sent alone. The others follow when the peer has accepted it. */
