@@ -6,6 +6,7 @@
 #
 # usage: smb.sh serve ADDRESS          a server with files in memory, until the client ends it
 #        smb.sh use ADDRESS            a client, which writes and reads, and compares: TAP
+#        smb.sh lose ADDRESS           a client whose server dies: TAP
 here=$(dirname "$0")
 . "$here/../tap.sh"
 . "$here/faults.sh"
@@ -13,7 +14,7 @@ here=$(dirname "$0")
 
 role=$1 address=$2
 files=/srv/smb mounted=/mnt/smb
-mib=8
+mib=8 large=1048576
 
 # ksmbd of 6.12 maps what it sends as a list and unmaps it page by page: the same where DMA is direct. But the kernel's
 # record of what is mapped is wrong from then on.
@@ -80,7 +81,15 @@ fi
 warn_of_hangs_after 600
 head -c ${mib}M /dev/urandom >/tmp/data
 head -c 5000 /dev/urandom >/tmp/small
-for size in 65536 1048576; do
+if [ "$role" = lose ]; then
+	t 'mount' attach "rsize=$large,wsize=$large,soft,echo_interval=2"
+	t 'writing fails when the server dies' dying 120 keep 600 put 1M
+	t 'unmount' detach
+	t 'unload' unload cifs
+	t 'the log has no errors' no_errors_in_log
+	end
+fi
+for size in 65536 $large; do
 	t "mount, $size bytes at a time" attach "rsize=$size,wsize=$size"
 	t 'it is RDMA' over_rdma
 	t 'write' put 64k
