@@ -395,7 +395,10 @@ struct ibv_qp *skua_create_qp_ex(struct ibv_context *ibv_ctx,
 	return &qp->vqp.qp;
 }
 
-/* Take the QP's unpolled CQEs out of its CQs. The device writes no more of them. */
+/*
+ * Take the QP's unpolled CQEs out of its CQs. The device writes no more of them. A QP of type XRC_SEND has no receive
+ * CQ: one that its maker named may be gone, since the kernel does not know of it.
+ */
 static void skua_qp_purge(struct skua_qp *qp)
 {
 	struct skua_srq *srq = qp->vqp.qp.srq ? to_skua_srq(qp->vqp.qp.srq) : NULL;
@@ -405,10 +408,9 @@ static void skua_qp_purge(struct skua_qp *qp)
 	/* A QP without queues has no completions. One of RSS may name a CQ, and may have the number of another QP. */
 	if (!qp->pd)
 		return;
-	/* A QP of type XRC_SEND may have the first only. */
 	if (send_cq)
 		skua_cq_purge(to_skua_cq(send_cq), qp->vqp.qp.qp_num, srq);
-	if (recv_cq && recv_cq != send_cq)
+	if (recv_cq && recv_cq != send_cq && qp->peer != SKUA_PEER_XRC)
 		skua_cq_purge(to_skua_cq(recv_cq), qp->vqp.qp.qp_num, srq);
 }
 

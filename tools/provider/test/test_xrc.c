@@ -107,6 +107,30 @@ static void test_an_xrc_send_qp_takes_no_more_than_it_said(void **state)
 	skua_destroy_cq(cq);
 }
 
+/* The kernel lets the CQ go that its maker named for receives, and counts no use of it. */
+static void test_an_xrc_send_qp_has_no_receive_cq(void **state)
+{
+	uint64_t features = ctx.caps.features;
+	struct ibv_qp_cap cap = { .max_send_wr = 4, .max_send_sge = 1 };
+	struct ibv_cq *cq = make_cq(16), *named = make_cq(16);
+	struct fake_cq dev = device_of(named);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct ibv_qp *qp;
+	struct ibv_wc wc;
+
+	ctx.caps.features |= XRC_FEATURES;
+	qp = make_qp_of(IBV_QPT_XRC_SEND, cq, named, &cap);
+	assert_non_null(qp);
+	complete(&dev, qp, SKUA_CQE_RECV);
+	assert_int_equal(skua_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(skua_poll_cq(named, 1, &wc), 1);
+	skua_destroy_cq(named);
+	assert_int_equal(skua_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	skua_destroy_qp(qp);
+	ctx.caps.features = features;
+	skua_destroy_cq(cq);
+}
+
 /* XRC-2, XRC-12: its CQEs go with it, and those of others stay. */
 static void test_an_xrc_srq(void **state)
 {
@@ -213,6 +237,7 @@ int main(void)
 		T(test_a_qp_that_another_made),
 		T(test_a_domain_is_opened_and_closed),
 		T(test_an_xrc_send_qp_takes_no_more_than_it_said),
+		T(test_an_xrc_send_qp_has_no_receive_cq),
 		T(test_an_xrc_srq),
 		T(test_a_qp_takes_no_cqes_of_others_srqs_along),
 	};
