@@ -345,6 +345,8 @@ static void check_growth(const struct view *v)
 	const struct congestion *c = &v->req->congestion;
 	const struct sim_seen *seen = v->seen;
 	uint64_t arrived = seen->flight + seen->gaps + v->req->sent.next_order - seen->next_order;
+	bool was_set_back = seen->window_before > seen->window && c->window >= seen->window_before;
+	uint32_t was = was_set_back ? seen->window_before : seen->window;
 
 	/*
 	 * What was outstanding, or was sent after it, may have arrived in the same instant: slow start. After an RNR NAK,
@@ -353,16 +355,16 @@ static void check_growth(const struct view *v)
 	if (v->loss->retries > seen->retries && c->window > 4 + arrived_since(v) && v->now != v->s->resumed_at &&
 	    v->req->rnr_until == seen->rnr_until)
 		BROKEN(v, "growth", "the window is %u after a retry", c->window);
-	if (v->loss->retries != seen->retries || c->window == seen->window_before)
+	if (v->loss->retries != seen->retries)
 		return;
-	if (c->window > seen->window && c->recovery_order == seen->recovery_order &&
+	if (c->window > was && c->recovery_order == seen->recovery_order &&
 	    !is_recovered(v, c->recovery_order))
-		SUSPECT(v, "growth", "the window grows from %u to %u in the recovery period", seen->window, c->window);
-	if (c->window > seen->window && seen->window >= seen->ssthresh && c->ssthresh == seen->ssthresh &&
-	    c->window - seen->window > 2 + arrived / seen->window)
-		SUSPECT(v, "growth", "the window grows from %u to %u without slow start", seen->window, c->window);
-	if (c->window > seen->window && arrived < seen->window / 2)
-		SUSPECT(v, "growth", "the window grows from %u to %u, with %llu packets in flight", seen->window,
+		SUSPECT(v, "growth", "the window grows from %u to %u in the recovery period", was, c->window);
+	if (c->window > was && was >= seen->ssthresh && c->ssthresh == seen->ssthresh &&
+	    c->window - was > 2 + arrived / was)
+		SUSPECT(v, "growth", "the window grows from %u to %u without slow start", was, c->window);
+	if (c->window > was && arrived < was / 2)
+		SUSPECT(v, "growth", "the window grows from %u to %u, with %llu packets in flight", was,
 		       c->window, (unsigned long long)arrived);
 	if (c->window < seen->window && c->window_before_recovery && seen->next_order <= seen->recovery_order &&
 	    !is_recovered(v, seen->recovery_order))
