@@ -35,6 +35,7 @@
 #define BLOCKED_NS	1000000		/* idle queues are looked at so often while a wire is full */
 #define STALL_NS	1000000		/* a round that takes longer is a stall */
 #define STALL_LOOKS	64		/* at the sockets after it: their buffers hold no more */
+#define STALL_LOOKS_NS	10000000	/* the devices wait no longer for them */
 
 struct engine_request {
 	STAILQ_ENTRY(engine_request) entry;
@@ -423,15 +424,21 @@ static void go_to_sleep(struct engine *engine)
 }
 
 /*
- * When the engine has stood still, what its timers wait for may have come meanwhile, and lie behind much else: it is
- * taken before they fire. Else a packet would count as lost that lies in a socket.
+ * When the engine has stood still since @before, what its timers wait for may have come meanwhile, and lie behind much
+ * else: it is taken before they fire. Else a packet would count as lost that lies in a socket. Afterwards the devices
+ * have as much time as these looks took, which may have been a stall of their own.
  */
-static bool look_at_sockets(struct engine *engine, bool stalled)
+static bool look_at_sockets(struct engine *engine, uint64_t before, uint64_t begun)
 {
-	bool any = false;
+	bool any = serve_fds(engine, 0);
+	uint64_t now;
 
-	for (int i = 0; i < (stalled ? STALL_LOOKS : 1) && serve_fds(engine, 0); i++)
-		any = true;
+	if (!any || begun - before <= STALL_NS || begun < engine->looks_until)
+		return any;
+	for (int i = 1; i < STALL_LOOKS && clock_ns() - begun < STALL_LOOKS_NS && serve_fds(engine, 0); i++)
+		;
+	now = clock_ns();
+	engine->looks_until = now + (now - begun);
 	return any;
 }
 
@@ -463,7 +470,7 @@ void engine_run(struct engine *engine)
 		engine->now = begun;
 		any = run_round(engine);
 		if (engine->now >= engine->next_poll) {
-			any |= look_at_sockets(engine, begun - before > STALL_NS);
+			any |= look_at_sockets(engine, before, begun);
 			any |= serve_requests(engine);
 			engine_run_timers(engine);
 			engine->next_poll = engine->now + POLL_NS;

@@ -403,6 +403,76 @@ static void what_came_in_a_stall_is_taken_before_timers_fire(void **state)
 	engine_destroy(engine);
 }
 
+/* A socket that always has more, and a device beside it. */
+struct flood {
+	struct taker taker;
+	struct engine_client client;
+	struct timer begins;
+	unsigned int looks, rounds;	/* since the engine stood still */
+};
+
+#define FLOOD_LOOKS	2000
+#define FLOOD_US	50		/* a look, at least */
+
+static bool take_of_flood(struct engine_fd *efd)
+{
+	struct flood *f = (void *)((char *)efd - offsetof(struct flood, taker.efd));
+
+	usleep(FLOOD_US);
+	if (f->rounds && ++f->looks == FLOOD_LOOKS)
+		engine_stop(f->taker.engine);
+	return true;
+}
+
+static void take_of_flood_when_ready(struct engine_fd *efd)
+{
+	take_of_flood(efd);
+}
+
+static bool count_round(struct engine_client *client)
+{
+	struct flood *f = (void *)((char *)client - offsetof(struct flood, client));
+
+	f->rounds += f->rounds > 0;
+	return true;
+}
+
+static void count_from_now(struct timer *timer)
+{
+	struct flood *f = (void *)((char *)timer - offsetof(struct flood, begins));
+
+	f->rounds = 1;
+	usleep(20000);
+}
+
+static void a_flood_after_a_stall_leaves_devices_their_turns(void **state)
+{
+	struct engine *engine = engine_create(false);
+	struct flood f = { .client.run = count_round, .begins.fire = count_from_now };
+	struct taker *t;
+
+	(void)state;
+	assert_non_null(engine);
+	t = new_taker(engine, SOCK_DGRAM);
+	give(t, 1);
+	engine_fd_del(engine, &t->efd);
+	f.taker = *t;
+	f.taker.efd.look = take_of_flood;
+	f.taker.efd.ready = take_of_flood_when_ready;
+	assert_int_equal(engine_fd_add(engine, &f.taker.efd), 0);
+	engine_join(engine, &f.client);
+	timer_set(&engine->timers, &f.begins, engine_now(engine) + ALARM_NS);
+	engine_run(engine);
+	print_message("%u looks, %u rounds\n", f.looks, f.rounds);
+	assert_true(f.looks < 8 * f.rounds);
+	engine_leave(engine, &f.client);
+	engine_fd_del(engine, &f.taker.efd);
+	close(t->efd.fd);
+	close(t->peer);
+	free(t);
+	engine_destroy(engine);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -415,6 +485,8 @@ int main(void)
 		cmocka_unit_test(who_is_looked_at_may_be_freed),
 		cmocka_unit_test(a_sleeping_engine_wakes_for_what_is_often_ready),
 		cmocka_unit_test(what_came_in_a_stall_is_taken_before_timers_fire),
+		{ "SEC-8: a_flood_after_a_stall_leaves_devices_their_turns",
+		  a_flood_after_a_stall_leaves_devices_their_turns, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
