@@ -35,7 +35,7 @@
 #define BLOCKED_NS	1000000		/* idle queues are looked at so often while a wire is full */
 #define STALL_NS	1000000		/* a round that takes longer is a stall */
 #define STALL_LOOKS	64		/* at the sockets after it: their buffers hold no more */
-#define STALL_LOOKS_NS	10000000	/* the devices wait no longer for them */
+#define STALL_LOOKS_NS	10000000	/* these looks begin no later: the devices wait for them */
 
 struct engine_request {
 	STAILQ_ENTRY(engine_request) entry;
@@ -425,8 +425,8 @@ static void go_to_sleep(struct engine *engine)
 
 /*
  * When the engine has stood still since @before, what its timers wait for may have come meanwhile, and lie behind much
- * else: it is taken before they fire. Else a packet would count as lost that lies in a socket. Afterwards the devices
- * have as much time as these looks took, which may have been a stall of their own.
+ * else: it is taken before they fire. Else a packet would count as lost that lies in a socket. These looks may take as
+ * long as a stall, so the engine looks only once a round until the devices have had as much time.
  */
 static bool look_at_sockets(struct engine *engine, uint64_t before, uint64_t begun)
 {

@@ -43,7 +43,7 @@ struct engine {
 	pthread_mutex_t lock;
 	STAILQ_HEAD(, engine_request) requests;	/* by lock */
 	uint64_t next_poll;		/* when to look at the sockets again */
-	uint64_t looks_until;		/* no stall before that is followed by more than one look */
+	uint64_t looks_until;		/* until then, a stall is followed by one look at the sockets only */
 	uint64_t next_tune;		/* when to look at the spin window again */
 	long switches;			/* involuntary, at the last look */
 	int load_fd;			/* /proc/loadavg; -1: not to be had */
