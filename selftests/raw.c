@@ -86,7 +86,7 @@ static struct ib_uverbs_attr raw_handle(uint16_t id, uint32_t handle)
 	return (struct ib_uverbs_attr){ .attr_id = id, .flags = UVERBS_ATTR_F_MANDATORY, .data = handle };
 }
 
-#define RAW_ATTRS	8	/* of a call, at most */
+#define RAW_ATTRS	12	/* of a call, at most */
 
 /* The kernel tells new handles in the attributes, which are the caller's then. */
 static int raw_call(int fd, uint16_t object, uint16_t method, struct ib_uverbs_attr *attrs, unsigned int n)
@@ -128,6 +128,40 @@ int raw_dm_copy(int fd, uint32_t dm, const void *req, size_t req_size)
 	};
 
 	return raw_call(fd, UVERBS_OBJECT_DM, SKUA_IB_METHOD_DM_COPY, attrs, 2);
+}
+
+int raw_alloc_async_event(int fd)
+{
+	struct ib_uverbs_attr attr = raw_handle(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, 0);
+	int err = raw_call(fd, UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, &attr, 1);
+
+	return err ? -err : (int)attr.data;
+}
+
+int raw_create_limited_srq(int fd, uint32_t pd, int events, uint32_t max_wr, uint32_t limit,
+			   const struct skua_create_srq_req *req, void *resp, uint32_t *handle)
+{
+	const uint64_t type = IB_UVERBS_SRQT_BASIC, user_handle = 7;
+	const uint32_t max_sge = 1;
+	uint32_t made[2];
+	struct ib_uverbs_attr attrs[] = {
+		raw_handle(UVERBS_ATTR_CREATE_SRQ_HANDLE, 0), raw_handle(UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, pd),
+		raw_in(UVERBS_ATTR_CREATE_SRQ_TYPE, &type, sizeof(type)),
+		raw_in(UVERBS_ATTR_CREATE_SRQ_USER_HANDLE, &user_handle, sizeof(user_handle)),
+		raw_in(UVERBS_ATTR_CREATE_SRQ_MAX_WR, &max_wr, sizeof(max_wr)),
+		raw_in(UVERBS_ATTR_CREATE_SRQ_MAX_SGE, &max_sge, sizeof(max_sge)),
+		raw_in(UVERBS_ATTR_CREATE_SRQ_LIMIT, &limit, sizeof(limit)),
+		raw_handle(UVERBS_ATTR_CREATE_SRQ_EVENT_FD, (uint32_t)events),
+		raw_out(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, &made[0], sizeof(made[0])),
+		raw_out(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE, &made[1], sizeof(made[1])),
+		raw_in(UVERBS_ATTR_UHW_IN, req, sizeof(*req)),
+		raw_out(UVERBS_ATTR_UHW_OUT, resp, sizeof(struct skua_create_srq_resp)),
+	};
+
+	int err = raw_call(fd, UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, attrs, RAW_ATTRS);
+
+	*handle = (uint32_t)attrs[0].data;
+	return err;
 }
 
 int raw_alloc_dm(int fd, uint64_t length, uint32_t *handle)

@@ -32,6 +32,9 @@ int raw_open(const char *device, struct skua_alloc_ucontext_resp *resp);
 /* The copy between device memory and the program's; @req_size may differ from that of struct skua_dm_copy_req. */
 int raw_dm_copy(int fd, uint32_t dm, const void *req, size_t req_size);
 
+/* A file for the events of objects that name it; the descriptor, or -errno. */
+int raw_alloc_async_event(int fd);
+
 int raw_alloc_pd(int fd, uint32_t *handle);
 int raw_dealloc_pd(int fd, uint32_t handle);
 int raw_reg_mr(int fd, uint32_t pd, void *addr, uint64_t length, unsigned int access,
@@ -66,6 +69,9 @@ int raw_create_srq(int fd, uint32_t pd, unsigned int max_wr, const struct skua_c
 		   uint32_t *handle);
 int raw_modify_srq(int fd, const struct ib_uverbs_modify_srq *srq, const struct skua_modify_srq_req *req,
 		   size_t req_size);
+/* By the method, which knows a limit: its events go to the file @events, its answer to @resp. */
+int raw_create_limited_srq(int fd, uint32_t pd, int events, uint32_t max_wr, uint32_t limit,
+			   const struct skua_create_srq_req *req, void *resp, uint32_t *handle);
 /* One with a CQ of its own. */
 int raw_create_xsrq(int fd, const struct ib_uverbs_create_xsrq *srq, const struct skua_create_srq_req *req,
 		    uint32_t *handle);

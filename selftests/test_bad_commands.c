@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -314,6 +315,30 @@ TEST_F(commands, create_srq)
 		if (!err)
 			ASSERT_EQ(0, raw_destroy_srq(self->fd, handle));
 	}
+}
+
+/* An event of an SRQ that is not made would stay in the list of its events, and the kernel frees it with the SRQ. */
+TEST_F(commands, create_srq_without_an_event)
+{
+	struct skua_create_srq_req req = {
+		.buf_addr = (uintptr_t)self->mem + 8192, .dbr_addr = RECORDS + 128, .log_size = 4, .log_stride = 5,
+	};
+	struct pollfd events = { .fd = raw_alloc_async_event(self->fd), .events = POLLIN };
+	struct skua_create_srq_resp resp;
+	uint32_t handle;
+
+	ASSERT_LE(0, events.fd);
+#define CREATE(limit, resp) \
+	raw_create_limited_srq(self->fd, self->pd, events.fd, 16, limit, &req, (void *)(resp), &handle)
+	for (int i = 0; i < 100; i++) {
+		ASSERT_EQ(EFAULT, CREATE(16, NOWHERE));
+		ASSERT_EQ(0, poll(&events, 1, 0));
+	}
+	ASSERT_EQ(EINVAL, CREATE(17, &resp));
+	ASSERT_EQ(0, CREATE(16, &resp));
+	ASSERT_EQ(0, poll(&events, 1, 100));
+	ASSERT_EQ(0, raw_destroy_srq(self->fd, handle));
+	close(events.fd);
 }
 
 /* The ring that takes the place of another; and the limit alone, with which there is none. */

@@ -100,7 +100,6 @@ void skua_cmd_destroy_qp(struct skua_dev *dev, u32 qpn);
  * @pdn: its PD
  * @log_size: entries, log2
  * @log_stride: bytes of an entry, log2
- * @limit: entries left at which SRQ_LIMIT is raised; 0: never
  * @handle: returned in CQEs
  * @dbr: DMA address of its record
  * @ring: the ring
@@ -113,7 +112,6 @@ struct skua_srq_params {
 	u32 pdn;
 	u8 log_size;
 	u8 log_stride;
-	u32 limit;
 	u64 handle;
 	dma_addr_t dbr;
 	const struct skua_pagelist *ring;

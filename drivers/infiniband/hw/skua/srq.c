@@ -202,6 +202,10 @@ static int skua_ib_set_srq_type(struct ib_srq *ibsrq, const struct ib_srq_init_a
 	return 0;
 }
 
+/*
+ * Without a limit, which verbs set by modify_srq() only. So there is no event before the core knows
+ * that the SRQ is made: one of an SRQ that is not would stay in its program's list of events.
+ */
 int skua_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 		       struct ib_udata *udata)
 {
@@ -209,7 +213,6 @@ int skua_ib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
 	struct skua_ib_srq *srq = to_skua_ib_srq(ibsrq);
 	struct skua_srq_params params = {
 		.pdn = to_skua_ib_pd(ibsrq->pd)->pdn,
-		.limit = attr->attr.srq_limit,
 	};
 	int err;
 

@@ -343,7 +343,6 @@ int skua_cmd_create_srq(struct skua_dev *dev, const struct skua_srq_params *para
 	cmd.create_srq.log_size = params->log_size;
 	cmd.create_srq.log_stride = params->log_stride;
 	cmd.create_srq.flags = cpu_to_le32(params->privileged ? SKUA_SRQ_PRIVILEGED : 0);
-	cmd.create_srq.limit = cpu_to_le32(params->limit);
 	cmd.create_srq.srq_handle = cpu_to_le64(params->handle);
 	cmd.create_srq.dbr_addr = cpu_to_le64(params->dbr);
 	cmd.create_srq.xrcdn = cpu_to_le32(params->xrcdn);
