@@ -107,7 +107,7 @@ static void test_an_xrc_send_qp_takes_no_more_than_it_said(void **state)
 	skua_destroy_cq(cq);
 }
 
-/* The kernel lets the CQ go that its maker named for receives, and counts no use of it. */
+/* A program may name a CQ for receives. The kernel counts no use of it, so that it may go before the QP. */
 static void test_an_xrc_send_qp_has_no_receive_cq(void **state)
 {
 	uint64_t features = ctx.caps.features;
